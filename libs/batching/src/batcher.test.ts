@@ -1,0 +1,118 @@
+import { describe, expect, test } from 'vitest'
+import { createBatcher } from './batcher.ts'
+
+/** A run that records its batches and waits until it is let go. */
+function gatedRun() {
+  const batches: number[][] = []
+  const gates: PromiseWithResolvers<void>[] = []
+  const run = async (items: number[]) => {
+    batches.push(items)
+    const gate = Promise.withResolvers<void>()
+    gates.push(gate)
+    await gate.promise
+    return items.map((item) => (item < 0 ? new Error(`refused ${item}`) : item * 2))
+  }
+  return { batches, gates, run }
+}
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+describe('design, Natural batching', () => {
+  test('the first call runs at once, those that come meanwhile go together', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run })
+    const first = call(1)
+    await turn()
+    const rest = [call(2), call(3), call(4)]
+    await turn()
+    expect(batches).toEqual([[1]])
+    gates[0]?.resolve()
+    expect(await first).toBe(2)
+    await turn()
+    expect(batches).toEqual([[1], [2, 3, 4]])
+    gates[1]?.resolve()
+    expect(await Promise.all(rest)).toEqual([4, 6, 8])
+  })
+
+  test('calls of one turn share a run', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run })
+    const all = Promise.all([call(1), call(2)])
+    await turn()
+    gates[0]?.resolve()
+    expect(await all).toEqual([2, 4])
+    expect(batches).toEqual([[1, 2]])
+  })
+
+  test('one item’s failure is its own', async () => {
+    const { gates, run } = gatedRun()
+    const call = createBatcher({ run })
+    const all = Promise.allSettled([call(1), call(-1), call(3)])
+    await turn()
+    gates[0]?.resolve()
+    expect((await all).map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  test('a run that throws fails its own items and the next run goes on', async () => {
+    let runs = 0
+    const call = createBatcher<number, number>({
+      run: async (items) => {
+        runs += 1
+        if (runs === 1) throw new Error('lost')
+        return items
+      },
+    })
+    await expect(call(1)).rejects.toThrow('lost')
+    expect(await call(2)).toBe(2)
+  })
+
+  test('a run has at most maxItems items', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, maxItems: 2 })
+    const all = Promise.all([1, 2, 3].map(call))
+    await turn()
+    gates[0]?.resolve()
+    await turn()
+    gates[1]?.resolve()
+    await all
+    expect(batches).toEqual([[1, 2], [3]])
+  })
+
+  test('items of one key never share a run and keep their order', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, keyOf: (item: number) => String(item % 10) })
+    const all = Promise.all([1, 11, 2, 21].map(call))
+    for (let index = 0; index < 3; index += 1) {
+      await turn()
+      gates[index]?.resolve()
+    }
+    await all
+    expect(batches).toEqual([[1, 2], [11], [21]])
+  })
+
+  test('as many runs at once as concurrency says', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, concurrency: 2, maxItems: 1 })
+    const all = Promise.all([1, 2, 3].map(call))
+    await turn()
+    expect(batches).toEqual([[1], [2]])
+    gates[0]?.resolve()
+    await turn()
+    expect(batches).toEqual([[1], [2], [3]])
+    for (const gate of gates) gate.resolve()
+    await all
+  })
+
+  test('no queue is without a bound: past maxWaiting a call is refused', async () => {
+    const { gates, run } = gatedRun()
+    const call = createBatcher({ run, maxWaiting: 1, overloaded: () => new Error('full') })
+    const first = call(1)
+    await turn()
+    const second = call(2)
+    await expect(call(3)).rejects.toThrow('full')
+    gates[0]?.resolve()
+    await turn()
+    gates[1]?.resolve()
+    expect(await Promise.all([first, second])).toEqual([2, 4])
+  })
+})

@@ -1,0 +1,118 @@
+/**
+ * Natural batching: the first call runs at once, calls that come while it runs go together in the next run. No timers:
+ * nothing is slower when idle, and under load one packet and one commit serve many. Source: design.md, Natural batching.
+ */
+
+export interface BatcherOptions<Item, Result> {
+  /**
+   * Does the work of one batch. Answers one outcome for each item, in order; an Error is that item's own failure. What
+   * it throws is every item's failure.
+   */
+  run: (items: Item[]) => Promise<readonly (Result | Error)[]>
+  /** Items in one run at most. */
+  maxItems?: number
+  /** Runs under way at once at most; more fill a slow round trip, fewer make larger batches. */
+  concurrency?: number
+  /** Items of one key never share a run, so that set-based work sees each key once; their order is kept. */
+  keyOf?: (item: Item) => string
+  /**
+   * When a run that may start does so: at the end of the microtask turn (the default), or after the event loop has
+   * taken in everything that was ready (`loop`), which groups calls that come from different sockets.
+   */
+  turn?: 'microtask' | 'loop'
+  /** Items that wait at most; past that a call is refused with `overloaded()`. No queue is without a bound. */
+  maxWaiting?: number
+  /** What a call is refused with when too many wait. */
+  overloaded?: () => Error
+}
+
+export type Batcher<Item, Result> = (item: Item) => Promise<Result>
+
+const DEFAULT_MAX_ITEMS = 128
+const DEFAULT_MAX_WAITING = 10_000
+
+/** Groups calls into runs. The returned function's promise settles with its own item's outcome. */
+export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
+  const { run, keyOf } = options
+  const maxItems = options.maxItems ?? DEFAULT_MAX_ITEMS
+  const concurrency = options.concurrency ?? 1
+  const maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
+  const defer = options.turn === 'loop' ? setImmediate : queueMicrotask
+  let waiting: Pending<Item, Result>[] = []
+  let running = 0
+  let scheduled = false
+
+  return (item) =>
+    new Promise<Result>((resolve, reject) => {
+      if (waiting.length >= maxWaiting) {
+        reject(options.overloaded?.() ?? new Error('too many calls wait for a batch'))
+        return
+      }
+      waiting.push({ item, resolve, reject })
+      schedule()
+    })
+
+  // A run starts at the end of the turn, so that calls made together go together.
+  function schedule(): void {
+    if (scheduled || running >= concurrency) return
+    scheduled = true
+    defer(start)
+  }
+
+  function start(): void {
+    scheduled = false
+    if (waiting.length === 0 || running >= concurrency) return
+    const batch = takeBatch()
+    running += 1
+    void settle(batch).finally(() => {
+      running -= 1
+      if (waiting.length > 0) schedule()
+    })
+    if (waiting.length > 0) schedule()
+  }
+
+  function takeBatch(): Pending<Item, Result>[] {
+    if (keyOf === undefined) {
+      if (waiting.length <= maxItems) {
+        const all = waiting
+        waiting = []
+        return all
+      }
+      return waiting.splice(0, maxItems)
+    }
+    const keys = new Set<string>()
+    const taken: Pending<Item, Result>[] = []
+    const left: Pending<Item, Result>[] = []
+    for (const pending of waiting) {
+      const key = keyOf(pending.item)
+      if (taken.length < maxItems && !keys.has(key)) {
+        keys.add(key)
+        taken.push(pending)
+      } else {
+        left.push(pending)
+      }
+    }
+    waiting = left
+    return taken
+  }
+
+  async function settle(batch: Pending<Item, Result>[]): Promise<void> {
+    try {
+      const outcomes = await run(batch.map((pending) => pending.item))
+      if (outcomes.length !== batch.length) throw new Error('a batch must answer every item')
+      batch.forEach((pending, index) => {
+        const outcome = outcomes[index]
+        if (outcome instanceof Error) pending.reject(outcome)
+        else pending.resolve(outcome as Result)
+      })
+    } catch (error) {
+      for (const pending of batch) pending.reject(error)
+    }
+  }
+}
+
+interface Pending<Item, Result> {
+  item: Item
+  resolve: (result: Result) => void
+  reject: (error: unknown) => void
+}

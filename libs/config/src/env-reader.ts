@@ -1,0 +1,95 @@
+/** Reads the environment once into typed values; collects every mistake and reports them together. Source: style.md, Config and start. */
+import { readFileSync } from 'node:fs'
+
+function readText(path: string): string {
+  return readFileSync(path, 'utf8')
+}
+
+export interface EnvReader {
+  /** @returns the text; a variable that is set but empty counts as not set. */
+  string(name: string, options?: { default?: string; pattern?: RegExp; hint?: string }): string
+  optional(name: string): string | undefined
+  int(name: string, options: { default?: number; min: number; max: number }): number
+  number(name: string, options: { default?: number; min: number; max: number }): number
+  /** Separated by commas, white space ignored; empty by default. */
+  list(name: string): string[]
+  /** A secret: the variable itself, or `<name>_FILE`, the path of a file that holds it. At least `minLength` characters. */
+  secret(name: string, options?: { minLength?: number }): string
+  /** Reports a mistake that only the caller can see. */
+  fail(name: string, problem: string): void
+  /** @throws ConfigError naming every variable that is missing or wrong. */
+  check(): void
+}
+
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}
+
+export function envReader(env: NodeJS.ProcessEnv, readFile: (path: string) => string = readText): EnvReader {
+  const problems: string[] = []
+  const textOf = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])
+  const fail = (name: string, problem: string): void => {
+    problems.push(`${name} ${problem}`)
+  }
+
+  function numeric(name: string, options: { default?: number; min: number; max: number }, whole: boolean): number {
+    const text = textOf(name)
+    if (text === undefined) {
+      if (options.default === undefined) fail(name, 'is not set')
+      return options.default ?? options.min
+    }
+    const value = /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN
+    if (!Number.isFinite(value) || (whole && !Number.isInteger(value)) || value < options.min || value > options.max) {
+      fail(name, `must be ${whole ? 'a whole number' : 'a number'} from ${options.min} to ${options.max}`)
+      return options.min
+    }
+    return value
+  }
+
+  return {
+    string(name, options = {}) {
+      const text = textOf(name) ?? options.default
+      if (text === undefined) {
+        fail(name, 'is not set')
+        return ''
+      }
+      if (options.pattern !== undefined && !options.pattern.test(text)) {
+        fail(name, options.hint ?? `must match ${options.pattern.source}`)
+      }
+      return text
+    },
+    optional: textOf,
+    int: (name, options) => numeric(name, options, true),
+    number: (name, options) => numeric(name, options, false),
+    list(name) {
+      return (textOf(name) ?? '')
+        .split(',')
+        .map((part) => part.trim())
+        .filter((part) => part !== '')
+    },
+    secret(name, { minLength = 1 } = {}) {
+      const text = textOf(name) ?? secretFromFile(name)
+      if (text === undefined) {
+        fail(name, `is not set (nor ${name}_FILE)`)
+        return ''
+      }
+      if (text.length < minLength) fail(name, `must have at least ${minLength} characters`)
+      return text
+    },
+    fail,
+    check() {
+      if (problems.length > 0) throw new ConfigError(`configuration: ${problems.join('; ')}`)
+    },
+  }
+
+  function secretFromFile(name: string): string | undefined {
+    const path = textOf(`${name}_FILE`)
+    if (path === undefined) return undefined
+    try {
+      return readFile(path).trimEnd()
+    } catch (error) {
+      fail(`${name}_FILE`, `cannot be read: ${error instanceof Error ? error.message : String(error)}`)
+      return 'unreadable'.padEnd(64)
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import { ConfigError } from './env-reader.ts'
+
+/** What a service's `start…` returns. */
+export interface RunningService extends AsyncDisposable {
+  /** Settles, with the reason, when the service can no longer work and the process must end (e.g. NATS closed for good). */
+  readonly failed?: Promise<unknown>
+}
+
+/** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. Source: design.md, Failing. */
+const DRAIN_LIMIT_MS = 18_000
+
+/**
+ * The life of a service's process: start, wait for a signal, stop taking, finish, exit 0. A second signal changes
+ * nothing; a configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
+ */
+export async function runService(start: () => Promise<RunningService>): Promise<void> {
+  const stop = untilSignal('SIGTERM', 'SIGINT')
+  let code = 0
+  try {
+    const service = await start()
+    const reason = await Promise.race([stop, service.failed ?? new Promise<never>(() => {})])
+    if (reason !== undefined) {
+      console.error(reason)
+      code = 1
+    }
+    const limit = setTimeout(() => process.exit(1), DRAIN_LIMIT_MS)
+    await service[Symbol.asyncDispose]()
+    clearTimeout(limit)
+  } catch (error) {
+    console.error(error instanceof ConfigError ? error.message : error)
+    code = error instanceof ConfigError ? 78 : 1
+  }
+  process.exit(code)
+}
+
+/** Settles when the process gets one of these signals. */
+export function untilSignal(...signals: NodeJS.Signals[]): Promise<undefined> {
+  return new Promise((resolve) => {
+    for (const signal of signals) process.on(signal, () => resolve(undefined))
+  })
+}

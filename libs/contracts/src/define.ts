@@ -1,0 +1,69 @@
+import type { Static, TSchema } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+
+/** Travels with every call: whose work it is, and until when it is worth doing. */
+export interface CallContext {
+  /** W3C trace context; its trace id is the `X-Request-Id` of the client's answer. */
+  readonly traceparent: string
+  /** Epoch milliseconds; past this nobody waits for the answer. */
+  readonly deadlineMs: number
+}
+
+/** A request-reply over NATS with a JSON answer. */
+export interface Call<Request, Reply> {
+  readonly kind: 'json'
+  readonly subject: string
+  readonly isRequest: (value: unknown) => value is Request
+  readonly isReply: (value: unknown) => value is Reply
+}
+
+/** What a text call answers: a few facts, and JSON that is ready to be written to the client as it is. */
+export interface TextReply<Meta> {
+  readonly meta: Meta
+  /** JSON without raw line feeds. */
+  readonly text: string
+}
+
+/** A request-reply over NATS whose answer is text that nobody on the way parses: pages of stored envelopes. */
+export interface TextCall<Request, Meta> {
+  readonly kind: 'text'
+  readonly subject: string
+  readonly isRequest: (value: unknown) => value is Request
+  readonly isReply: (value: unknown) => value is Meta
+}
+
+export type RequestOf<C> = C extends Call<infer R, unknown> ? R : C extends TextCall<infer R, unknown> ? R : never
+export type ReplyOf<C> = C extends Call<never, infer R> ? R : C extends TextCall<never, infer M> ? TextReply<M> : never
+
+/** Defines a call; the schemas are its types and are checked at both ends. Subjects are `svc.<service>.<call>`. */
+export function defineCall<Q extends TSchema, R extends TSchema>(definition: {
+  subject: string
+  request: Q
+  reply: R
+}): Call<Static<Q>, Static<R>> {
+  return {
+    kind: 'json',
+    subject: definition.subject,
+    isRequest: checkerOf(definition.request),
+    isReply: checkerOf(definition.reply),
+  }
+}
+
+/** As `defineCall`, for answers of `{ meta, text }`. */
+export function defineTextCall<Q extends TSchema, M extends TSchema>(definition: {
+  subject: string
+  request: Q
+  meta: M
+}): TextCall<Static<Q>, Static<M>> {
+  return {
+    kind: 'text',
+    subject: definition.subject,
+    isRequest: checkerOf(definition.request),
+    isReply: checkerOf(definition.meta),
+  }
+}
+
+function checkerOf<S extends TSchema>(schema: S): (value: unknown) => value is Static<S> {
+  const compiled = TypeCompiler.Compile(schema)
+  return (value): value is Static<S> => compiled.Check(value)
+}

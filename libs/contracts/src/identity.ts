@@ -1,0 +1,83 @@
+/** What the other pieces know of the identity service. */
+import { type Static, Type } from '@sinclair/typebox'
+import { defineCall } from './define.ts'
+import { AgentId } from './ids.ts'
+import {
+  Agent,
+  AgentList,
+  Challenge,
+  closed,
+  Identity,
+  Registration,
+  RegistrationResult,
+  Settings,
+} from './resources.ts'
+
+/** Issues a challenge for a key; writes nothing. Source: decisions 9. Codes: `invalid_pubkey`. */
+export const issueChallenge = defineCall({
+  subject: 'svc.identity.issue-challenge',
+  request: closed({ pubkey: Type.String() }),
+  reply: Challenge,
+})
+
+/** Registers a key under a name. Source: service.md, Registration procedure; decisions 10. The caller has verified the signature by `pubkey`. */
+export const registerAgent = defineCall({
+  subject: 'svc.identity.register-agent',
+  request: Registration,
+  reply: RegistrationResult,
+})
+
+export const FoundAgent = closed({ agent: Type.Union([Agent, Type.Null()]) })
+export type FoundAgent = Static<typeof FoundAgent>
+
+/** The agent with this id, revoked ones too; null where there is none. */
+export const findAgent = defineCall({
+  subject: 'svc.identity.find-agent',
+  request: closed({ agent_id: AgentId }),
+  reply: FoundAgent,
+})
+
+/** The agent with exactly this name, revoked ones too; null where there is none. Names are never reassigned. */
+export const findAgentByName = defineCall({
+  subject: 'svc.identity.find-agent-by-name',
+  request: closed({ name: Type.String() }),
+  reply: FoundAgent,
+})
+
+/**
+ * Consumes the nonce of a request whose signature verified, durably, and says whether the signer is revoked.
+ * Source: decisions 5 and 8. `nonce` is lower-case hex. `replayed` within at least ten minutes of its first use.
+ */
+export const admitRequest = defineCall({
+  subject: 'svc.identity.admit-request',
+  request: closed({ agent_id: AgentId, nonce: Type.String({ pattern: '^([0-9a-f]{2}){16,64}$' }) }),
+  reply: closed({ replayed: Type.Boolean(), revoked: Type.Boolean() }),
+})
+
+/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: decisions 35. */
+export const listAgents = defineCall({
+  subject: 'svc.identity.list-agents',
+  request: closed({ after: Type.String(), limit: Type.Integer({ minimum: 1, maximum: 100 }) }),
+  reply: AgentList,
+})
+
+/** The caller's own identity. Codes: `not_found`. */
+export const getIdentity = defineCall({
+  subject: 'svc.identity.get-identity',
+  request: closed({ agent_id: AgentId }),
+  reply: Identity,
+})
+
+/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: decisions 12. Codes: budget's. */
+export const updateSettings = defineCall({
+  subject: 'svc.identity.update-settings',
+  request: closed({ agent_id: AgentId, settings: Settings }),
+  reply: Identity,
+})
+
+/** Revokes for ever; free, and works with the budget service down. Source: decisions 13, 52. */
+export const revokeAgent = defineCall({
+  subject: 'svc.identity.revoke-agent',
+  request: closed({ agent_id: AgentId }),
+  reply: closed({ status: Type.Literal('revoked') }),
+})

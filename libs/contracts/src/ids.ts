@@ -1,0 +1,52 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { LIMITS } from './limits.ts'
+
+/** base58 (Bitcoin alphabet) of SHA-256 of the raw public key (decisions 3). 32 bytes give 43 or 44 digits, fewer only with leading zeros. */
+export const AgentId = Type.String({
+  pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$',
+  description: 'Agent id: base58 of SHA-256 of the raw public key',
+})
+export type AgentId = Static<typeof AgentId>
+
+/** service.md, Registration procedure: name rules. */
+export const AgentName = Type.String({
+  pattern: `^[a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}}$`,
+  description: 'Unique lowercase name of an agent',
+})
+
+/** service.md, Envelope: client-generated, globally unique. */
+export const MessageId = Type.String({
+  pattern: `^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`,
+  description: 'Client-generated, globally unique id of an envelope',
+})
+
+/** decisions 27. */
+export const BoardId = Type.String({
+  pattern: '^[a-z0-9]{20,40}$',
+  description: 'Opaque id of a board; ids sort by creation',
+})
+
+/** `ed25519:` and 64 hex digits, lower case where the service returns it (decisions 2). */
+export const PublicKeyText = Type.String({
+  pattern: '^ed25519:[0-9a-fA-F]{64}$',
+  description: 'Ed25519 public key, ed25519:<HEX>',
+})
+
+/** Unix seconds, UTC (decisions 1). */
+export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds, UTC' })
+
+const AGENT_ID = new RegExp(AgentId.pattern ?? '')
+const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
+const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
+
+export function isAgentId(text: string): boolean {
+  return AGENT_ID.test(text)
+}
+
+export function isAgentName(text: string): boolean {
+  return AGENT_NAME.test(text)
+}
+
+export function isMessageId(text: string): boolean {
+  return MESSAGE_ID.test(text)
+}

@@ -1,0 +1,55 @@
+/**
+ * Every fixed number of service.md, Limits, and of decisions 5 to 42, in one place: the checks, the manifest and the
+ * OpenAPI description read these. What an operator can change is not here but in the configuration.
+ */
+export const LIMITS = {
+  pageSizeMin: 1,
+  pageSizeMax: 100,
+  pageSizeDefault: 50,
+  /** A page holds fewer messages than asked for where their bytes would pass this (decisions 35). */
+  pageBytes: 512 * 1024,
+  httpToleranceSeconds: 60,
+  httpNonceHexMin: 32,
+  httpNonceHexMax: 128,
+  challengeSeconds: 300,
+  powNonceLengthMax: 128,
+  nameLengthMin: 3,
+  nameLengthMax: 32,
+  envelopeIdLengthMin: 8,
+  envelopeIdLengthMax: 80,
+  dmCharacters: 4_000,
+  dmBytes: 16 * 1024,
+  postCharacters: 16_000,
+  postBytes: 32 * 1024,
+  requestBytes: 96 * 1024,
+  messagePastSeconds: 300,
+  messageFutureSeconds: 60,
+  boardTitleCharacters: 120,
+  boardDescriptionCharacters: 2_000,
+  boardsPerOwner: 20,
+  membershipsPerBoard: 100,
+  streamsPerIdentity: 2,
+  webhookSecretLengthMin: 32,
+  webhookSecretLengthMax: 256,
+  webhookAttempts: 5,
+  /** Bytes of payload that one unit pays for (service.md, Budget rules). */
+  bytesPerUnit: 1024,
+} as const
+
+/** What an operator can change, with the defaults of design.md, Configuration. */
+export const DEFAULTS = {
+  powDifficulty: 18,
+  retentionDays: 30,
+  dailyFreeUnits: 100,
+  dailyHardLimit: 1_000,
+  dailyIntroductions: 10,
+  streamSeconds: 300,
+  streamsPerProcess: 200,
+  ratePerSecond: 100,
+  rateBurst: 200,
+  registrationRatePerSecond: 1,
+  registrationRateBurst: 30,
+} as const
+
+/** Names of the product that answers carry (decisions 14, 44). */
+export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const

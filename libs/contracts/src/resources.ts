@@ -1,0 +1,190 @@
+/**
+ * The resources of the public API, as service.md, Resources and their fields, names them. All are closed objects.
+ * The gateway checks request bodies and describes answers with these; the SDK takes its types from here.
+ */
+import { type Static, type TProperties, Type } from '@sinclair/typebox'
+import { AgentId, AgentName, MessageId, UnixSeconds } from './ids.ts'
+
+/** All objects reject undeclared properties (service.md, Resources and their fields). */
+export function closed<P extends TProperties>(properties: P, options: { $id?: string; description?: string } = {}) {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+export const Agent = closed({
+  agent_id: AgentId,
+  name: AgentName,
+  pubkey: Type.String({ pattern: '^ed25519:[0-9a-f]{64}$' }),
+  created_at: UnixSeconds,
+  revoked: Type.Boolean(),
+})
+export type Agent = Static<typeof Agent>
+
+export const AgentList = closed({ agents: Type.Array(Agent), next_cursor: Type.String() })
+export type AgentList = Static<typeof AgentList>
+
+/** Members are strings here and judged one by one by identity, so that each fault has its own code (decisions 10). */
+export const Registration = closed({
+  name: Type.String(),
+  pubkey: Type.String(),
+  challenge: Type.String(),
+  nonce: Type.String(),
+})
+export type Registration = Static<typeof Registration>
+
+export const ChallengeRequest = closed({ pubkey: Type.String() })
+export type ChallengeRequest = Static<typeof ChallengeRequest>
+
+export const Challenge = closed({
+  challenge: Type.String(),
+  difficulty: Type.Integer({ minimum: 0, maximum: 256, description: 'Leading zero bits' }),
+  expires_at: UnixSeconds,
+  algorithm: Type.Literal('sha256'),
+})
+export type Challenge = Static<typeof Challenge>
+
+export const RegistrationResult = closed({ agent_id: AgentId, address: Type.String() })
+export type RegistrationResult = Static<typeof RegistrationResult>
+
+export const InboxPolicy = Type.Union([
+  Type.Literal('requests'),
+  Type.Literal('open'),
+  Type.Literal('contacts'),
+  Type.Literal('closed'),
+])
+export type InboxPolicy = Static<typeof InboxPolicy>
+
+export const Settings = closed({
+  inbox_policy: Type.Optional(InboxPolicy),
+  discoverable: Type.Optional(Type.Boolean()),
+})
+export type Settings = Static<typeof Settings>
+
+export const Identity = closed({
+  agent: Agent,
+  address: Type.String(),
+  inbox_policy: InboxPolicy,
+  discoverable: Type.Boolean(),
+})
+export type Identity = Static<typeof Identity>
+
+export const Revocation = closed({ confirm_agent_id: Type.String() })
+export type Revocation = Static<typeof Revocation>
+
+export const ContactState = Type.Union([Type.Literal('accepted'), Type.Literal('blocked'), Type.Literal('none')])
+export type ContactState = Static<typeof ContactState>
+
+export const Contact = closed({ state: ContactState })
+export type Contact = Static<typeof Contact>
+
+export const ContactEntry = closed({ agent_id: AgentId, state: ContactState })
+export type ContactEntry = Static<typeof ContactEntry>
+
+export const ContactList = closed({ contacts: Type.Array(ContactEntry), next_cursor: Type.String() })
+export type ContactList = Static<typeof ContactList>
+
+export const Lane = Type.Union([Type.Literal('inbox'), Type.Literal('requests'), Type.Literal('board')])
+export type Lane = Static<typeof Lane>
+
+export const EnvelopeType = Type.Union([
+  Type.Literal('request'),
+  Type.Literal('response'),
+  Type.Literal('event'),
+  Type.Literal('error'),
+])
+
+const envelopeMembers = {
+  id: MessageId,
+  from: AgentId,
+  to: Type.String({ description: '`name@authority`, or `board:<BOARD_ID>`' }),
+  type: EnvelopeType,
+  ts: Type.String({ format: 'date-time' }),
+  ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds; 0 or absent: the retention period' })),
+  reply_to: Type.Optional(Type.String()),
+  thread_id: Type.Optional(Type.String()),
+}
+
+export const SignedEnvelope = closed({
+  ...envelopeMembers,
+  body: Type.Unknown(),
+  sig: Type.String({ description: 'base64, 64 bytes' }),
+})
+export type SignedEnvelope = Static<typeof SignedEnvelope>
+
+export const SealedEnvelope = closed({
+  ...envelopeMembers,
+  body_enc: Type.String({ description: 'base64 of the HPKE ciphertext with tag' }),
+  ephemeral_pub: Type.String({ description: 'base64, 32 bytes: the HPKE enc' }),
+})
+export type SealedEnvelope = Static<typeof SealedEnvelope>
+
+export const Envelope = Type.Union([SignedEnvelope, SealedEnvelope])
+export type Envelope = Static<typeof Envelope>
+
+export const Message = closed({
+  envelope: Envelope,
+  lane: Lane,
+  created_at: UnixSeconds,
+  expires_at: UnixSeconds,
+  acked: Type.Boolean(),
+  upvotes: Type.Integer({ minimum: 0 }),
+})
+export type Message = Static<typeof Message>
+
+export const MessageList = closed({
+  messages: Type.Array(Message),
+  next_cursor: Type.String({ description: 'Empty at the current end' }),
+})
+export type MessageList = Static<typeof MessageList>
+
+export const SendResult = closed({
+  msg_id: MessageId,
+  status: Type.Literal('accepted'),
+  lane: Lane,
+  duplicate: Type.Boolean(),
+  sender_authenticated: Type.Boolean(),
+})
+export type SendResult = Static<typeof SendResult>
+
+export const Receipt = closed({
+  msg_id: MessageId,
+  status: Type.Union([Type.Literal('accepted'), Type.Literal('processed')]),
+  accepted_at: UnixSeconds,
+})
+export type Receipt = Static<typeof Receipt>
+
+export const Budget = closed({
+  daily_free_units: Type.Integer(),
+  daily_hard_limit: Type.Integer(),
+  used_units: Type.Integer(),
+  credit_balance: Type.Integer(),
+  used_introductions: Type.Integer(),
+  daily_introduction_limit: Type.Integer(),
+  resets_at: UnixSeconds,
+  vote_bonus: Type.Integer(),
+})
+export type Budget = Static<typeof Budget>
+
+export const EventCursor = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })
+
+export const Event = closed({ cursor: EventCursor, kind: Lane, message: Message })
+export type Event = Static<typeof Event>
+
+export const Events = closed({
+  events: Type.Array(Event),
+  next_cursor: EventCursor,
+  retention_days: Type.Number(),
+})
+export type Events = Static<typeof Events>
+
+export const Health = closed({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]),
+  service: Type.String(),
+  version: Type.String(),
+})
+export type Health = Static<typeof Health>
+
+export const AckResult = closed({ status: Type.Literal('acked') })
+export const RevokeResult = closed({ status: Type.Literal('revoked') })
+
+export const ErrorBody = closed({ error: closed({ code: Type.String(), message: Type.String() }) })
+export type ErrorBody = Static<typeof ErrorBody>

@@ -1,0 +1,194 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { createInbox, type Msg } from 'nats'
+import type { Nats } from './connect.ts'
+import { decodeReply, encodeRequest } from './frames.ts'
+
+/** Calls other services. Calls to one subject that are made together, or while others leave, share a NATS message. */
+export interface Bus {
+  /**
+   * @throws ServiceError what the service threw, or `unavailable`: nobody serves the subject (nothing was done), or no
+   *   answer came by the context's deadline (what was done is unknown; calls are idempotent by key).
+   */
+  call<Q, R>(call: Call<Q, R>, request: Q, context: CallContext): Promise<R>
+  callText<Q, M>(call: TextCall<Q, M>, request: Q, context: CallContext): Promise<TextReply<M>>
+  /** Calls that wait for an answer now. */
+  readonly inFlight: number
+}
+
+/** Unanswered calls of one process at most; past that a call is refused at once. */
+const MAX_IN_FLIGHT = 20_000
+/** Request bytes in one NATS message at most, under the server's max_payload of 1 MiB with room for one more item. */
+const MAX_MESSAGE_CHARACTERS = 256 * 1024
+/**
+ * Messages on one subject that have no answer yet, at most: what is asked for meanwhile goes together in the next. One
+ * that has not been answered for `SLOW_ROUND_MS` does not count, so a slow item holds nobody up.
+ */
+const ROUNDS_PER_SUBJECT = 2
+const SLOW_ROUND_MS = 50
+/** Deadlines are looked at this often: one timer for all calls, not one for each. */
+const SWEEP_INTERVAL_MS = 50
+
+interface Waiting {
+  resolve: (line: ReturnType<typeof decodeReply>) => void
+  reject: (error: unknown) => void
+  deadlineMs: number
+}
+
+/** A message under way. */
+interface Round {
+  /** Its items that have no answer yet, by index. */
+  waiting: Map<number, Waiting>
+  sentMs: number
+  /** Lets the next message on the subject leave. */
+  release: () => void
+}
+
+interface Outgoing extends Waiting {
+  line: string
+}
+
+export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
+  const inbox = createInbox(inboxPrefix)
+  const rounds = new Map<string, Round>()
+  const lanes = new Map<string, Batcher<Outgoing, void>>()
+  let nextRound = 0
+  let inFlight = 0
+
+  const subscription = connection.subscribe(`${inbox}.*`, { callback: (_error, message) => receive(message) })
+  const sweep = setInterval(expire, SWEEP_INTERVAL_MS)
+  sweep.unref()
+
+  return {
+    get inFlight() {
+      return inFlight
+    },
+    async call(call, request, context) {
+      const line = await ask(call.subject, request, context)
+      if (line.kind !== 'json' || !call.isReply(line.reply)) throw contractBreach(call.subject)
+      return line.reply
+    },
+    async callText(call, request, context) {
+      const line = await ask(call.subject, request, context)
+      if (line.kind !== 'text' || !call.isReply(line.reply.meta)) throw contractBreach(call.subject)
+      return { meta: line.reply.meta, text: line.reply.text }
+    },
+    [Symbol.dispose]() {
+      clearInterval(sweep)
+      subscription.unsubscribe()
+    },
+  }
+
+  function ask(subject: string, request: unknown, context: CallContext): Promise<ReturnType<typeof decodeReply>> {
+    if (inFlight >= MAX_IN_FLIGHT || context.deadlineMs <= Date.now())
+      return Promise.reject(new ServiceError('unavailable'))
+    inFlight += 1
+    return new Promise<ReturnType<typeof decodeReply>>((resolve, reject) => {
+      const outgoing = { line: encodeRequest(request, context), resolve, reject, deadlineMs: context.deadlineMs }
+      laneOf(subject)(outgoing).catch(reject)
+    }).finally(() => {
+      inFlight -= 1
+    })
+  }
+
+  function laneOf(subject: string): Batcher<Outgoing, void> {
+    let lane = lanes.get(subject)
+    if (lane === undefined) {
+      lane = createBatcher<Outgoing, void>({
+        turn: 'loop',
+        concurrency: ROUNDS_PER_SUBJECT,
+        maxWaiting: MAX_IN_FLIGHT,
+        run: async (items) => {
+          await Promise.all(groupBySize(items).map((group) => send(subject, group)))
+          return items.map(() => undefined)
+        },
+      })
+      lanes.set(subject, lane)
+    }
+    return lane
+  }
+
+  /** Settles when the first answer to the message has come, or the message is given up. */
+  function send(subject: string, items: Outgoing[]): Promise<void> {
+    const reply = `${inbox}.${nextRound}`
+    nextRound += 1
+    return new Promise((release) => {
+      const waiting = new Map(items.map((item, index) => [index, item]))
+      rounds.set(reply, { waiting, sentMs: Date.now(), release })
+      try {
+        if (connection.isClosed()) throw new Error('the connection to NATS is closed')
+        connection.publish(subject, items.map((item) => item.line).join('
+'), { reply })
+      } catch (error) {
+        failRound(reply, new ServiceError('unavailable', { cause: error }))
+      }
+    })
+  }
+
+  function receive(message: Msg): void {
+    const round = rounds.get(message.subject)
+    if (round === undefined) return
+    round.release()
+    if (message.headers?.code === 503) {
+      failRound(message.subject, new ServiceError('unavailable', { cause: new Error('no responders') }))
+      return
+    }
+    for (const text of message.string().split('\n')) {
+      try {
+        const line = decodeReply(text)
+        const waiting = round.waiting.get(line.index)
+        if (waiting === undefined) continue
+        round.waiting.delete(line.index)
+        if (line.kind === 'error') waiting.reject(line.error)
+        else waiting.resolve(line)
+      } catch (error) {
+        failRound(message.subject, new ServiceError('internal', { cause: error }))
+        return
+      }
+    }
+    if (round.waiting.size === 0) rounds.delete(message.subject)
+  }
+
+  function failRound(reply: string, error: ServiceError): void {
+    const round = rounds.get(reply)
+    if (round === undefined) return
+    rounds.delete(reply)
+    round.release()
+    for (const waiting of round.waiting.values()) waiting.reject(error)
+  }
+
+  function expire(): void {
+    const now = Date.now()
+    for (const [reply, round] of rounds) {
+      if (now - round.sentMs > SLOW_ROUND_MS) round.release()
+      for (const [index, waiting] of round.waiting) {
+        if (waiting.deadlineMs > now) continue
+        round.waiting.delete(index)
+        waiting.reject(new ServiceError('unavailable', { cause: new Error('no answer in time') }))
+      }
+      if (round.waiting.size === 0) rounds.delete(reply)
+    }
+  }
+}
+
+function groupBySize(items: Outgoing[]): Outgoing[][] {
+  const groups: Outgoing[][] = []
+  let group: Outgoing[] = []
+  let characters = 0
+  for (const item of items) {
+    if (group.length > 0 && characters + item.line.length > MAX_MESSAGE_CHARACTERS) {
+      groups.push(group)
+      group = []
+      characters = 0
+    }
+    group.push(item)
+    characters += item.line.length
+  }
+  if (group.length > 0) groups.push(group)
+  return groups
+}
+
+function contractBreach(subject: string): ServiceError {
+  return new ServiceError('internal', { cause: new Error(`an answer on ${subject} breaks its contract`) })
+}

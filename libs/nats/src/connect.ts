@@ -1,0 +1,61 @@
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { connect, type NatsConnection } from 'nats'
+
+export interface NatsOptions {
+  /** `nats://user:password@host:port`, several separated by commas. */
+  url: string
+  /** Shown by `nats server report connections`. */
+  name: string
+  logger: Logger
+}
+
+/** A connection, and where its own answers come in. */
+export interface Nats {
+  readonly connection: NatsConnection
+  readonly inboxPrefix: string
+}
+
+/**
+ * Connects with settings that survive outages (field notes 2.2): reconnects for ever, notices a half-open link within
+ * about half a minute, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
+ * let each user receive its own answers alone.
+ */
+export async function connectNats({ url, name, logger }: NatsOptions): Promise<Nats> {
+  const servers = url.split(',').map((part) => new URL(part))
+  const user = decodeURIComponent(servers[0]?.username ?? '')
+  const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user}`
+  const connection = await connect({
+    servers: servers.map((server) => server.host),
+    name,
+    ...(user === '' ? {} : { user, pass: decodeURIComponent(servers[0]?.password ?? '') }),
+    inboxPrefix,
+    maxReconnectAttempts: -1,
+    reconnectTimeWait: 250,
+    reconnectJitter: 250,
+    waitOnFirstConnect: true,
+    // A server that restarts may refuse a login for a moment.
+    ignoreAuthErrorAbort: true,
+    pingInterval: 10_000,
+    maxPingOut: 2,
+  })
+  void logStatus(connection, logger)
+  return { connection, inboxPrefix }
+}
+
+async function logStatus(connection: NatsConnection, logger: Logger): Promise<void> {
+  for await (const status of connection.status()) {
+    if (status.type === 'disconnect' || status.type === 'error')
+      logger.warn({ event: status.type, data: status.data }, 'nats')
+    else if (status.type === 'reconnect') logger.info({ event: status.type }, 'nats')
+  }
+}
+
+/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever (field notes 2.2). */
+export async function drainNats({ connection }: Nats, limitMs = 5_000): Promise<void> {
+  if (connection.isClosed()) return
+  const limit = Promise.withResolvers<void>()
+  const timer = setTimeout(limit.resolve, limitMs)
+  await Promise.race([connection.drain().catch(() => {}), limit.promise])
+  clearTimeout(timer)
+  await connection.close()
+}

@@ -1,0 +1,154 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
+import type { NatsConnection, ServiceMsg } from 'nats'
+import type { Nats } from './connect.ts'
+import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './frames.ts'
+
+/** One call that a service answers, ready to be registered. */
+export interface Endpoint {
+  readonly subject: string
+  /** @returns the reply line for the item at `index`. */
+  readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
+}
+
+export function handle<Q, R>(call: Call<Q, R>, handler: (request: Q, context: CallContext) => Promise<R>): Endpoint {
+  return {
+    subject: call.subject,
+    answer: async (index, request, context) => {
+      if (!call.isRequest(request)) throw requestBreach(call.subject)
+      return encodeReply(index, await handler(request, context))
+    },
+  }
+}
+
+export function handleText<Q, M>(
+  call: TextCall<Q, M>,
+  handler: (request: Q, context: CallContext) => Promise<TextReply<M>>,
+): Endpoint {
+  return {
+    subject: call.subject,
+    answer: async (index, request, context) => {
+      if (!call.isRequest(request)) throw requestBreach(call.subject)
+      return encodeTextReply(index, await handler(request, context))
+    },
+  }
+}
+
+export interface ServeOptions {
+  nats: Nats
+  /** The service's name: its queue group, and the name that `nats micro ls` shows. */
+  name: string
+  version: string
+  logger: Logger
+  endpoints: Endpoint[]
+  /** Items under way in this process at most; past that an item is answered `unavailable` at once. */
+  maxInFlight?: number
+}
+
+export interface Serving {
+  /** Items under way now. */
+  readonly inFlight: number
+  /** Stops taking, waits until what was taken is answered. Other processes of the service take over at once. */
+  drain(): Promise<void>
+}
+
+/** An item with less time left than this is refused: nobody would wait for its answer. */
+const MIN_TIME_LEFT_MS = 5
+const DEFAULT_MAX_IN_FLIGHT = 4_096
+/** Characters of one reply message at most, under the server's max_payload of 1 MiB. */
+const MAX_MESSAGE_CHARACTERS = 256 * 1024
+
+/**
+ * Serves calls as a NATS micro service, so that `nats micro ls|info|stats` shows it and every process of the service
+ * shares the work by queue group. Items of one message are answered on their own, in any order: a slow one holds none.
+ */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { logger, name } = options
+  const { connection } = options.nats
+  const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT
+  const idle: (() => void)[] = []
+  let inFlight = 0
+
+  const service = await connection.services.add({ name, version: options.version, queue: name })
+  for (const endpoint of options.endpoints) {
+    service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
+      subject: endpoint.subject,
+      handler: (error, message) => {
+        if (error === null) return answerAll(endpoint, message)
+        logger.error({ err: error, subject: endpoint.subject }, 'subscription failed')
+        return undefined
+      },
+    })
+  }
+
+  return {
+    get inFlight() {
+      return inFlight
+    },
+    async drain() {
+      await service.stop()
+      if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
+    },
+  }
+
+  async function answerAll(endpoint: Endpoint, message: ServiceMsg): Promise<void> {
+    const reply = message.reply
+    if (reply === undefined || reply === '') return
+    const respond = createResponder(connection, reply)
+    const lines = message.string().split('\n')
+    await Promise.all(lines.map(async (line, index) => respond(await answerOne(endpoint, line, index))))
+  }
+
+  async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
+    if (inFlight >= maxInFlight) return encodeError(index, new ServiceError('unavailable'))
+    inFlight += 1
+    let requestId: string | undefined
+    try {
+      const { request, context } = decodeRequest(line)
+      requestId = requestIdOf(context.traceparent)
+      if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
+      return await endpoint.answer(index, request, context)
+    } catch (error) {
+      return encodeError(index, asServiceError(error, endpoint.subject, requestId))
+    } finally {
+      inFlight -= 1
+      if (inFlight === 0) for (const resolve of idle.splice(0)) resolve()
+    }
+  }
+
+  function asServiceError(error: unknown, subject: string, requestId: string | undefined): ServiceError {
+    const known = error instanceof ServiceError ? error : new ServiceError('internal', { cause: error })
+    if (known.code === 'internal') logger.error({ err: known, subject, request_id: requestId }, 'call failed')
+    else if (known.code === 'unavailable')
+      logger.warn({ err: known.cause, subject, request_id: requestId }, 'call unavailable')
+    return known
+  }
+}
+
+/** Sends answers that are ready in the same turn in one message. */
+function createResponder(connection: NatsConnection, reply: string): Batcher<string, void> {
+  return createBatcher<string, void>({
+    run: async (lines) => {
+      let from = 0
+      let characters = 0
+      for (let at = 0; at < lines.length; at += 1) {
+        const length = lines[at]?.length ?? 0
+        if (at > from && characters + length > MAX_MESSAGE_CHARACTERS) {
+          connection.publish(reply, lines.slice(from, at).join('\n'))
+          from = at
+          characters = 0
+        }
+        characters += length
+      }
+      connection.publish(reply, lines.slice(from).join('\n'))
+      return lines.map(() => undefined)
+    },
+  })
+}
+
+function requestBreach(subject: string): ServiceError {
+  return new ServiceError('internal', { cause: new Error(`a request on ${subject} breaks its contract`) })
+}

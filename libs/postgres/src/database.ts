@@ -1,0 +1,160 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import postgres from 'postgres'
+
+export type Sql = postgres.Sql
+/** A connection inside a transaction. */
+export type Tx = postgres.TransactionSql
+
+export interface DatabaseOptions {
+  url: string
+  /** Shown in pg_stat_activity. */
+  application: string
+  logger: Logger
+  /** Connections at most; pool size × processes must stay under the server's max_connections. */
+  poolSize?: number
+  /** The server gives a statement up after this; the client itself waits `QUERY_GRACE_MS` longer. */
+  statementTimeoutMs?: number
+}
+
+const DEFAULT_POOL_SIZE = 8
+const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
+/** The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. */
+const QUERY_GRACE_MS = 500
+const CONNECT_TIMEOUT_SECONDS = 3
+const CLOSE_TIMEOUT_SECONDS = 5
+
+export interface Database extends AsyncDisposable {
+  readonly sql: Sql
+  /**
+   * Runs one query, or one function with several, under a deadline of the client's own: the driver has none, and a
+   * connection that died during its start would leave the query waiting for ever (field notes 2.3).
+   * @throws ServiceError `unavailable` where the database is lost, shutting down, overloaded or too slow. Whether the
+   *   query took effect is then unknown.
+   */
+  run<T>(work: (sql: Sql) => PromiseLike<T>): Promise<T>
+  /** As `run`, in a transaction; deadlocks and serialization failures are tried again. */
+  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS
+  const sql = postgres(options.url, {
+    max: options.poolSize ?? DEFAULT_POOL_SIZE,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    idle_timeout: 0,
+    keep_alive: 30,
+    onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
+    connection: {
+      application_name: options.application,
+      statement_timeout: statementTimeoutMs,
+      idle_in_transaction_session_timeout: statementTimeoutMs * 2,
+    },
+    types: { bigint: BIGINT_AS_NUMBER },
+  }) as unknown as Sql
+  const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
+
+  const run = async <T>(work: (sql: Sql) => PromiseLike<T>): Promise<T> => {
+    try {
+      return await withDeadline(work(sql), clientDeadlineMs)
+    } catch (error) {
+      throw asServiceError(error)
+    }
+  }
+
+  return {
+    sql,
+    run,
+    async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          return await withDeadline(sql.begin(work) as Promise<T>, clientDeadlineMs * 2)
+        } catch (error) {
+          if (attempt < MAX_ATTEMPTS && RETRIED.has(sqlStateOf(error))) continue
+          throw asServiceError(error)
+        }
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+    },
+  }
+}
+
+/** Runs `work` again after a deadlock or a serialization failure (40P01, 40001): such a transaction left nothing behind. */
+export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(unwrap(error)))) throw error
+    }
+  }
+}
+
+const MAX_ATTEMPTS = 5
+const RETRIED = new Set(['40P01', '40001'])
+
+/**
+ * Cursors and counts are bigint in SQL and stay far below 2^53.
+ * @throws RangeError where one does not, rather than to round it.
+ */
+const BIGINT_AS_NUMBER = {
+  to: 20,
+  from: [20],
+  serialize: (value: number | bigint): string => String(value),
+  parse: (text: string): number => {
+    const value = Number(text)
+    if (!Number.isSafeInteger(value)) throw new RangeError('a bigint beyond 2^53')
+    return value
+  },
+}
+
+/** Classes of SQLSTATE that mean: the database is not there now. 08 connection, 53 resources, 57 operator intervention, 58 system. */
+const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
+const UNAVAILABLE_CODES = new Set([
+  'CONNECTION_CLOSED',
+  'CONNECTION_DESTROYED',
+  'CONNECTION_ENDED',
+  'CONNECT_TIMEOUT',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ETIMEDOUT',
+  'QUERY_TIMEOUT',
+])
+
+function asServiceError(error: unknown): unknown {
+  const code = sqlStateOf(error)
+  const lost = UNAVAILABLE_CODES.has(code) || (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
+  return lost || RETRIED.has(code) || code === '25006' ? new ServiceError('unavailable', { cause: error }) : error
+}
+
+function unwrap(error: unknown): unknown {
+  return error instanceof ServiceError ? error.cause : error
+}
+
+function sqlStateOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : ''
+}
+
+function withDeadline<T>(work: PromiseLike<T>, deadlineMs: number): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const timer = setTimeout(
+      () => reject(Object.assign(new Error(`no answer from postgres in ${deadlineMs} ms`), { code: 'QUERY_TIMEOUT' })),
+      deadlineMs,
+    )
+    work.then(
+      (value) => {
+        clearTimeout(timer)
+        resolve(value)
+      },
+      (error: unknown) => {
+        clearTimeout(timer)
+        reject(error)
+      },
+    )
+  })
+}

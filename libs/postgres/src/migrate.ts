@@ -1,0 +1,60 @@
+import { runner } from 'node-pg-migrate'
+import pg from 'pg'
+
+export interface MigrateOptions {
+  /** A connection as the role that shall own the schema's objects. */
+  url: string
+  /** The schema, which is also the name of the service. Made where it does not exist. */
+  schema: string
+  /** Folder of numbered SQL files. */
+  dir: string
+  log?: (line: string) => void
+}
+
+/** Waiting for another process that migrates the same schema. */
+const LOCK_RETRY_MS = 50
+const LOCK_WAIT_MS = 60_000
+
+/**
+ * Brings a schema up to date: every file in its own transaction, in order, each once. Safe to start twice at once: the
+ * second waits and then finds nothing to do. A file that was run must not be edited afterwards.
+ */
+export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
+  await client.connect()
+  try {
+    await withMigrationLock(client, schema, async () => {
+      await runner({
+        dbClient: client,
+        dir,
+        direction: 'up',
+        schema,
+        createSchema: true,
+        migrationsTable: 'migrations',
+        migrationsSchema: schema,
+        createMigrationsSchema: true,
+        // The lock of the library fails at once when another holds it; ours waits.
+        noLock: true,
+        checkOrder: true,
+        singleTransaction: false,
+        log,
+      })
+    })
+  } finally {
+    await client.end()
+  }
+}
+
+async function withMigrationLock(client: pg.Client, schema: string, work: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + LOCK_WAIT_MS
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      `select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('svc.migrate.' || $1, 0)) as taken`,
+      [schema],
+    )
+    if (rows[0]?.taken === true) break
+    if (Date.now() > deadline) throw new Error(`another process is migrating ${schema} and does not finish`)
+    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
+  }
+  await work()
+}
