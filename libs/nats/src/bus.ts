@@ -118,8 +118,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
       rounds.set(reply, { waiting, sentMs: Date.now(), release })
       try {
         if (connection.isClosed()) throw new Error('the connection to NATS is closed')
-        connection.publish(subject, items.map((item) => item.line).join('
-'), { reply })
+        connection.publish(subject, items.map((item) => item.line).join('\n'), { reply })
       } catch (error) {
         failRound(reply, new ServiceError('unavailable', { cause: error }))
       }
