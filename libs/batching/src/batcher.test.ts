@@ -90,6 +90,18 @@ describe('design, Natural batching', () => {
     expect(batches).toEqual([[1, 2], [11], [21]])
   })
 
+  test('an item with several keys waits for each of them, and none overtakes it', async () => {
+    const { batches, gates, run } = gatedRun()
+    const call = createBatcher({ run, keyOf: (item: number) => String(item).split('') })
+    const all = Promise.all([1, 12, 2, 3].map(call))
+    for (let index = 0; index < 3; index += 1) {
+      await turn()
+      gates[index]?.resolve()
+    }
+    await all
+    expect(batches).toEqual([[1, 3], [12], [2]])
+  })
+
   test('as many runs at once as concurrency says', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run, concurrency: 2, maxItems: 1 })

@@ -13,8 +13,8 @@ export interface BatcherOptions<Item, Result> {
   maxItems?: number
   /** Runs under way at once at most; more fill a slow round trip, fewer make larger batches. */
   concurrency?: number
-  /** Items of one key never share a run, so that set-based work sees each key once; their order is kept. */
-  keyOf?: (item: Item) => string
+  /** Items with a key in common never share a run, so that set-based work sees each key once; their order is kept. */
+  keyOf?: (item: Item) => string | readonly string[]
   /**
    * When a run that may start does so: at the end of the microtask turn (the default), or after the event loop has
    * taken in everything that was ready (`loop`), which groups calls that come from different sockets.
@@ -84,13 +84,12 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     const taken: Pending<Item, Result>[] = []
     const left: Pending<Item, Result>[] = []
     for (const pending of waiting) {
-      const key = keyOf(pending.item)
-      if (taken.length < maxItems && !keys.has(key)) {
-        keys.add(key)
-        taken.push(pending)
-      } else {
-        left.push(pending)
-      }
+      const own = keyOf(pending.item)
+      const itemKeys = typeof own === 'string' ? [own] : own
+      if (taken.length < maxItems && !itemKeys.some((key) => keys.has(key))) taken.push(pending)
+      else left.push(pending)
+      // The keys of one that waits are taken too: what comes after it must not overtake it.
+      for (const key of itemKeys) keys.add(key)
     }
     waiting = left
     return taken

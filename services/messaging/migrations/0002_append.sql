@@ -1,0 +1,100 @@
+-- Appends one batch of accepted messages: one call, one transaction. It decides nothing: what was decided before is
+-- refused where its ground has moved. Arrays run in parallel, one item at each index.
+--
+-- outcome: accepted; duplicate (the same envelope is there), conflict (the id is taken by another), stale (the
+-- recipient's standing or pending request is not what the decision was made on), fenced (the reservation was given up
+-- or is past its deadline).
+create function messaging.append(
+  ids text[],
+  digests bytea[],
+  senders text[],
+  recipients text[],
+  lanes text[],
+  threads text[],
+  envelopes text[],
+  expiry_caps bigint[], -- Unix seconds of ts + ttl; null: none
+  standings bigint[],
+  operations text[],
+  deadlines_ms bigint[],
+  retention_seconds double precision,
+  lease_seconds double precision
+) returns table (
+  ord integer, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint, outbox_id bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  -- Drawn after the locks, so that the times of one log do not run backwards.
+  now_ms bigint;
+  now_seconds bigint;
+begin
+  -- With the exclusive lock of messaging.fence: what is fenced is seen here, and what commits here is seen there.
+  perform pg_catalog.pg_advisory_xact_lock_shared(7305001);
+
+  -- In key order, so that batches wait for each other and never in a circle.
+  perform from messaging.logs l where l.id = any (recipients) order by l.id for update;
+  if exists (select from unnest(recipients) r where not exists (select from messaging.logs l where l.id = r)) then
+    insert into messaging.logs (id) select distinct r from unnest(recipients) r order by r on conflict do nothing;
+    perform from messaging.logs l where l.id = any (recipients) order by l.id for update;
+  end if;
+
+  now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
+  now_seconds := now_ms / 1000;
+
+  -- A statement of its own: its snapshot is younger than the locks.
+  return query
+  with item as (
+    select u.* from unnest(
+      ids, digests, senders, recipients, lanes, threads, envelopes, expiry_caps, standings, operations, deadlines_ms
+    ) with ordinality as u (
+      id, digest, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, operation, deadline_ms, ord
+    )
+  ), judged as (
+    select i.*, l.head,
+      coalesce(m.lane, t.lane) as earlier_lane,
+      least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
+      case
+        when coalesce(m.digest, t.digest) = i.digest and coalesce(m.sender, t.sender) = i.sender then 'duplicate'
+        when m.id is not null or t.id is not null then 'conflict'
+        when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
+        when l.standing_version <> i.standing or (i.lane = 'requests' and p.expires_at > now_seconds) then 'stale'
+        else 'accepted'
+      end as outcome
+    from item i
+    join messaging.logs l on l.id = i.recipient
+    left join messaging.messages m on m.id = i.id
+    left join messaging.tombstones t on t.id = i.id
+    left join messaging.fences f on f.operation = i.operation
+    left join messaging.pending p on i.lane = 'requests' and p.recipient = i.recipient and p.sender = i.sender
+  ), placed as (
+    select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position
+    from judged j where j.outcome = 'accepted'
+  ), stored as (
+    insert into messaging.messages
+      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+    select p.id, p.digest, p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds, p.expiry,
+      pg_current_xact_id()::text::bigint, p.ord
+    from placed p
+  ), entered as (
+    insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+    select p.recipient, p.lane, p.position, p.id, p.thread_id, p.expiry from placed p
+  ), advanced as (
+    update messaging.logs l set head = n.head
+    from (select p.recipient, max(p.position) as head from placed p group by p.recipient) n
+    where l.id = n.recipient
+  ), asked as (
+    insert into messaging.pending (recipient, sender, message, expires_at)
+    select p.recipient, p.sender, p.id, p.expiry from placed p where p.lane = 'requests'
+    on conflict (recipient, sender) do update set message = excluded.message, expires_at = excluded.expires_at
+  ), queued as (
+    insert into messaging.outbox (logs, kinds, positions, leased_until)
+    select array_agg(p.recipient order by p.ord), array_agg(p.lane order by p.ord), array_agg(p.position order by p.ord),
+      clock_timestamp() + make_interval(secs => lease_seconds)
+    from placed p having count(*) > 0
+    returning id
+  )
+  select j.ord::integer, j.outcome, coalesce(j.earlier_lane, j.lane), p.position, now_seconds, j.expiry, q.id
+  from judged j left join placed p on p.ord = j.ord left join queued q on true;
+end
+$$;
+
+grant execute on function messaging.append to messaging;

@@ -1,0 +1,24 @@
+import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
+import { envReader } from '@svc/config/env-reader.ts'
+import { DEFAULTS } from '@svc/contracts/limits.ts'
+
+export interface MessagingConfig extends ConnectionConfig {
+  /** How long messages and events are kept; a fraction is accepted, for tests of expiry. */
+  retentionDays: number
+  poolSize: number
+  /** Copies of the stream `ACCEPTED`: 1 on one NATS server, 3 in a cluster. */
+  streamReplicas: number
+}
+
+/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+export function readConfig(env: NodeJS.ProcessEnv): MessagingConfig {
+  const e = envReader(env)
+  const config = {
+    ...readConnections(e),
+    retentionDays: e.number('SVC_RETENTION_DAYS', { default: DEFAULTS.retentionDays, min: 0.000_01, max: 3_650 }),
+    poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
+    streamReplicas: e.int('SVC_NATS_REPLICAS', { default: 1, min: 1, max: 5 }),
+  }
+  e.check()
+  return config
+}
