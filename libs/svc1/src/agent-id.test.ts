@@ -1,0 +1,71 @@
+import { createHash } from 'node:crypto'
+import base58 from 'bs58'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { agentIdOf, isAgentId } from './agent-id.ts'
+
+const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
+const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
+
+/** base58 by long division, the obvious way. */
+function slowBase58(data: Uint8Array): string {
+  let value = data.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
+  let digits = ''
+  for (; value > 0n; value /= 58n) digits = `${ALPHABET[Number(value % 58n)]}${digits}`
+  const zeros = data.findIndex((byte) => byte !== 0)
+  return '1'.repeat(zeros === -1 ? data.length : zeros) + digits
+}
+
+describe('decisions 3: an agent id is base58 of SHA-256 of the 32 raw key bytes', () => {
+  test('the id of the first key of RFC 8032', () => {
+    const key = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
+    expect(agentIdOf(key)).toBe('3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW')
+  })
+
+  test('property: it is what long division gives, and is recognized', () => {
+    fc.assert(
+      fc.property(bytes(32), (key) => {
+        const id = agentIdOf(key)
+        expect(id).toBe(slowBase58(createHash('sha256').update(key).digest()))
+        expect(isAgentId(id)).toBe(true)
+      }),
+    )
+  })
+
+  test('property: base58 of any 32 bytes is an id and comes back as the same bytes, leading zeros too', () => {
+    const padded = fc.tuple(bytes(32), fc.nat(32)).map(([data, zeros]) => data.fill(0, 0, zeros))
+    fc.assert(
+      fc.property(padded, (data) => {
+        const text = slowBase58(data)
+        expect(isAgentId(text)).toBe(true)
+        expect(base58.decodeUnsafe(text)).toEqual(data)
+        expect(base58.encode(data)).toBe(text)
+      }),
+    )
+  })
+
+  test('property: base58 of another number of bytes is no id', () => {
+    const others = fc.uint8Array({ maxLength: 64 }).filter((data) => data.length !== 32)
+    fc.assert(
+      fc.property(others, (data) => {
+        expect(isAgentId(slowBase58(data))).toBe(false)
+      }),
+    )
+  })
+
+  const id = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
+  test.each([
+    ['nothing', ''],
+    ['a line feed after', `${id}\n`],
+    ['a space before', ` ${id}`],
+    ['a zero, which is no digit', `0${id.slice(1)}`],
+    ['a capital O, which is no digit', `O${id.slice(1)}`],
+    ['a capital I, which is no digit', `I${id.slice(1)}`],
+    ['a small l, which is no digit', `l${id.slice(1)}`],
+    ['44 digits that pass 2^256', 'z'.repeat(44)],
+    ['a leading 1 too many', `1${id}`],
+    ['a megabyte', '2'.repeat(1_000_000)],
+  ])('not an id: %s', (_, text) => {
+    expect(isAgentId(text)).toBe(false)
+  })
+})

@@ -1,0 +1,17 @@
+import { sha256 } from '@noble/hashes/sha2.js'
+import base58 from 'bs58'
+
+const AGENT_ID_BYTES = 32
+// 32 bytes have 43 or 44 digits, fewer only by leading zeros, each of which is one digit '1'. The bound comes first
+// because decoding is quadratic.
+const AGENT_ID_FORM = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
+
+/** The agent id of a key: base58 (Bitcoin alphabet) of SHA-256 of its 32 raw bytes (decisions 3). */
+export function agentIdOf(publicKey: Uint8Array): string {
+  return base58.encode(sha256(publicKey))
+}
+
+/** Whether the text is the base58 spelling of 32 bytes. There is one spelling, so ids are compared as text. */
+export function isAgentId(text: string): boolean {
+  return AGENT_ID_FORM.test(text) && base58.decodeUnsafe(text)?.length === AGENT_ID_BYTES
+}

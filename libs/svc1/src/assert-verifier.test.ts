@@ -1,0 +1,33 @@
+import type { KeyObject } from 'node:crypto'
+import { verify as nobleVerify } from '@noble/ed25519'
+import { describe, expect, test } from 'vitest'
+import { assertVerifier } from './assert-verifier.ts'
+import { verifySignature } from './verify.ts'
+
+type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean
+
+/** Puts a verifier of raw keys in the place of node:crypto. */
+function asRuntime(verify: Verify): (signature: Uint8Array, message: Uint8Array, key: KeyObject) => boolean {
+  return (signature, message, key) =>
+    verify(signature, message, Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url'))
+}
+
+describe('decisions 8: a process refuses to start on a runtime that verifies otherwise', () => {
+  test('this runtime passes, and so does the portable verifier', () => {
+    expect(() => assertVerifier()).not.toThrow()
+    expect(() => assertVerifier(asRuntime(verifySignature))).not.toThrow()
+  })
+
+  test.each<[string, Verify, string[]]>([
+    [
+      'ZIP 215',
+      (s, m, k) => nobleVerify(s, m, k),
+      ['accepts R of mixed order', 'accepts R the identity, its y', 'accepts a key of small order'],
+    ],
+    ['the cofactor', (s, m, k) => nobleVerify(s, m, k, { zip215: false }), ['accepts R of mixed order']],
+    ['everything', () => true, ['accepts another message', 'accepts S + L', 'accepts a key of small order']],
+    ['nothing', () => false, ['refuses RFC 8032', 'refuses R the identity, canonical']],
+  ])('one that goes by %s does not', (_, verify, rules) => {
+    for (const rule of rules) expect(() => assertVerifier(asRuntime(verify))).toThrow(rule)
+  })
+})

@@ -1,0 +1,106 @@
+import type { KeyObject } from 'node:crypto'
+import { hexToBytes } from '@noble/hashes/utils.js'
+import { importPublicKey, verifyRequestNode } from './verify-node.ts'
+
+interface Known {
+  readonly about: string
+  readonly publicKey: string
+  readonly signature: string
+  /** UTF-8 in hex. */
+  readonly message: string
+  readonly valid: boolean
+}
+
+// The key of RFC 8032, section 7.1, test 1, whose secret is public: signatures that decisions 8 must tell apart can be
+// made with it. assert-verifier.test.ts holds every one of them to `verifySignature`.
+const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+const MESSAGE = '53564331'
+
+const KNOWN: readonly Known[] = [
+  {
+    about: 'RFC 8032, test 1',
+    publicKey: KEY,
+    signature:
+      'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
+    message: '',
+    valid: true,
+  },
+  {
+    about: 'another message than the signed one',
+    publicKey: KEY,
+    signature:
+      'e5564300c360ac729086e2cc806e828a84877f1eb8e5d974d873e065224901555fb8821590a33bacc61e39701cf9b46bd25bf5f0595bbe24655141438e7a100b',
+    message: MESSAGE,
+    valid: false,
+  },
+  {
+    about: 'S + L in the place of S',
+    publicKey: KEY,
+    signature:
+      '58a162bdf385ad4daf3a3279c3ecb008c311c48e23ed6d312ddf87baac6d81db30690e80841a2685fb905cf8ce479a35f077237fbb41a7ef09afc3eb7d35ab13',
+    message: MESSAGE,
+    valid: false,
+  },
+  {
+    about: 'R of mixed order, which satisfies the equation with the cofactor alone',
+    publicKey: KEY,
+    signature:
+      '3ca40d9bdb2e49622cc48561a824a21b5d55215b5d5fae10264029508be9a2d4521af3d03f59a586e556042a940f810b19da160a7722d776667513c0ac0d6b08',
+    message: MESSAGE,
+    valid: false,
+  },
+  {
+    about: 'R the identity, canonical',
+    publicKey: KEY,
+    signature:
+      '010000000000000000000000000000000000000000000000000000000000000026be2e31c4965f61207a40c7a6240101c19c12316dc49e23cf11921a4b080e0b',
+    message: MESSAGE,
+    valid: true,
+  },
+  {
+    about: 'R the identity, its y not reduced',
+    publicKey: KEY,
+    signature:
+      'eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7faeb8df7b4719802710294b368e83c77bf21d99eecf8ff67c2bd0bda5f913d808',
+    message: MESSAGE,
+    valid: false,
+  },
+  {
+    about: 'R the identity, its zero x marked negative',
+    publicKey: KEY,
+    signature:
+      '010000000000000000000000000000000000000000000000000000000000008020d638be3b0d88323f46e8ba724b76244a5d451b817e9ddef9ca496b3fb42b04',
+    message: MESSAGE,
+    valid: false,
+  },
+  {
+    // ed25519-speccheck, case 0. Such a key is refused before it gets here (decisions 2); a runtime that accepts it is
+    // older than Node 24.19 and not one that this service was tested on.
+    about: 'a key of small order',
+    publicKey: 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
+    signature:
+      'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a0000000000000000000000000000000000000000000000000000000000000000',
+    message: '8c93255d71dcab10e8f379c26200f3c7bd5f09d9bc3068d3ef4edeb4853022b6',
+    valid: false,
+  },
+]
+
+/**
+ * Holds this runtime's verifier to decisions 8, to be called once before the first request is taken: which signatures
+ * node:crypto accepts has changed between versions of Node and depends on the OpenSSL it was built with. Takes 25 ms, most of it the tables of the curve.
+ * @param verify for tests.
+ * @throws Error that names every rule the runtime breaks.
+ */
+export function assertVerifier(
+  verify: (signature: Uint8Array, message: Uint8Array, key: KeyObject) => boolean = verifyRequestNode,
+): void {
+  const broken = KNOWN.filter(({ publicKey, signature, message, valid }) => {
+    const key = importPublicKey(hexToBytes(publicKey))
+    return verify(hexToBytes(signature), hexToBytes(message), key) !== valid
+  })
+  if (broken.length === 0) return
+  const list = broken.map(({ about, valid }) => `${valid ? 'refuses' : 'accepts'} ${about}`).join('; ')
+  throw new Error(
+    `this runtime verifies Ed25519 by another rule than decisions 8 (Node 24.19 or later is needed): ${list}`,
+  )
+}

@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { base64ByteLength, decodeBase64, encodeBase64 } from './base64.ts'
+
+const utf8 = new TextEncoder()
+
+describe('decisions 4: base64 is RFC 4648 section 4, padded, canonical', () => {
+  test.each([
+    ['', ''],
+    ['f', 'Zg=='],
+    ['fo', 'Zm8='],
+    ['foo', 'Zm9v'],
+    ['foob', 'Zm9vYg=='],
+    ['fooba', 'Zm9vYmE='],
+    ['foobar', 'Zm9vYmFy'],
+  ])('RFC 4648 section 10: %j is %j', (plain, base64) => {
+    expect(encodeBase64(utf8.encode(plain))).toBe(base64)
+    expect(decodeBase64(base64)).toEqual(utf8.encode(plain))
+    expect(base64ByteLength(base64)).toBe(plain.length)
+  })
+
+  test('property: encoding is what Buffer gives, and decoding gives it back', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
+        const text = encodeBase64(bytes)
+        expect(text).toBe(Buffer.from(bytes).toString('base64'))
+        expect(decodeBase64(text)).toEqual(bytes)
+      }),
+    )
+  })
+
+  // Texts close to base64, so that padding, trailing bits and stray characters are met often.
+  const nearly = fc.oneof(
+    fc.string({ unit: fc.constantFrom(...'AQgwBZz09+/=-_ \n\u00e9\u0100'), maxLength: 12 }),
+    fc
+      .tuple(fc.uint8Array({ maxLength: 9 }), fc.nat(12), fc.constantFrom('', '=', 'A', '/', '\n', '\u{1f600}', '-'))
+      .map(([bytes, at, stray]) => {
+        const text = Buffer.from(bytes).toString('base64')
+        return text.slice(0, at) + stray + text.slice(at + stray.length)
+      }),
+  )
+  test('property: exactly those texts decode that encoding gives', () => {
+    fc.assert(
+      fc.property(nearly, (text) => {
+        const lax = Buffer.from(text, 'base64') // ignores what it does not know, so only a round trip proves anything
+        const expected = lax.toString('base64') === text ? Uint8Array.from(lax) : undefined
+        expect(decodeBase64(text)).toEqual(expected)
+        expect(base64ByteLength(text)).toBe(expected?.length)
+      }),
+      { numRuns: 2000 },
+    )
+  })
+
+  test.each([
+    ['no padding', 'Zg'],
+    ['half the padding', 'Zg='],
+    ['too much padding', 'Zm9v===='],
+    ['padding alone', '===='],
+    ['padding inside', 'Zg==Zg=='],
+    ['four trailing bits', 'Zh=='],
+    ['two trailing bits', 'Zm9='],
+    ['the URL alphabet', '-_-_'],
+    ['a line feed', 'Zm9v\n'],
+    ['a space', 'Zm 9'],
+    ['a digit past ASCII', 'Zm9\u{1f600}'.slice(0, 4)],
+  ])('refused: %s', (_, text) => {
+    expect(decodeBase64(text)).toBeUndefined()
+    expect(base64ByteLength(text)).toBeUndefined()
+  })
+})

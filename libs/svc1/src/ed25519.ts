@@ -1,0 +1,11 @@
+import { getPublicKey, hashes, Point, sign } from '@noble/ed25519'
+import { sha512 } from '@noble/hashes/sha2.js'
+
+// Version 3 of @noble/ed25519 leaves SHA-512 to its user. Whoever signs or derives keys imports the curve from here,
+// so that it is never used without.
+hashes.sha512 = sha512
+
+/** Order of the prime-order subgroup, L in RFC 8032. */
+const ORDER: bigint = Point.CURVE().n
+
+export { getPublicKey, ORDER, Point, sign }

@@ -1,0 +1,38 @@
+import { sha512 } from '@noble/hashes/sha2.js'
+import { ORDER, Point } from '../src/ed25519.ts'
+
+/** Curve arithmetic with which tests make signatures that no honest signer would. */
+
+/** A point of order 8; its multiples are the eight points of small order. */
+export const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa')
+
+/** The y = 1 of the identity, not reduced. */
+export const IDENTITY_NOT_REDUCED = Uint8Array.from({ length: 32 }, (_, i) => (i === 0 ? 0xee : i === 31 ? 0x7f : 0xff))
+
+export function encodeScalar(scalar: bigint): Uint8Array {
+  return Uint8Array.from(Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse())
+}
+
+export function decodeScalar(bytes: Uint8Array): bigint {
+  return BigInt(`0x${Buffer.from(bytes).reverse().toString('hex')}`)
+}
+
+/** The secret scalar of RFC 8032, section 5.1.5, modulo L. */
+export function secretScalar(secretKey: Uint8Array): bigint {
+  const head = sha512(secretKey).slice(0, 32)
+  head[0] = (head[0] ?? 0) & 248
+  head[31] = ((head[31] ?? 0) & 127) | 64
+  return decodeScalar(head) % ORDER
+}
+
+/** A signature with these bytes for R, as if r·B were their point: S = r + k·a. */
+export function signWith(
+  r: bigint,
+  rBytes: Uint8Array,
+  secret: bigint,
+  publicKey: Uint8Array,
+  message: Uint8Array,
+): Uint8Array {
+  const k = decodeScalar(sha512(Uint8Array.from([...rBytes, ...publicKey, ...message]))) % ORDER
+  return Uint8Array.from([...rBytes, ...encodeScalar((r + k * secret) % ORDER)])
+}
