@@ -24,15 +24,18 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
   await client.connect()
   try {
     await withMigrationLock(client, schema, async () => {
+      // A role that owns the schema and nothing else may not even say "create schema if not exists".
+      const found = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema])
+      const missing = found.rowCount === 0
       await runner({
         dbClient: client,
         dir,
         direction: 'up',
         schema,
-        createSchema: true,
+        createSchema: missing,
         migrationsTable: 'migrations',
         migrationsSchema: schema,
-        createMigrationsSchema: true,
+        createMigrationsSchema: missing,
         // The lock of the library fails at once when another holds it; ours waits.
         noLock: true,
         checkOrder: true,

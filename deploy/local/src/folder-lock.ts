@@ -1,0 +1,69 @@
+import { linkSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { findMarked, type Mark, waitUntil } from './marks.ts'
+import { codeOf, StartError } from './start-error.ts'
+
+/** A keeper ends a run in less (its longest wait is Postgres's shutdown). */
+const ENDING_LIMIT_MS = 60_000
+
+/**
+ * Takes the data folder for one run. The lock is a file with the run's id, and holds while the run's keeper lives; the
+ * caller has started its own before.
+ * @throws StartError where another run has the folder.
+ */
+export async function lockFolder(folder: string, mark: Mark): Promise<Disposable> {
+  const lock = join(folder, 'lock')
+  const mine = `${lock}.${mark.run}`
+  writeFileSync(mine, mark.run)
+  try {
+    while (!tryLink(mine, lock)) await clearLock(lock, mark)
+  } finally {
+    unlinkSync(mine)
+  }
+  return { [Symbol.dispose]: () => rmSync(lock, { force: true }) }
+}
+
+/** A link appears whole or not at all, and never over another. */
+function tryLink(from: string, to: string): boolean {
+  try {
+    linkSync(from, to)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false
+    throw error
+  }
+}
+
+async function clearLock(lock: string, mark: Mark): Promise<void> {
+  const holder = readLock(lock)
+  if (holder === undefined) return
+  const keepers = (): string[] => findMarked(mark.stack, holder).map(({ name }) => name)
+  if (keepers().includes('keeper')) {
+    throw new StartError(
+      'The stack is already running on this data: stop it first, or set SVC_DATA_DIR to another folder.',
+    )
+  }
+  if (!(await waitUntil(() => !keepers().includes('ending'), ENDING_LIMIT_MS))) {
+    throw new StartError('The run before this one does not end: look for its processes with "ps ax | grep svc:".')
+  }
+  // Its holder is dead. Moved, not removed: whoever moves it wins, and sees if it was replaced meanwhile.
+  const moved = `${lock}.stale.${mark.run}`
+  try {
+    renameSync(lock, moved)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return
+    throw error
+  }
+  if (readLock(moved) !== holder) tryLink(moved, lock)
+  rmSync(moved, { force: true })
+}
+
+function readLock(path: string): string | undefined {
+  try {
+    const text = readFileSync(path, 'utf8')
+    return /^[0-9a-f]{8}$/.test(text) ? text : '00000000'
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw error
+  }
+}

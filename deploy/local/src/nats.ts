@@ -1,0 +1,121 @@
+/** An embedded NATS with JetStream: `<folder>/<name>`, one process, on a free port of 127.0.0.1. */
+import { mkdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { findNatsServer } from './binaries.ts'
+import { type Child, type Ending, startChild } from './child.ts'
+import { type Mark, markOf } from './marks.ts'
+import { findFreePort } from './ports.ts'
+import { StartError } from './start-error.ts'
+import { NATS_USERS, type NatsUser } from './topology.ts'
+
+export interface NatsOptions {
+  folder: string
+  mark: Mark
+  /** Its name in the stack and of its folder, when there are several; begins with `nats`. */
+  name?: string
+  /** Letters and digits, the first a letter (the configuration takes them from the environment unquoted). */
+  passwords: Readonly<Record<NatsUser, string>>
+  /** Where it listened before; a free port otherwise. */
+  port?: number
+  onProblem: (line: string) => void
+}
+
+export interface NatsServer {
+  readonly port: number
+  readonly pid: number | undefined
+  readonly ended: Promise<Ending>
+  urlFor(user: NatsUser): string
+  kill(signal: NodeJS.Signals): void
+  stop(): Promise<Ending>
+}
+
+const CONFIG = fileURLToPath(new URL('../nats.conf', import.meta.url))
+const START_ATTEMPTS = 5
+const POLL_MS = 15
+
+/** @throws StartError where it cannot start, with what to do about it. */
+export async function startNats(options: NatsOptions): Promise<NatsServer> {
+  const program = await findNatsServer()
+  for (let attempt = 1; ; attempt += 1) {
+    const port = options.port ?? (await findFreePort())
+    const { child, lines } = await tryStart(program, port, options)
+    if (child !== undefined) {
+      const urlFor = (user: NatsUser): string => `nats://${user}:${options.passwords[user]}@127.0.0.1:${port}`
+      return { port, pid: child.pid, ended: child.ended, urlFor, kill: child.kill, stop: child.stop }
+    }
+    if (attempt === START_ATTEMPTS || !lines.some((line) => line.includes('address already in use'))) {
+      throw new StartError(explain(lines))
+    }
+  }
+}
+
+async function tryStart(
+  program: string,
+  port: number,
+  { folder, mark, name = 'nats', passwords, onProblem }: NatsOptions,
+): Promise<{ child?: Child; lines: string[] }> {
+  const store = join(folder, name)
+  mkdirSync(store, { recursive: true, mode: 0o700 })
+  const title = markOf(mark, name)
+  const lines: string[] = []
+  let ready = false
+  const child = startChild({
+    name,
+    command: program,
+    args: ['-c', CONFIG, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
+    env: { PATH: process.env.PATH, ...environmentOf(passwords) },
+    onLine: (line) => {
+      if (!ready) lines.push(line)
+      else if (/\[(WRN|ERR|FTL)\]/.test(line)) onProblem(line.replace(/^.*?(?=\[(?:WRN|ERR|FTL)\])/, ''))
+    },
+  })
+  let ended = false
+  void child.ended.then(() => {
+    ended = true
+  })
+  while (!ended) {
+    ready = (await serverNameAt(port)) === title
+    if (ready) return { child, lines }
+    await sleep(POLL_MS)
+  }
+  const { reason } = await child.ended
+  return { lines: lines.length > 0 ? lines : [reason] }
+}
+
+function environmentOf(passwords: Readonly<Record<NatsUser, string>>): NodeJS.ProcessEnv {
+  return Object.fromEntries(NATS_USERS.map((user) => [`SVC_NATS_${user.toUpperCase()}_PASSWORD`, passwords[user]]))
+}
+
+/** Every NATS server greets with its name, so a stranger on the port is not taken for ours. */
+function serverNameAt(port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1', timeout: 1_000 })
+    let greeting = ''
+    const settle = (): void => {
+      socket.destroy()
+      resolve(/"server_name":"([^"]*)"/.exec(greeting)?.[1])
+    }
+    socket.on('data', (chunk: Buffer) => {
+      greeting += chunk.toString('latin1')
+      if (greeting.includes('\n')) settle()
+    })
+    socket.on('error', settle)
+    socket.on('timeout', settle)
+    socket.on('close', settle)
+  })
+}
+
+function explain(lines: string[]): string {
+  const text = lines.join('\n')
+  if (/no space left on device/i.test(text)) {
+    return 'The disk is full, and NATS cannot start: free some space, or set SVC_DATA_DIR to a folder on another disk.'
+  }
+  if (/cannot allocate memory|out of memory/i.test(text)) {
+    return 'There is not enough free memory to start NATS: end other programs, or give this one more.'
+  }
+  const failure = lines.find((line) => /\[FTL\]|nats-server:/.test(line)) ?? lines.at(-1) ?? 'it said nothing'
+  return `NATS does not start: ${failure.replace(/^.*?(\[FTL\]|nats-server:)/, '').trim()}.`
+}

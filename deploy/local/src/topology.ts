@@ -1,0 +1,13 @@
+/** What the system consists of: the one list to extend with a service. */
+
+/** Started in this order after their dependencies; stopped in the opposite one. */
+export const SERVICES = ['budget', 'messaging', 'identity', 'gateway'] as const
+export type ServiceName = (typeof SERVICES)[number]
+
+/** Those with a database schema, which has the service's name. */
+export const STORES = ['budget', 'messaging', 'identity'] as const satisfies readonly ServiceName[]
+export type StoreName = (typeof STORES)[number]
+
+/** The users of deploy/nats/users.conf: every service, and the operator. */
+export const NATS_USERS = [...SERVICES, 'admin'] as const
+export type NatsUser = (typeof NATS_USERS)[number]

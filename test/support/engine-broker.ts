@@ -1,0 +1,158 @@
+/**
+ * Runs in vitest's main process and starts what the tests of a run share, when the first of them asks: a run of unit
+ * tests alone starts nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
+ */
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Keeper, startKeeper } from '@svc/local/keep.ts'
+import { createMark, type Mark } from '@svc/local/marks.ts'
+import { type Engine, startPostgres } from '@svc/local/postgres.ts'
+import { createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
+import { deriveSecrets } from '@svc/local/secrets.ts'
+import type { StoreName } from '@svc/local/topology.ts'
+
+/** Where the processes and the files of a test run belong. The folder and all processes go when the run ends, however it ends. */
+export interface TestRun {
+  readonly folder: string
+  readonly mark: Mark
+}
+
+export interface DatabaseAnswer {
+  readonly name: string
+  /** As superuser. */
+  readonly adminUrl: string
+  /** As each store's role, and as its owner (`<store>_owner`). */
+  readonly urls: Record<string, string>
+}
+
+export interface EngineBroker {
+  readonly url: string
+  close(): Promise<void>
+}
+
+interface Server {
+  adminUrl: string
+  passwordOf: (role: string) => string
+  engine?: Engine
+}
+
+export async function startEngineBroker(): Promise<EngineBroker> {
+  const token = randomBytes(16).toString('hex')
+  const databases = new Set<string>()
+  const templates = new Map<string, Promise<string>>()
+  let run: Promise<TestRun & { keeper: Keeper }> | undefined
+  let server: Promise<Server> | undefined
+  let made = 0
+
+  const http = createServer((request, response) => void answer(request, response))
+  await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
+
+  return {
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/${token}`,
+    async close() {
+      http.closeAllConnections()
+      await new Promise((resolve) => http.close(resolve))
+      const { adminUrl, engine } = (await server?.catch(() => undefined)) ?? {}
+      if (engine !== undefined) await engine.stop()
+      else if (adminUrl !== undefined) for (const name of databases) await dropDatabase(adminUrl, name)
+      await (await run)?.keeper.release()
+    },
+  }
+
+  function theRun(): Promise<TestRun & { keeper: Keeper }> {
+    run ??= startRun()
+    return run
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const path = request.url?.split('/').slice(1) ?? []
+    let status = 200
+    let body: unknown
+    try {
+      if (path[0] !== token) status = 404
+      else if (request.method === 'POST' && path[1] === 'run') {
+        const { folder, mark } = await theRun()
+        body = { folder, mark } satisfies TestRun
+      } else if (request.method === 'POST' && path[1] === 'databases')
+        body = await makeDatabase(await readBody(request))
+      else if (request.method === 'DELETE' && path[1] === 'databases') await removeDatabase(path[2] ?? '')
+      else status = 404
+    } catch (error) {
+      status = 500
+      body = { message: error instanceof Error ? error.message : String(error) }
+    }
+    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
+  }
+
+  async function makeDatabase(stores: StoreName[]): Promise<DatabaseAnswer> {
+    server ??= startServer()
+    const { adminUrl, passwordOf } = await server
+    const { mark } = await theRun()
+    const key = stores.join('+')
+    const template = templates.get(key) ?? makeTemplate(await server, mark, stores)
+    templates.set(key, template)
+    made += 1
+    const name = `svc_${mark.run}_${made}`
+    databases.add(name)
+    const own = await createDatabase(adminUrl, name, await template)
+    const roles = stores.flatMap((store) => [store, `${store}_owner`])
+    const urls = Object.fromEntries(roles.map((role) => [role, storeUrl({ adminUrl: own, passwordOf }, role)]))
+    return { name, adminUrl: own, urls }
+  }
+
+  /** A migrated database to copy: a copy takes a few milliseconds, migrations take a hundred. */
+  async function makeTemplate({ adminUrl, passwordOf }: Server, mark: Mark, stores: StoreName[]): Promise<string> {
+    const name = `svc_${mark.run}_template_${stores.join('_')}`
+    databases.add(name)
+    const setup = { adminUrl: await createDatabase(adminUrl, name), stores, passwordOf }
+    await prepareRoles(setup)
+    await migrateStores({ ...setup, migrationsOf })
+    return name
+  }
+
+  async function removeDatabase(name: string): Promise<void> {
+    if (!databases.delete(name) || server === undefined) return
+    await dropDatabase((await server).adminUrl, name)
+  }
+
+  async function startServer(): Promise<Server> {
+    const external = process.env.SVC_DATABASE_URL
+    if (external !== undefined && external !== '') return { adminUrl: external, passwordOf: passwordsFor(external) }
+    const { folder, mark } = await theRun()
+    const engine = await startPostgres({
+      folder,
+      mark,
+      password: randomBytes(16).toString('hex'),
+      durable: false,
+      maxConnections: 300,
+      sharedBuffersMib: 64,
+      onProblem: () => {}, // tests provoke errors on purpose
+    })
+    return { adminUrl: engine.url, passwordOf: passwordsFor(engine.url), engine }
+  }
+}
+
+async function startRun(): Promise<TestRun & { keeper: Keeper }> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  const mark = createMark(folder)
+  return { folder, mark, keeper: await startKeeper(mark, folder) }
+}
+
+/** The same for every run on one server, since roles are the whole server's. */
+function passwordsFor(adminUrl: string): (role: string) => string {
+  return deriveSecrets(createHash('sha256').update(adminUrl).digest('hex')).rolePassword
+}
+
+function migrationsOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../services/${store}/migrations`, import.meta.url))
+}
+
+async function readBody(request: IncomingMessage): Promise<StoreName[]> {
+  const chunks = await request.toArray()
+  return JSON.parse(Buffer.concat(chunks).toString()) as StoreName[]
+}

@@ -1,0 +1,33 @@
+import { connect } from 'nats'
+import postgres from 'postgres'
+import { expect, test } from 'vitest'
+import { createTestDatabase } from './database.ts'
+import { startTestNats } from './engines.ts'
+
+test('each test has a database of its own, migrated, with the rights of the service alone', async () => {
+  await using database = await createTestDatabase(['messaging'])
+  await using other = await createTestDatabase(['messaging'])
+  const sql = postgres(database.urlFor('messaging'), { max: 1 })
+  const otherSql = postgres(other.urlFor('messaging'), { max: 1 })
+  try {
+    await sql`insert into messaging.logs (id) values ('a')`
+    expect(await sql`select id from messaging.logs`).toHaveLength(1)
+    expect(await otherSql`select id from messaging.logs`).toHaveLength(0)
+    await expect(sql`create table messaging.x ()`).rejects.toThrow('permission denied')
+  } finally {
+    await Promise.all([sql.end(), otherSql.end()])
+  }
+})
+
+test('each test has a NATS of its own that keeps its port over restarts', async () => {
+  await using nats = await startTestNats()
+  await using other = await startTestNats()
+  expect(other.urlFor('budget')).not.toBe(nats.urlFor('budget'))
+  const url = nats.urlFor('budget')
+  await nats.kill()
+  await nats.restart()
+  expect(nats.urlFor('budget')).toBe(url)
+  const { username: user, password: pass, host: servers } = new URL(url)
+  const connection = await connect({ servers, user, pass })
+  await connection.close()
+})

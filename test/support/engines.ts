@@ -1,0 +1,64 @@
+/** Real engines for tests, started when first asked for; see engine-broker.ts. */
+import { randomBytes } from 'node:crypto'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { type NatsServer, startNats } from '@svc/local/nats.ts'
+import { deriveSecrets } from '@svc/local/secrets.ts'
+import type { NatsUser } from '@svc/local/topology.ts'
+import { inject } from 'vitest'
+import type { TestRun } from './engine-broker.ts'
+
+/** Asks the main process. @throws Error with what went wrong there. */
+export async function askBroker<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
+  const response = await fetch(`${inject('engineBroker')}/${path}`, {
+    method,
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  const answer = await response.json()
+  if (!response.ok)
+    throw new Error((answer as { message: string }).message ?? `the engine broker answered ${response.status}`)
+  return answer as T
+}
+
+/** The run that this test belongs to: a folder and a mark for processes, both gone when the run ends. */
+export function findTestRun(): Promise<TestRun> {
+  return askBroker<TestRun>('POST', 'run')
+}
+
+export interface TestNats extends AsyncDisposable {
+  /** Of one of the users of deploy/nats/users.conf; the port stays over restarts. */
+  urlFor(user: NatsUser): string
+  /** SIGKILL; clients keep trying. */
+  kill(): Promise<void>
+  /** Stops it if it runs, and starts it on the same port. @param options.wipe also loses everything it had stored. */
+  restart(options?: { wipe?: boolean }): Promise<void>
+}
+
+/**
+ * A NATS server of the test's own: the subjects and the stream are the real ones, so two harnesses cannot share it. It
+ * takes about 50 ms to start.
+ */
+export async function startTestNats(): Promise<TestNats> {
+  const { folder, mark } = await findTestRun()
+  const name = `nats-${randomBytes(6).toString('hex')}`
+  const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
+  const start = (port?: number): Promise<NatsServer> =>
+    startNats({ folder, mark, name, passwords, ...(port === undefined ? {} : { port }), onProblem: () => {} })
+  let server = await start()
+  return {
+    urlFor: (user) => server.urlFor(user),
+    async kill() {
+      server.kill('SIGKILL')
+      await server.ended
+    },
+    async restart({ wipe = false } = {}) {
+      await server.stop()
+      if (wipe) rmSync(join(folder, name), { recursive: true, force: true })
+      server = await start(server.port)
+    },
+    async [Symbol.asyncDispose]() {
+      await server.stop()
+      rmSync(join(folder, name), { recursive: true, force: true })
+    },
+  }
+}

@@ -1,0 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const POLL_MS = 20
+
+/**
+ * Calls `check` until it neither throws nor answers false, and returns its answer.
+ * @throws what `check` threw last, when the time is over.
+ */
+export async function eventually<T>(
+  check: () => T | Promise<T>,
+  { timeoutMs = 5_000, what = 'the condition' }: { timeoutMs?: number; what?: string } = {},
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs
+  for (;;) {
+    let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
+    try {
+      const answer = await check()
+      if (answer !== false) return answer
+    } catch (error) {
+      problem = error
+    }
+    if (Date.now() > deadline) throw problem
+    await sleep(POLL_MS)
+  }
+}

@@ -1,0 +1,14 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/local/**/*.test.ts', 'test/**/*.test.ts'],
+    exclude: ['**/node_modules/**'],
+    globalSetup: ['test/support/global-setup.ts'],
+    // Integration tests share two cores with Postgres and NATS.
+    maxWorkers: 2,
+    testTimeout: 20_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 60_000,
+  },
+})
