@@ -32,8 +32,12 @@ export interface TextCall<Request, Meta> {
   readonly isReply: (value: unknown) => value is Meta
 }
 
-export type RequestOf<C> = C extends Call<infer R, unknown> ? R : C extends TextCall<infer R, unknown> ? R : never
-export type ReplyOf<C> = C extends Call<never, infer R> ? R : C extends TextCall<never, infer M> ? TextReply<M> : never
+export type RequestOf<C> = C extends { isRequest: (value: unknown) => value is infer Q } ? Q : never
+export type ReplyOf<C> = C extends { kind: 'json'; isReply: (value: unknown) => value is infer R }
+  ? R
+  : C extends { kind: 'text'; isReply: (value: unknown) => value is infer M }
+    ? TextReply<M>
+    : never
 
 /** Defines a call; the schemas are its types and are checked at both ends. Subjects are `svc.<service>.<call>`. */
 export function defineCall<Q extends TSchema, R extends TSchema>(definition: {

@@ -6,7 +6,7 @@
 -- or is past its deadline).
 create function messaging.append(
   ids text[],
-  digests bytea[],
+  digests text[], -- lower-case hex
   senders text[],
   recipients text[],
   lanes text[],
@@ -43,10 +43,10 @@ begin
   -- A statement of its own: its snapshot is younger than the locks.
   return query
   with item as (
-    select u.* from unnest(
+    select u.*, decode(u.digest_hex, 'hex') as digest from unnest(
       ids, digests, senders, recipients, lanes, threads, envelopes, expiry_caps, standings, operations, deadlines_ms
     ) with ordinality as u (
-      id, digest, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, operation, deadline_ms, ord
+      id, digest_hex, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, operation, deadline_ms, ord
     )
   ), judged as (
     select i.*, l.head,

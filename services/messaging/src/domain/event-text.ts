@@ -1,0 +1,20 @@
+import type { Lane } from '@svc/contracts/resources.ts'
+
+/** What of a message an answer shows beside its envelope. */
+export interface MessageState {
+  lane: Lane
+  acceptedAt: number
+  expiresAt: number
+  acked: boolean
+  upvotes: number
+}
+
+/** A Message in JSON around the envelope's own text, which nobody parses. Source: service.md, Message. */
+export function messageText(envelope: string, { lane, acceptedAt, expiresAt, acked, upvotes }: MessageState): string {
+  return `{"envelope":${envelope},"lane":"${lane}","created_at":${acceptedAt},"expires_at":${expiresAt},"acked":${acked},"upvotes":${upvotes}}`
+}
+
+/** An Event in JSON around a Message's. Source: service.md, Event and Events. */
+export function eventText(cursor: number, kind: Lane, message: string): string {
+  return `{"cursor":${cursor},"kind":"${kind}","message":${message}}`
+}

@@ -1,0 +1,98 @@
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
+import type { Lane } from '@svc/contracts/resources.ts'
+import { costUnits } from '@svc/envelope/size.ts'
+import type { SendDeps } from '../deps.ts'
+import { checkReferences, checkTime, expiryCap } from '../domain/acceptance.ts'
+import { laneFor } from '../domain/admission.ts'
+import { messageOperation } from '../domain/operations.ts'
+import type { Appended } from '../store/append.ts'
+import type { Preflight } from '../store/preflight.ts'
+
+type Request = RequestOf<typeof sendMessageCall>
+type Result = ReplyOf<typeof sendMessageCall>
+
+/** How often a decision is made again because the recipient changed something meanwhile. */
+const MAX_DECISIONS = 5
+
+/**
+ * Accepts one DM. The order of the checks is decisions 22's; those before "retry or conflict" are the gateway's. The
+ * cost is reserved before the append and settled after it; an append whose ground moved is decided again.
+ */
+export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
+  const { signer, facts } = request
+  let known = await findOut(deps, request)
+  if (known.earlier !== undefined) return answerRetry(known.earlier, request)
+  checkTime(facts, Date.now())
+  const recipient = recipientId(request, known)
+  checkReferences(known.replyTo, known.thread)
+  laneFor(signer, recipient, known.standing) // refuses before anything is reserved
+
+  const operation = messageOperation(facts.id, facts.digest)
+  const charge = {
+    operation,
+    agentId: signer,
+    units: costUnits(facts.payload_bytes, 1),
+    introductionPeer: signer === recipient ? null : recipient,
+  }
+  const appended = await deps.charging.charge(charge, context, async ({ deadlineMs }) => {
+    for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
+      const result = await deps.append({
+        id: facts.id,
+        digest: facts.digest,
+        sender: signer,
+        recipient,
+        lane: laneFor(signer, recipient, known.standing),
+        threadId: facts.thread_id,
+        envelope: request.envelope,
+        expiryCap: expiryCap(facts),
+        standingVersion: known.standingVersion,
+        operation,
+        deadlineMs,
+      })
+      if (result.outcome !== 'stale') return settledOutcome(result)
+      known = await findOut(deps, request)
+      if (known.earlier === undefined) recipientId(request, known)
+    }
+    throw new ServiceError('unavailable', {
+      cause: new Error('the recipient changes faster than a message is decided'),
+    })
+  })
+  return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
+}
+
+function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request): Promise<Preflight> {
+  return preflight({
+    id: facts.id,
+    sender: signer,
+    recipient: recipient.kind === 'agent' ? recipient.id : null,
+    replyTo: facts.reply_to,
+    threadId: facts.thread_id,
+  })
+}
+
+/** decisions 18: the same id, sender and JCS bytes; the lane is the one it has now (decisions 25). */
+function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts }: Request): Result {
+  if (earlier.sender !== signer || earlier.digest !== facts.digest) throw new ServiceError('id_conflict')
+  return resultOf(facts.id, earlier.lane, true)
+}
+
+/** decisions 13, 19. */
+function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
+  if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
+  if (recipient.kind === 'unknown' || recipientRevoked) throw new ServiceError('recipient_unavailable')
+  return recipient.id
+}
+
+function settledOutcome(result: Appended): Appended {
+  if (result.outcome === 'conflict') throw new ServiceError('id_conflict')
+  // The reservation was given up while this took too long: whether another attempt got through, a repeat will tell.
+  if (result.outcome === 'fenced') throw new ServiceError('unavailable', { cause: new Error('the reservation ended') })
+  return result
+}
+
+/** The request's signature authenticated the sender, of a sealed envelope too (service.md, Authentication). */
+function resultOf(id: string, lane: Lane, duplicate: boolean): Result {
+  return { msg_id: id, status: 'accepted', lane, duplicate, sender_authenticated: true }
+}

@@ -1,0 +1,119 @@
+import { createBatcher } from '@svc/batching/batcher.ts'
+import { MAX_BATCH_MESSAGES, type StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import {
+  findOutboxRows,
+  leaseOutbox,
+  markPublished,
+  type OutboxRow,
+  type PublishedRow,
+  requeueForgotten,
+} from '../store/outbox.ts'
+
+export interface Publisher {
+  /** Publishes what this process has just committed; never waits and never throws: what fails is left to the loop. */
+  publishCommitted(row: OutboxRow): void
+  /** Publishes rows that nobody publishes. @returns true where more may be waiting. */
+  publishLeft(): Promise<boolean>
+  /** Compares what was acknowledged with what the stream knows. @returns true where more may have been forgotten. */
+  requeueForgotten(): Promise<boolean>
+}
+
+/** How long a process alone may publish a row, from its commit or from its lease. */
+export const PUBLISH_LEASE_SECONDS = 5
+const LEFT_ROWS = 50
+const REQUEUE_ROWS = 1_000
+/** Rows that wait in memory at most; what does not fit is published from the table when its lease has ended. */
+const MAX_WAITING = 2_000
+
+export interface PublisherOptions {
+  database: Database
+  stream: StreamPublisher
+  logger: Logger
+}
+
+export function createPublisher({ database, stream, logger }: PublisherOptions): Publisher {
+  // Unknown until the stream was compared with the table, and again after every disconnection: a server that comes back
+  // may know less than it acknowledged, and nothing new may cover the gap before it was seen.
+  let epoch: string | undefined
+  void stream.watchDisconnects(() => {
+    epoch = undefined
+  })
+
+  const publish = createBatcher<OutboxRow, void>({
+    maxItems: MAX_BATCH_MESSAGES,
+    maxWaiting: MAX_WAITING,
+    run: async (rows) => {
+      const current = epoch ?? (await compare()).epoch
+      const published: PublishedRow[] = []
+      for (const group of groupRows(rows)) {
+        const last = await stream.publishTogether(group.flatMap((row) => row.events))
+        published.push(...publishedRowsOf(group, last, current))
+      }
+      await database.run((sql) => markPublished(sql, published))
+      return rows.map(() => undefined)
+    },
+  })
+
+  return {
+    publishCommitted(row) {
+      publish(row).catch((error: unknown) => logger.warn({ err: error }, 'publication is left to the outbox loop'))
+    },
+
+    async publishLeft() {
+      const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
+      if (ids.length === 0) return false
+      const current = epoch ?? (await compare()).epoch
+      const rows = await database.run((sql) => findOutboxRows(sql, ids))
+      const published: PublishedRow[] = []
+      for (const row of rows) {
+        const sequences = await stream.publishAgain(row.events)
+        published.push({
+          id: row.id,
+          epoch: current,
+          firstSequence: Math.min(...sequences, Number.MAX_SAFE_INTEGER),
+          lastSequence: Math.max(...sequences, 0),
+        })
+      }
+      await database.run((sql) => markPublished(sql, published))
+      return ids.length === LEFT_ROWS
+    },
+
+    async requeueForgotten() {
+      return (await compare()).requeued === REQUEUE_ROWS
+    },
+  }
+
+  async function compare(): Promise<{ epoch: string; requeued: number }> {
+    const state = await stream.state()
+    const requeued = await database.run((sql) => requeueForgotten(sql, state.epoch, state.lastSequence, REQUEUE_ROWS))
+    if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
+    if (requeued < REQUEUE_ROWS) epoch = state.epoch
+    return { epoch: state.epoch, requeued }
+  }
+}
+
+/** As many rows together as one batch takes; a row is never split. */
+function groupRows(rows: OutboxRow[]): OutboxRow[][] {
+  const groups: OutboxRow[][] = []
+  let size = Number.POSITIVE_INFINITY
+  for (const row of rows) {
+    if (size + row.events.length > MAX_BATCH_MESSAGES) {
+      groups.push([])
+      size = 0
+    }
+    groups.at(-1)?.push(row)
+    size += row.events.length
+  }
+  return groups
+}
+
+function publishedRowsOf(rows: OutboxRow[], lastSequence: number, epoch: string): PublishedRow[] {
+  let sequence = lastSequence - rows.reduce((sum, row) => sum + row.events.length, 0)
+  return rows.map((row) => {
+    const firstSequence = sequence + 1
+    sequence += row.events.length
+    return { id: row.id, epoch, firstSequence, lastSequence: sequence }
+  })
+}

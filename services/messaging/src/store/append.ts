@@ -1,0 +1,125 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Lane } from '@svc/contracts/resources.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+
+/** A message that was judged, and the ground it was judged on. */
+export interface Append {
+  id: string
+  /** SHA-256 of the JCS bytes, lower-case hex. */
+  digest: string
+  sender: string
+  recipient: string
+  lane: Lane
+  threadId: string | null
+  envelope: string
+  /** Unix seconds of ts + ttl, null without a ttl. */
+  expiryCap: number | null
+  standingVersion: number
+  operation: string
+  deadlineMs: number
+}
+
+/** What became of it: migrations/0002_append.sql says when each is answered. */
+export interface Appended {
+  outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
+  /** Where it lies now; for a duplicate, where the earlier one does. */
+  lane: Lane
+}
+
+/** An entry that was committed and is to be published. */
+export interface CommittedEntry {
+  log: string
+  kind: Lane
+  position: number
+  envelope: string
+  acceptedAt: number
+  expiresAt: number
+}
+
+export interface AppendOptions {
+  database: Database
+  retentionSeconds: number
+  /** How long the committer alone publishes what it committed. */
+  leaseSeconds: number
+  /** Called with what one transaction committed, before its senders are answered; must not wait. */
+  onCommitted: (outboxId: number, entries: CommittedEntry[]) => void
+}
+
+interface Row {
+  outcome: Appended['outcome']
+  lane: Lane
+  position: number | null
+  accepted_at: number
+  expires_at: number
+  outbox_id: number | null
+}
+
+const MAX_ITEMS = 128
+const UNIQUE_VIOLATION = '23505'
+const MAX_ATTEMPTS = 4
+
+/** Appends what is asked together in one transaction and one round trip. */
+export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
+  return createBatcher({
+    maxItems: MAX_ITEMS,
+    concurrency: 2,
+    // The statement sees one snapshot: two items of it could not see each other's id or request.
+    keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
+    overloaded: () => new ServiceError('unavailable'),
+    run: async (items) => {
+      const rows = await retryOnTakenId(() => retryOnConflict(() => appendBatch(options, items)))
+      failpoint('messaging.appended')
+      publish(options, items, rows)
+      return rows.map(({ outcome, lane }) => ({ outcome, lane }))
+    },
+  })
+}
+
+function appendBatch({ database, retentionSeconds, leaseSeconds }: AppendOptions, items: Append[]): Promise<Row[]> {
+  return database.run(
+    (sql) => sql<Row[]>`
+    select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
+    from messaging.append(
+      ${items.map((item) => item.id)}::text[],
+      ${items.map((item) => item.digest)}::text[],
+      ${items.map((item) => item.sender)}::text[],
+      ${items.map((item) => item.recipient)}::text[],
+      ${items.map((item) => item.lane)}::text[],
+      ${items.map((item) => item.threadId)}::text[],
+      ${items.map((item) => item.envelope)}::text[],
+      ${items.map((item) => item.expiryCap)}::bigint[],
+      ${items.map((item) => item.standingVersion)}::bigint[],
+      ${items.map((item) => item.operation)}::text[],
+      ${items.map((item) => item.deadlineMs)}::bigint[],
+      ${retentionSeconds}::float8,
+      ${leaseSeconds}::float8
+    ) a order by a.ord`,
+  )
+}
+
+/** An id that another transaction took while ours ran: the next attempt sees it, as a duplicate or a conflict. */
+async function retryOnTakenId<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await work()
+    } catch (error) {
+      if (attempt >= MAX_ATTEMPTS || (error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error
+    }
+  }
+}
+
+function publish(options: AppendOptions, items: Append[], rows: Row[]): void {
+  const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
+  if (outboxId == null) return
+  const entries = rows.flatMap((row, index): CommittedEntry[] => {
+    const item = items[index]
+    if (item === undefined || row.position === null) return []
+    const { accepted_at: acceptedAt, expires_at: expiresAt } = row
+    return [
+      { log: item.recipient, kind: item.lane, position: row.position, envelope: item.envelope, acceptedAt, expiresAt },
+    ]
+  })
+  options.onCommitted(outboxId, entries)
+}

@@ -1,0 +1,121 @@
+import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import type { Lane } from '@svc/contracts/resources.ts'
+import type { Publication } from '@svc/nats/stream-publisher.ts'
+import type { Sql } from '@svc/postgres/database.ts'
+import { eventText, messageText } from '../domain/event-text.ts'
+import type { CommittedEntry } from './append.ts'
+
+/** An outbox row with what it announces. */
+export interface OutboxRow {
+  id: number
+  events: Publication[]
+}
+
+/** Where JetStream put a row's events. */
+export interface PublishedRow {
+  id: number
+  /** The creation time of the stream that gave the sequences. */
+  epoch: string
+  firstSequence: number
+  lastSequence: number
+}
+
+/** What the committer knows without reading it again. */
+export function rowOf(id: number, entries: CommittedEntry[]): OutboxRow {
+  return {
+    id,
+    events: entries.map(({ log, kind, position, envelope, acceptedAt, expiresAt }) =>
+      eventOf(
+        log,
+        kind,
+        position,
+        messageText(envelope, { lane: kind, acceptedAt, expiresAt, acked: false, upvotes: 0 }),
+      ),
+    ),
+  }
+}
+
+function eventOf(log: string, kind: Lane, position: number, message: string): Publication {
+  return {
+    subject: acceptedSubject(log, kind),
+    messageId: acceptedMessageId(log, position),
+    text: eventText(position, kind, message),
+  }
+}
+
+/** Leases unpublished rows that nobody publishes now, oldest first; rows another process is leasing are skipped. */
+export async function leaseOutbox(sql: Sql, limit: number, leaseSeconds: number): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    with due as (
+      select id from messaging.outbox where published_at is null and leased_until < clock_timestamp()
+      order by leased_until limit ${limit} for update skip locked
+    )
+    update messaging.outbox o set leased_until = clock_timestamp() + make_interval(secs => ${leaseSeconds})
+    from due where o.id = due.id returning o.id`
+  return rows.map((row) => row.id)
+}
+
+interface EventRow {
+  id: number
+  log: string | null
+  kind: Lane
+  position: number
+  lane: Lane
+  envelope: string | null
+  accepted_at: number
+  expires_at: number
+  acked: boolean
+}
+
+/** The rows with their events as the messages are now; what was purged since is left out. */
+export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow[]> {
+  const rows = await sql<EventRow[]>`
+    select o.id, e.log, e.kind, e.position, m.lane, m.envelope, m.accepted_at, m.expires_at, m.acked
+    from messaging.outbox o
+    cross join unnest(o.logs, o.kinds, o.positions) with ordinality as u (log, kind, position, ord)
+    left join messaging.entries e on e.log = u.log and e.kind = u.kind and e.position = u.position
+    left join messaging.messages m on m.id = e.message
+    where o.id = any (${ids}::bigint[])
+    order by o.id, u.ord`
+  const byId = new Map<number, OutboxRow>(ids.map((id) => [id, { id, events: [] }]))
+  for (const row of rows) {
+    if (row.log === null || row.envelope === null) continue
+    const state = {
+      lane: row.lane,
+      acceptedAt: row.accepted_at,
+      expiresAt: row.expires_at,
+      acked: row.acked,
+      upvotes: 0,
+    }
+    byId.get(row.id)?.events.push(eventOf(row.log, row.kind, row.position, messageText(row.envelope, state)))
+  }
+  return [...byId.values()]
+}
+
+export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {
+  await sql`
+    update messaging.outbox o
+    set published_at = clock_timestamp(), epoch = p.epoch, first_sequence = p.first_sequence, last_sequence = p.last_sequence
+    from unnest(
+      ${published.map((p) => p.id)}::bigint[], ${published.map((p) => p.epoch)}::text[],
+      ${published.map((p) => p.firstSequence)}::bigint[], ${published.map((p) => p.lastSequence)}::bigint[]
+    ) as p (id, epoch, first_sequence, last_sequence)
+    where o.id = p.id`
+}
+
+/**
+ * Makes rows due again that JetStream no longer knows: given by another stream than the present one, or beyond its end.
+ * @returns how many; `limit` of them at most.
+ */
+export async function requeueForgotten(sql: Sql, epoch: string, lastSequence: number, limit: number): Promise<number> {
+  const rows = await sql`
+    with forgotten as (
+      (select id from messaging.outbox where published_at is not null and last_sequence > ${lastSequence} limit ${limit})
+      union
+      (select id from messaging.outbox where published_at is not null and epoch <> ${epoch} limit ${limit})
+    )
+    update messaging.outbox o
+    set published_at = null, epoch = null, first_sequence = null, last_sequence = null, leased_until = '-infinity'
+    from forgotten f where o.id = f.id and o.published_at is not null returning o.id`
+  return rows.length
+}
