@@ -21,6 +21,8 @@ const LOCK_WAIT_MS = 60_000
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
+  // A lost connection fails the query under way; without a listener it would end the process.
+  client.on('error', () => {})
   await client.connect()
   try {
     await withMigrationLock(client, schema, async () => {
