@@ -1,0 +1,108 @@
+import { createHash, createPrivateKey, type KeyObject, randomBytes, sign } from 'node:crypto'
+import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
+import { checkWork } from '@svc/svc1/pow.ts'
+import { signedString } from '@svc/svc1/signed-string.ts'
+import { requestBytes } from './http-load.ts'
+
+/** An agent whose requests are signed with node:crypto, so that preparing tens of thousands takes seconds. */
+export interface BenchAgent extends KeyPair {
+  name: string
+  key: KeyObject
+}
+
+/** What another process needs to sign as the agent. */
+export interface BenchAgentData {
+  name: string
+  secretKeyHex: string
+}
+
+const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex')
+
+export function createBenchAgent(name: string, secretKeyHex?: string): BenchAgent {
+  const pair = createKeyPair(secretKeyHex === undefined ? undefined : Buffer.from(secretKeyHex, 'hex'))
+  const der = Buffer.concat([PKCS8_ED25519, pair.secretKey])
+  return { ...pair, name, key: createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }) }
+}
+
+export function dataOf(agent: BenchAgent): BenchAgentData {
+  return { name: agent.name, secretKeyHex: Buffer.from(agent.secretKey).toString('hex') }
+}
+
+/** A signed request, ready to be written to a socket; good for 60 seconds from `timestamp`. */
+export function signedRequest(
+  agent: BenchAgent,
+  authority: string,
+  method: string,
+  target: string,
+  body = '',
+  timestamp: number = Math.floor(Date.now() / 1000),
+): Buffer {
+  const nonce = randomBytes(16).toString('hex')
+  const lines = signedString({
+    authority,
+    method,
+    target,
+    timestamp: String(timestamp),
+    nonce,
+    bodySha256Hex: createHash('sha256').update(body).digest('hex'),
+  })
+  const signature = sign(null, Buffer.from(lines), agent.key).toString('base64')
+  const headers = {
+    Authorization: `SVC ${agent.agentId}:${signature}`,
+    'X-SVC-Timestamp': String(timestamp),
+    'X-SVC-Nonce': nonce,
+  }
+  return requestBytes(method, target, authority, headers, body)
+}
+
+/** An envelope with a body of about 100 bytes. Its `sig` has the right form only: the service verifies no envelope signature (decisions 16). */
+export function envelopeText(from: BenchAgent, to: string): string {
+  return JSON.stringify({
+    id: randomBytes(16).toString('base64url'),
+    from: from.agentId,
+    to,
+    type: 'request',
+    ts: new Date().toISOString(),
+    body: { task: 'translate', text: 'The quick brown fox jumps over the lazy dog, again and again and again.' },
+    sig: Buffer.alloc(64, 7).toString('base64'),
+  })
+}
+
+/** Registers the agent over HTTP like anybody, and opens its inbox to strangers. */
+export async function registerAgent(agent: BenchAgent, baseUrl: string, authority: string): Promise<void> {
+  const pubkey = `ed25519:${Buffer.from(agent.publicKey).toString('hex')}`
+  const challenged = await post(baseUrl, '/v2/challenges', JSON.stringify({ pubkey }))
+  const { challenge, difficulty } = (await challenged.json()) as { challenge: string; difficulty: number }
+  let nonce = 0
+  while (!checkWork(challenge, String(nonce), difficulty)) nonce += 1
+  const body = JSON.stringify({ name: agent.name, pubkey, challenge, nonce: String(nonce) })
+  await post(baseUrl, '/v2/agents/register', body, headersOf(agent, authority, 'POST', '/v2/agents/register', body))
+  const settings = JSON.stringify({ inbox_policy: 'open' })
+  const headers = headersOf(agent, authority, 'PATCH', '/v2/me', settings)
+  await expectOk(await fetch(`${baseUrl}/v2/me`, { method: 'PATCH', body: settings, headers }))
+}
+
+async function post(
+  baseUrl: string,
+  path: string,
+  body: string,
+  headers: Record<string, string> = {},
+): Promise<Response> {
+  const all = { 'Content-Type': 'application/json', ...headers }
+  return expectOk(await fetch(baseUrl + path, { method: 'POST', body, headers: all }))
+}
+
+async function expectOk(response: Response): Promise<Response> {
+  if (!response.ok) throw new Error(`${response.url}: ${response.status} ${await response.text()}`)
+  return response
+}
+
+function headersOf(agent: BenchAgent, authority: string, method: string, target: string, body: string) {
+  const lines = signedRequest(agent, authority, method, target, body).toString().split('\r\n')
+  const names = ['Authorization', 'X-SVC-Timestamp', 'X-SVC-Nonce']
+  const pairs = names.map((name): [string, string] => [
+    name,
+    lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '',
+  ])
+  return { 'Content-Type': 'application/json', ...Object.fromEntries(pairs) }
+}

@@ -1,0 +1,125 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createMark, findMarked } from '@svc/local/marks.ts'
+import { findFreePort } from '@svc/local/ports.ts'
+import { startPostgres } from '@svc/local/postgres.ts'
+import { cpuMs } from './process-cpu.ts'
+
+/** The system under load: the local stack as `pnpm start` runs it, on a durable Postgres that the floors share. */
+export interface BenchSystem extends AsyncDisposable {
+  readonly port: number
+  readonly authority: string
+  /** As superuser, of the database that the one-process floor may use. */
+  readonly adminUrl: string
+  /** CPU milliseconds used so far, by kind of process. */
+  cpu(): Record<string, number>
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const HEALTH_LIMIT_MS = 60_000
+
+/** @param settings further environment; the limits are out of the way. */
+export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promise<BenchSystem> {
+  await using stack = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
+  stack.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const dataDir = mkdtempSync(join(folder, 'data-'))
+  const mark = createMark(folder)
+  const postgres = stack.adopt(
+    await startPostgres({
+      folder,
+      mark,
+      password: 'bench',
+      durable: true,
+      maxConnections: 200,
+      sharedBuffersMib: 256,
+      onProblem: (line) => process.stderr.write(`postgres: ${line}\n`),
+    }),
+    (engine) => engine.stop().then(() => undefined),
+  )
+  const port = await findFreePort()
+  const authority = `127.0.0.1:${port}`
+  const launcher = spawn(process.execPath, ['deploy/local/src/main.ts'], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: {
+      ...process.env,
+      ...NO_LIMITS,
+      ...settings,
+      SVC_HTTP_PORT: String(port),
+      SVC_DATA_DIR: dataDir,
+      SVC_DATABASE_URL: postgres.url,
+    },
+  })
+  stack.defer(() => stop(launcher))
+  await untilHealthy(`http://${authority}`, launcher)
+  const stackMark = createMark(dataDir)
+  const running = stack.move()
+  return {
+    port,
+    authority,
+    adminUrl: postgres.url,
+    cpu() {
+      const used: Record<string, number> = { postgres: cpuMs(postgres.pid ?? 0, { withChildren: true }) }
+      for (const { pid, name } of findMarked(stackMark.stack)) {
+        const kind = name.replace(/-\d+$/, '')
+        if (kind !== 'keeper') used[kind] = (used[kind] ?? 0) + cpuMs(pid)
+      }
+      return used
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+const NO_LIMITS = {
+  SVC_POW_DIFFICULTY: '1',
+  SVC_RATE_PER_SECOND: '1000000',
+  SVC_RATE_BURST: '1000000',
+  SVC_REGISTRATION_RATE_PER_SECOND: '1000000',
+  SVC_REGISTRATION_RATE_BURST: '1000000',
+  SVC_DAILY_FREE_UNITS: '1000000000',
+  SVC_DAILY_HARD_LIMIT: '1000000000',
+  SVC_DAILY_INTRODUCTIONS: '1000000',
+  SVC_LOG_LEVEL: 'warn',
+}
+
+export async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  await ended
+}
+
+/** Starts one of this folder's processes that print their port. */
+export async function startFloor(
+  file: string,
+  env: NodeJS.ProcessEnv = {},
+): Promise<{ child: ChildProcess; port: number }> {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url))], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
+  })
+  const [line] = (await once(child.stdout, 'data')) as [Buffer]
+  return { child, port: Number(line.toString().trim()) }
+}
+
+export function startGenerator(): ChildProcess {
+  return fork(fileURLToPath(new URL('./generator.ts', import.meta.url)))
+}
+
+async function untilHealthy(url: string, launcher: ChildProcess): Promise<void> {
+  const limit = Date.now() + HEALTH_LIMIT_MS
+  for (;;) {
+    const healthy = await fetch(`${url}/v2/health`).then(
+      (response) => response.ok,
+      () => false,
+    )
+    if (healthy) return
+    if (launcher.exitCode !== null || Date.now() > limit) throw new Error('the local stack did not start')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+}

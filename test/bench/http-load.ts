@@ -1,0 +1,119 @@
+import { connect, type Socket } from 'node:net'
+
+/**
+ * A load generator that only sends: requests are ready bytes, answers are read just far enough to know the status and
+ * where they end, so that its own cost stays small beside what it measures.
+ */
+export interface LoadOptions {
+  port: number
+  connections: number
+  /** Ready requests; whichever connection is free takes the next. */
+  requests: Buffer[]
+  /** Begins again with the first after the last; without it each is sent once. */
+  cycle?: boolean
+  /** Status that counts as success. */
+  expected: number
+  /** Stops sending after this. */
+  limitMs: number
+}
+
+export interface LoadResult {
+  accepted: number
+  /** Other answers, by status. */
+  refused: Record<string, number>
+  elapsedMs: number
+  /** Milliseconds of each accepted request, ascending. */
+  latenciesMs: number[]
+}
+
+export async function runLoad({
+  port,
+  connections,
+  requests,
+  cycle = false,
+  expected,
+  limitMs,
+}: LoadOptions): Promise<LoadResult> {
+  const latenciesMs: number[] = []
+  const refused: Record<string, number> = {}
+  let next = 0
+  const begin = performance.now()
+  const end = begin + limitMs
+  await Promise.all(Array.from({ length: connections }, () => runConnection()))
+  const elapsedMs = performance.now() - begin
+  latenciesMs.sort((a, b) => a - b)
+  return { accepted: latenciesMs.length, refused, elapsedMs, latenciesMs }
+
+  function runConnection(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      let sentAt = 0
+      let buffered = ''
+      const send = (): void => {
+        const request = requests[cycle ? next % requests.length : next]
+        const now = performance.now()
+        if (request === undefined || now >= end) {
+          socket.end()
+          resolve()
+          return
+        }
+        next += 1
+        sentAt = now
+        socket.write(request)
+      }
+      socket.once('connect', send)
+      socket.once('error', reject)
+      socket.setEncoding('latin1')
+      socket.on('data', (chunk: string) => {
+        buffered = buffered === '' ? chunk : buffered + chunk
+        const head = buffered.indexOf('\r\n\r\n')
+        if (head < 0 || buffered.length < head + 4 + contentLength(buffered, head)) return
+        const status = Number(buffered.slice(9, 12))
+        if (status === expected) latenciesMs.push(performance.now() - sentAt)
+        else count(refused, `${status} ${buffered.slice(head + 4, head + 60)}`)
+        buffered = ''
+        send()
+      })
+    })
+  }
+}
+
+function count(counts: Record<string, number>, key: string): void {
+  counts[key] = (counts[key] ?? 0) + 1
+}
+
+const CONTENT_LENGTH = 'content-length: '
+
+function contentLength(text: string, head: number): number {
+  const at = text.indexOf(CONTENT_LENGTH)
+  return at < 0 || at > head ? 0 : Number.parseInt(text.slice(at + CONTENT_LENGTH.length, at + 28), 10)
+}
+
+/** A ready request with a JSON body. */
+export function requestBytes(
+  method: string,
+  path: string,
+  authority: string,
+  headers: Record<string, string>,
+  body = '',
+): Buffer {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    `Host: ${authority}`,
+    ...Object.entries(headers).map(([k, v]) => `${k}: ${v}`),
+  ]
+  if (body !== '') lines.push('Content-Type: application/json')
+  lines.push(`Content-Length: ${Buffer.byteLength(body)}`)
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n${body}`)
+}
+
+export function percentile(ascending: number[], share: number): number {
+  return ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? Number.NaN
+}
+
+export function median(values: number[]): number {
+  return percentile(
+    values.toSorted((a, b) => a - b),
+    0.5,
+  )
+}

@@ -1,0 +1,157 @@
+/**
+ * Direct messages, durable at 202, beside the floors, in one run: rounds of each alternate, and what is quoted are
+ * medians and their ratios, since machines are shared.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { createBenchAgent, dataOf, registerAgent } from './bench-agents.ts'
+import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
+import type { Order, Report } from './generator.ts'
+import { median } from './http-load.ts'
+import { canMeasureCpu, cpuMs } from './process-cpu.ts'
+
+export interface SendOptions {
+  connections: number
+  rounds: number
+  secondsPerRound: number
+  agents: number
+}
+
+interface Round extends Report {
+  /** CPU milliseconds by process, of this round alone. */
+  cpu: Record<string, number>
+}
+
+interface Contender {
+  name: string
+  port: number
+  /** Requests to prepare for one second; the same thousand again and again for a server that does not look at them. */
+  perSecond: number
+  cycle: boolean
+  cpu: () => Record<string, number>
+  rounds: Round[]
+  idle: Round[]
+}
+
+export async function benchSend(options: SendOptions): Promise<void> {
+  await using system = await startBenchSystem()
+  await using floors = new AsyncDisposableStack()
+  const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+
+  const fixed = await startFloor('./floor-fixed.ts')
+  floors.defer(() => stop(fixed.child))
+  const one = await startFloor('./floor-one-process.ts', {
+    FLOOR_DATABASE_URL: system.adminUrl,
+    FLOOR_AUTHORITY: system.authority,
+    FLOOR_KEYS: JSON.stringify(
+      Object.fromEntries(agents.map((agent) => [agent.agentId, Buffer.from(agent.publicKey).toString('hex')])),
+    ),
+  })
+  floors.defer(() => stop(one.child))
+  const generator = startGenerator()
+  floors.defer(() => {
+    generator.kill()
+  })
+
+  const contenders: Contender[] = [
+    contender('Fastify, fixed 202', fixed.port, { perSecond: 1_000, cycle: true }, () => ({
+      floor: cpuMs(fixed.child.pid ?? 0),
+    })),
+    contender('one process', one.port, { perSecond: 16_000, cycle: false }, () => ({
+      floor: cpuMs(one.child.pid ?? 0),
+      postgres: system.cpu().postgres ?? 0,
+    })),
+    contender('the system', system.port, { perSecond: 12_000, cycle: false }, () => system.cpu()),
+  ]
+  const measure = (of: Contender, connections: number, seconds: number, perSecond = of.perSecond): Promise<Round> =>
+    runRound(generator, of, {
+      port: of.port,
+      connections,
+      count: perSecond * seconds,
+      cycle: of.cycle,
+      limitMs: seconds * 1_000,
+      authority: system.authority,
+      agents: agents.map(dataOf),
+    })
+
+  // Warm-up: code compiled, plans cached, every pair of agents introduced.
+  for (const each of contenders) await measure(each, options.connections, 2)
+  for (let round = 0; round < options.rounds; round += 1) {
+    for (const each of contenders) {
+      each.rounds.push(await measure(each, options.connections, options.secondsPerRound))
+      each.idle.push(await measure(each, 1, 1, 1_000))
+    }
+  }
+  printTable(contenders, options)
+}
+
+function contender(
+  name: string,
+  port: number,
+  requests: { perSecond: number; cycle: boolean },
+  cpu: Contender['cpu'],
+): Contender {
+  return { name, port, ...requests, cpu, rounds: [], idle: [] }
+}
+
+/** One order for the generator; CPU is counted from when its requests are ready. */
+function runRound(generator: ChildProcess, of: Contender, order: Order): Promise<Round> {
+  const cpuNow = (): Record<string, number> => ({ ...of.cpu(), generator: cpuMs(generator.pid ?? 0) })
+  return new Promise((resolve, reject) => {
+    let before: Record<string, number> = {}
+    const onExit = (): void => reject(new Error('the generator ended'))
+    const onMessage = (message: 'prepared' | Report): void => {
+      if (message === 'prepared') {
+        before = cpuNow()
+        return
+      }
+      generator.off('message', onMessage)
+      generator.off('exit', onExit)
+      const cpu = Object.fromEntries(Object.entries(cpuNow()).map(([name, ms]) => [name, ms - (before[name] ?? 0)]))
+      resolve({ ...message, cpu })
+    }
+    generator.on('message', onMessage)
+    generator.on('exit', onExit)
+    generator.send(order)
+  })
+}
+
+function printTable(contenders: Contender[], { connections, rounds, secondsPerRound }: SendOptions): void {
+  const rate = (of: Contender): number => median(of.rounds.map((round) => (round.accepted / round.elapsedMs) * 1_000))
+  const [fixed, one] = contenders
+  if (fixed === undefined || one === undefined) return
+  console.log(`Direct messages, ${connections} connections, medians of ${rounds} rounds of ${secondsPerRound} s\n`)
+  console.log('| | accepted/s | of one process | of Fastify | p50 ms | p99 ms | idle p50 ms | of one process |')
+  console.log('|---|---|---|---|---|---|---|---|')
+  for (const each of contenders) {
+    const idle = (of: Contender): number => median(of.idle.map((round) => round.p50Ms))
+    const cells = [
+      each.name,
+      rate(each).toFixed(0),
+      (rate(each) / rate(one)).toFixed(2),
+      (rate(each) / rate(fixed)).toFixed(3),
+      median(each.rounds.map((round) => round.p50Ms)).toFixed(1),
+      median(each.rounds.map((round) => round.p99Ms)).toFixed(1),
+      idle(each).toFixed(2),
+      (idle(each) / idle(one)).toFixed(1),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+  }
+  if (canMeasureCpu) printCpu(contenders)
+  for (const each of contenders) {
+    const refused = each.rounds.flatMap((round) => Object.entries(round.refused))
+    if (refused.length > 0) console.log(`\n${each.name} also answered: ${JSON.stringify(refused.slice(0, 5))}`)
+  }
+}
+
+function printCpu(contenders: Contender[]): void {
+  console.log('\nCPU milliseconds for each accepted message, by process:\n')
+  for (const each of contenders) {
+    const names = Object.keys(each.rounds[0]?.cpu ?? {})
+    const costs = names.map((name) => {
+      const cost = median(each.rounds.map((round) => (round.cpu[name] ?? 0) / round.accepted))
+      return `${name} ${cost.toFixed(3)}`
+    })
+    console.log(`- ${each.name}: ${costs.join(', ')}`)
+  }
+}
