@@ -113,6 +113,8 @@ const BIGINT_AS_NUMBER = {
 /** Classes of SQLSTATE that mean: the database is not there now. 08 connection, 53 resources, 57 operator intervention, 58 system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
 const UNAVAILABLE_CODES = new Set([
+  '25006', // a replica, after a failover
+  '55P03', // a lock was not to be had in time
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
   'CONNECTION_ENDED',
@@ -128,7 +130,7 @@ const UNAVAILABLE_CODES = new Set([
 function asServiceError(error: unknown): unknown {
   const code = sqlStateOf(error)
   const lost = UNAVAILABLE_CODES.has(code) || (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
-  return lost || RETRIED.has(code) || code === '25006' ? new ServiceError('unavailable', { cause: error }) : error
+  return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
 }
 
 function unwrap(error: unknown): unknown {

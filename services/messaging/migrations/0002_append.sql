@@ -27,7 +27,7 @@ declare
   now_ms bigint;
   now_seconds bigint;
 begin
-  -- With the exclusive lock of messaging.fence: what is fenced is seen here, and what commits here is seen there.
+  -- With the exclusive lock of messaging.fence_messages: what is fenced is seen here, and what commits here is seen there.
   perform pg_catalog.pg_advisory_xact_lock_shared(7305001);
 
   -- In key order, so that batches wait for each other and never in a circle.
@@ -63,7 +63,7 @@ begin
     join messaging.logs l on l.id = i.recipient
     left join messaging.messages m on m.id = i.id
     left join messaging.tombstones t on t.id = i.id
-    left join messaging.fences f on f.operation = i.operation
+    left join messaging.message_fences f on f.operation = i.operation
     left join messaging.pending p on i.lane = 'requests' and p.recipient = i.recipient and p.sender = i.sender
   ), placed as (
     select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position

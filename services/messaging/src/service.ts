@@ -1,0 +1,60 @@
+/**
+ * Owns envelopes, logs, contacts, admission, acknowledgements, the outbox (schema `messaging`).
+ * Scale: any number of processes; calls shared by queue group, outbox rows and purges by `skip locked`; nothing kept between calls.
+ * Limit: one Postgres primary; an agent's log is the unit of sharding; pool size x processes under max_connections.
+ */
+import { createCharging } from '@svc/charging/charging.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import { startResolver } from '@svc/charging/resolver.ts'
+import type { RunningService } from '@svc/config/run-service.ts'
+import { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { acceptedStream } from '@svc/nats/streams.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { MessagingConfig } from './config.ts'
+import type { Deps, SendDeps } from './deps.ts'
+import { otherEndpoints } from './endpoints.ts'
+import { sendMessage } from './handlers/send-message.ts'
+import { startOutboxLoop } from './loops/outbox.ts'
+import { startPurgeLoop } from './loops/purge.ts'
+import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
+import { createAppend } from './store/append.ts'
+import { createFences } from './store/message-fences.ts'
+import { rowOf } from './store/outbox.ts'
+import { createPreflight } from './store/preflight.ts'
+
+const SECONDS_PER_DAY = 24 * 60 * 60
+
+export function startMessaging(config: MessagingConfig): Promise<RunningService> {
+  return startService({
+    name: 'messaging',
+    config,
+    async build({ logger, database, nats, bus }) {
+      const operations = createOperations({ database, schema: 'messaging' })
+      const fences = createFences(database, operations)
+      const charging = createCharging({ owner: 'messaging', bus, logger, fences })
+      const stream = await StreamPublisher.open(nats, acceptedStream(config.streamReplicas))
+      const publisher = createPublisher({ database, stream, logger })
+      const append = createAppend({
+        database,
+        retentionSeconds: config.retentionDays * SECONDS_PER_DAY,
+        leaseSeconds: PUBLISH_LEASE_SECONDS,
+        onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries)),
+      })
+      const send: SendDeps = { preflight: createPreflight(database), append, charging }
+      const deps: Deps = { database, charging, operations, publisher, retentionDays: config.retentionDays }
+      return {
+        endpoints: [
+          handle(sendMessageCall, (request, context) => sendMessage(send, request, context)),
+          ...otherEndpoints(deps),
+        ],
+        loops: [
+          startOutboxLoop(publisher, logger),
+          startPurgeLoop(database, logger),
+          startResolver({ owner: 'messaging', bus, logger, fences }),
+        ],
+      }
+    },
+  })
+}

@@ -1,0 +1,45 @@
+import type { Fences, Reservation } from '@svc/charging/fences.ts'
+import type { Database, Sql } from '@svc/postgres/database.ts'
+import { parseMessageOperation } from '../domain/operations.ts'
+
+/** Fences of messages, whose own rows are the record of their operations; everything else goes to `operations`. */
+export function createFences(database: Database, operations: Fences): Fences {
+  return {
+    async fence(items) {
+      const messages = items.filter((item) => parseMessageOperation(item.operation) !== undefined)
+      const others = items.filter((item) => parseMessageOperation(item.operation) === undefined)
+      const [ofMessages, ofOthers] = await Promise.all([
+        messages.length === 0 ? [] : database.run((sql) => fenceMessages(sql, messages)),
+        others.length === 0 ? [] : operations.fence(others),
+      ])
+      const committed = new Map<Reservation, boolean>()
+      messages.forEach((item, index) => void committed.set(item, ofMessages[index] ?? false))
+      others.forEach((item, index) => void committed.set(item, ofOthers[index] ?? false))
+      return items.map((item) => committed.get(item) ?? false)
+    },
+  }
+}
+
+async function fenceMessages(sql: Sql, items: Reservation[]): Promise<boolean[]> {
+  const parsed = items.map((item) => parseMessageOperation(item.operation))
+  const rows = await sql<{ committed: boolean }[]>`
+    select committed from messaging.fence_messages(
+      ${items.map((item) => item.operation)}::text[],
+      ${parsed.map((message) => message?.id ?? '')}::text[],
+      ${parsed.map((message) => message?.digest ?? '')}::text[],
+      ${items.map((item) => item.deadlineMs)}::bigint[]
+    ) order by ord`
+  return rows.map((row) => row.committed)
+}
+
+/** A reservation older than this cannot be committed any more: its deadline has long passed, fence or not. */
+const KEPT_SECONDS = 24 * 60 * 60
+
+export async function purgeMessageFences(sql: Sql, limit: number): Promise<number> {
+  const rows = await sql`
+    delete from messaging.message_fences f using (
+      select operation from messaging.message_fences
+      where fenced_at < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) limit ${limit} for update skip locked
+    ) old where f.operation = old.operation returning 1`
+  return rows.length
+}
