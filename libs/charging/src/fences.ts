@@ -1,0 +1,27 @@
+/**
+ * One attempt to do an operation that was paid for. The deadline tells the attempts of one operation apart: each has a
+ * later one than those before it.
+ */
+export interface Reservation {
+  /** `<owner>:` and what the owner knows the operation by. */
+  readonly operation: string
+  /** Epoch milliseconds by budget's clock. */
+  readonly deadlineMs: number
+}
+
+/** What an owner's database can tell, for good, of its operations. `createOperations` is one; messaging's messages are another. */
+export interface Fences {
+  /**
+   * Ends the attempts of each operation up to a deadline, durably. An operation occurs once among `items`.
+   *
+   * @returns for each item, in order: true where the operation is committed; false where it is not, and then no attempt
+   *   with that deadline or an earlier one can commit any more. A commit in flight is waited for, never guessed at.
+   * @throws ServiceError `unavailable` where nothing is known; asking again is safe.
+   */
+  fence(items: readonly Reservation[]): Promise<readonly boolean[]>
+}
+
+/** Thrown by a commit that knows it left nothing behind and wants the charge given back, where no ServiceError says so. */
+export class NotCommitted extends Error {
+  override name = 'NotCommitted'
+}
