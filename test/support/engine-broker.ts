@@ -2,7 +2,7 @@
  * Runs in vitest's main process and starts what the tests of a run share, when the first of them asks: a run of unit
  * tests alone starts nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
  */
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +13,7 @@ import { type Keeper, startKeeper } from '@svc/local/keep.ts'
 import { createMark, type Mark } from '@svc/local/marks.ts'
 import { type Engine, startPostgres } from '@svc/local/postgres.ts'
 import { createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
-import { deriveSecrets } from '@svc/local/secrets.ts'
+import { secretsOfServer } from '@svc/local/secrets.ts'
 import type { StoreName } from '@svc/local/topology.ts'
 
 /** Where the processes and the files of a test run belong. The folder and all processes go when the run ends, however it ends. */
@@ -122,7 +122,8 @@ export async function startEngineBroker(): Promise<EngineBroker> {
 
   async function startServer(): Promise<Server> {
     const external = process.env.SVC_DATABASE_URL
-    if (external !== undefined && external !== '') return { adminUrl: external, passwordOf: passwordsFor(external) }
+    if (external !== undefined && external !== '')
+      return { adminUrl: external, passwordOf: secretsOfServer(external).rolePassword }
     const { folder, mark } = await theRun()
     const engine = await startPostgres({
       folder,
@@ -133,7 +134,7 @@ export async function startEngineBroker(): Promise<EngineBroker> {
       sharedBuffersMib: 64,
       onProblem: () => {}, // tests provoke errors on purpose
     })
-    return { adminUrl: engine.url, passwordOf: passwordsFor(engine.url), engine }
+    return { adminUrl: engine.url, passwordOf: secretsOfServer(engine.url).rolePassword, engine }
   }
 }
 
@@ -141,11 +142,6 @@ async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
   const mark = createMark(folder)
   return { folder, mark, keeper: await startKeeper(mark, folder) }
-}
-
-/** The same for every run on one server, since roles are the whole server's. */
-function passwordsFor(adminUrl: string): (role: string) => string {
-  return deriveSecrets(createHash('sha256').update(adminUrl).digest('hex')).rolePassword
 }
 
 function migrationsOf(store: StoreName): string {

@@ -51,11 +51,9 @@ export async function prepareRoles({ adminUrl, stores, passwordOf }: StoreSetup)
 
 /** Brings every store's schema up to date, as its owner. @param migrationsOf a store's folder of SQL files. */
 export async function migrateStores(setup: StoreSetup & { migrationsOf: (store: StoreName) => string }): Promise<void> {
-  await Promise.all(
-    setup.stores.map((store) =>
-      migrate({ url: storeUrl(setup, `${store}_owner`), schema: store, dir: setup.migrationsOf(store) }),
-    ),
-  )
+  for (const store of setup.stores) {
+    await migrate({ url: storeUrl(setup, `${store}_owner`), schema: store, dir: setup.migrationsOf(store) })
+  }
 }
 
 /** The admin URL with the role in place of the admin. */

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto'
+import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -48,6 +48,15 @@ export function deriveSecrets(key: string): Secrets {
     natsPasswords: natsPasswords as Record<NatsUser, string>,
     rolePassword: (role) => derive(`postgres role ${role}`),
   }
+}
+
+/**
+ * For a Postgres that was there before: roles belong to the whole server, so everyone who uses it must find the same
+ * passwords, and who knows its admin's may know them.
+ */
+export function secretsOfServer(adminUrl: string): Secrets {
+  const { username, password, host } = new URL(adminUrl)
+  return deriveSecrets(createHash('sha256').update(`${username}:${password}@${host}`).digest('hex'))
 }
 
 async function writeDurably(file: string, text: string): Promise<void> {

@@ -1,0 +1,65 @@
+import { resolve } from 'node:path'
+import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { SERVICES, type ServiceName } from './topology.ts'
+
+export interface LocalConfig {
+  /** Absolute. */
+  dataDir: string
+  /** Of the first gateway; further ones follow. */
+  httpPort: number
+  authority: string
+  /** Processes of each service. */
+  replicas: Record<ServiceName, number>
+  /** Instead of the embedded Postgres: of a role that may make roles, and the database to use. */
+  databaseUrl: string | undefined
+  /** Instead of the embedded NATS: every service uses it as it is. */
+  natsUrl: string | undefined
+  logLevel: string
+  /** Connections of each process with a store. */
+  databasePool: number
+}
+
+const LEVELS = /^(trace|debug|info|warn|error|fatal|silent)$/
+const MAX_REPLICAS = 16
+
+/** @throws ConfigError naming every variable that is wrong. */
+export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
+  const e = envReader(env)
+  const httpPort = e.int('SVC_HTTP_PORT', { default: 8080, min: 1, max: 65_535 })
+  const config = {
+    dataDir: resolve(e.string('SVC_DATA_DIR', { default: '.data' })),
+    httpPort,
+    authority: e.string('SVC_AUTHORITY', { default: `127.0.0.1:${httpPort}` }),
+    replicas: readReplicas(e),
+    databaseUrl: readUrl(e, 'SVC_DATABASE_URL', /^postgres(ql)?:$/),
+    natsUrl: readUrl(e, 'SVC_NATS_URL', /^(nats|tls):$/),
+    logLevel: e.string('SVC_LOG_LEVEL', { default: 'info', pattern: LEVELS, hint: 'is not a level of pino' }),
+    databasePool: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
+  }
+  if (httpPort + config.replicas.gateway - 1 > 65_535) e.fail('SVC_HTTP_PORT', 'leaves no ports for the other gateways')
+  e.check()
+  return config
+}
+
+/** `messaging:2,gateway:2`; what is not named has one. */
+function readReplicas(e: EnvReader): Record<ServiceName, number> {
+  const replicas = Object.fromEntries(SERVICES.map((service) => [service, 1])) as Record<ServiceName, number>
+  for (const entry of e.list('SVC_REPLICAS')) {
+    const [, name, digits] = /^([a-z]+):(\d+)$/.exec(entry) ?? []
+    const service = SERVICES.find((one) => one === name)
+    const count = Number(digits)
+    if (service === undefined)
+      e.fail('SVC_REPLICAS', `has "${entry}": write <service>:<count>, of ${SERVICES.join(', ')}`)
+    else if (count < 1 || count > MAX_REPLICAS)
+      e.fail('SVC_REPLICAS', `allows 1 to ${MAX_REPLICAS} processes of ${service}`)
+    else replicas[service] = count
+  }
+  return replicas
+}
+
+function readUrl(e: EnvReader, name: string, protocol: RegExp): string | undefined {
+  const text = e.optional(name)
+  if (text === undefined) return undefined
+  if (!URL.canParse(text) || !protocol.test(new URL(text).protocol)) e.fail(name, 'is not a URL of its kind')
+  return text
+}

@@ -1,0 +1,74 @@
+/** `npx pnpm start`: the whole system on this machine, until Ctrl-C. */
+import { relative } from 'node:path'
+import { ConfigError } from '@svc/config/env-reader.ts'
+import { type LocalConfig, readConfig } from './config.ts'
+import { formatLogEvent, type LogEvent } from './log-lines.ts'
+import { startStack } from './stack.ts'
+import { codeOf, StartError } from './start-error.ts'
+
+const stop = new AbortController()
+const force = new AbortController()
+const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+// Who reads this may go away first, as in `pnpm start | head`; the stack then stops like at any other end.
+process.stdout.on('error', () => stop.abort())
+process.stderr.on('error', () => {})
+process.exitCode = await main()
+
+async function main(): Promise<number> {
+  try {
+    const config = readConfig(process.env)
+    await using stack = await startStack({ config, env: process.env, log, signal: stop.signal, force: force.signal })
+    console.log(welcome(config, stack.urls))
+    const failure = await Promise.race([stack.failed, aborted(stop.signal)])
+    if (failure === undefined) return 0
+    console.error(failure)
+    return 1
+  } catch (error) {
+    if (stop.signal.aborted) return 0
+    console.error(explain(error))
+    return 1
+  }
+}
+
+/** The first one asks, the second one insists. */
+function onSignal(): void {
+  if (stop.signal.aborted) {
+    force.abort()
+    return
+  }
+  console.log('\nStopping; again to stop at once.')
+  stop.abort()
+}
+
+function log(name: string, event: LogEvent): void {
+  console.log(formatLogEvent(name, event, colour))
+}
+
+function welcome({ dataDir, authority }: LocalConfig, urls: string[]): string {
+  return `
+  The system is up at ${urls.join(' and ')} (authority ${authority}).
+  Its data is in ${relative(process.cwd(), dataDir) || dataDir}. Ctrl-C stops it; the data stays.
+
+  Try in another terminal:
+    npx pnpm svc keygen --key alice.key
+    npx pnpm svc register alice --key alice.key
+    npx pnpm svc send --key alice.key alice "hello"
+`
+}
+
+function explain(error: unknown): string {
+  if (error instanceof StartError || error instanceof ConfigError) return error.message
+  if (['ENOMEM', 'EAGAIN'].includes(codeOf(error))) {
+    return 'There is not enough free memory, or too many processes run: end other programs and start again.'
+  }
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined))
+  })
+}

@@ -1,0 +1,68 @@
+/** Is there room to start at all? Asked first, since what runs out later is killed without a word. */
+import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { freemem } from 'node:os'
+import { join } from 'node:path'
+import { codeOf, StartError } from './start-error.ts'
+
+/** What one process of Node takes at least, and the two engines together. Measured: 75 to 110, and 160. */
+const PROCESS_MIB = 75
+const ENGINES_MIB = 150
+/** A new cluster takes 40 and its WAL grows from 16. */
+const FREE_DISK_MIB = 100
+const MIB = 1024 * 1024
+
+/** @throws StartError where it cannot be made, entered or written, or its disk is full. */
+export function prepareDataFolder(folder: string): void {
+  const probe = join(folder, `probe.${process.pid}`)
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    writeFileSync(probe, 'x')
+    rmSync(probe)
+  } catch (error) {
+    if (codeOf(error) === 'ENOSPC') throw new StartError(diskFull(folder))
+    throw new StartError(
+      `The data folder ${folder} cannot be written (${codeOf(error)}): set SVC_DATA_DIR to one that can.`,
+    )
+  }
+  const { bavail, bsize } = statfsSync(folder)
+  if ((bavail * bsize) / MIB < FREE_DISK_MIB) throw new StartError(diskFull(folder))
+}
+
+/** @throws StartError where the machine, or the container that this runs in, has too little memory left. */
+export function checkMemory(processes: number, engines: boolean): void {
+  const needed = processes * PROCESS_MIB + (engines ? ENGINES_MIB : 0)
+  const available = Math.floor(availableMemoryBytes() / MIB)
+  if (available >= needed) return
+  throw new StartError(
+    `There is not enough free memory: ${available} MiB, and the stack needs ${needed}: end other programs, or give this one more.`,
+  )
+}
+
+function diskFull(folder: string): string {
+  return `The disk of ${folder} is full: free ${FREE_DISK_MIB} MiB, or set SVC_DATA_DIR to a folder on another disk.`
+}
+
+/** What can be had without swapping; caches of files, which give way, count as free. */
+function availableMemoryBytes(): number {
+  const kib = Number(/^MemAvailable:\s+(\d+)/m.exec(readText('/proc/meminfo'))?.[1])
+  const machine = Number.isFinite(kib) ? kib * 1024 : freemem()
+  return process.platform === 'linux' ? Math.min(machine, availableInCgroup()) : machine
+}
+
+function availableInCgroup(): number {
+  const root = '/sys/fs/cgroup'
+  const own = /^0::(.*)$/m.exec(readText('/proc/self/cgroup'))?.[1] ?? '/'
+  const folder = [join(root, own), root].find((one) => existsSync(join(one, 'memory.max')))
+  const limit = folder === undefined ? Number.NaN : Number(readText(join(folder, 'memory.max')))
+  if (folder === undefined || !Number.isFinite(limit)) return Number.POSITIVE_INFINITY
+  const files = Number(/^file (\d+)/m.exec(readText(join(folder, 'memory.stat')))?.[1] ?? 0)
+  return limit - Number(readText(join(folder, 'memory.current'))) + files
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,279 @@
+/** The whole system on one machine, in start order; it stops in the opposite one. */
+import { rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Child } from './child.ts'
+import type { LocalConfig } from './config.ts'
+import { lockFolder } from './folder-lock.ts'
+import { startKeeper } from './keep.ts'
+import { type LogEvent, parseLogLine } from './log-lines.ts'
+import { createMark, type Mark, reclaim } from './marks.ts'
+import { startNats } from './nats.ts'
+import { isPortFree } from './ports.ts'
+import { startPostgres } from './postgres.ts'
+import { removeScratch } from './postgres-user.ts'
+import { checkMemory, prepareDataFolder } from './resources.ts'
+import { createDatabase, databaseExists, migrateStores, prepareRoles, storeUrl } from './roles.ts'
+import { loadSecrets, type Secrets, secretsOfServer } from './secrets.ts'
+import { environmentFor, type SystemSettings, superviseService } from './services.ts'
+import { codeOf, StartError } from './start-error.ts'
+import { SERVICES, type ServiceName, STORES, type StoreName } from './topology.ts'
+
+export interface StackOptions {
+  config: LocalConfig
+  /** The launcher's own; every service gets it too, with its own credentials in place of these. */
+  env: NodeJS.ProcessEnv
+  /** Every event of every process, and the launcher's own. */
+  log: (process: string, event: LogEvent) => void
+  /** Aborted: nothing more is begun, and what was begun is ended. */
+  signal: AbortSignal
+  /** Aborted: nothing is given time to finish. */
+  force: AbortSignal
+}
+
+export interface Stack extends AsyncDisposable {
+  /** Base addresses of the gateways. */
+  readonly urls: string[]
+  /** Settles, with a sentence, when an engine ended by itself. */
+  readonly failed: Promise<string>
+}
+
+/** What is under way, from the first process on. */
+interface Run extends StackOptions {
+  readonly mark: Mark
+  readonly secrets: Secrets
+  /** Ended in the opposite order. */
+  readonly started: AsyncDisposableStack
+  readonly fail: (sentence: string) => void
+}
+
+const DATABASE = 'svc'
+const SHARED_BUFFERS_MIB = 128
+/** For migrations, and for looking into it. */
+const SPARE_CONNECTIONS = 30
+const HEALTH_LIMIT_MS = 30_000
+const HEALTH_POLL_MS = 50
+const INFO = 30
+const WARN = 40
+
+/** @throws StartError with one sentence for what is in the way; nothing is left running then. */
+export async function startStack(options: StackOptions): Promise<Stack> {
+  const { config, signal } = options
+  await using started = new AsyncDisposableStack()
+  const failed = Promise.withResolvers<string>()
+
+  prepareDataFolder(config.dataDir)
+  started.defer(() => removeIfEmpty(config.dataDir))
+  const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 1)
+  checkMemory(processes, config.databaseUrl === undefined)
+  const mark = createMark(config.dataDir)
+  const keeper = await startKeeper(mark)
+  started.defer(() => keeper.release())
+  started.use(await lockFolder(config.dataDir, mark))
+  const leftovers = await reclaim(mark.stack)
+  if (leftovers.length > 0) say(options, INFO, `ended what the run before had left: ${leftovers.join(', ')}`)
+  removeScratch(mark)
+  started.defer(() => removeScratch(mark))
+  await checkPorts(config)
+
+  const secrets = await loadSecrets(config.dataDir)
+  const run: Run = { ...options, mark, secrets, started, fail: failed.resolve }
+  const databaseUrlFor = await startDatabase(run)
+  const natsUrlFor = await startMessageBus(run)
+  const settings: SystemSettings = {
+    natsUrlFor,
+    databaseUrlFor,
+    httpPort: config.httpPort,
+    authority: config.authority,
+    challengeKey: options.env.SVC_CHALLENGE_KEY ?? secrets.challengeKey,
+    env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
+  }
+  await startServices(run, BEHIND_THE_GATEWAY, settings)
+  await startServices(run, ['gateway'], settings)
+  const urls = gatewayPorts(config).map((port) => `http://127.0.0.1:${port}`)
+  await Promise.all(urls.map((url) => waitForHealth(url, signal)))
+
+  const running = started.move()
+  return { urls, failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
+}
+
+const BEHIND_THE_GATEWAY = SERVICES.filter((service) => service !== 'gateway')
+
+/** @returns where each store's service finds its schema, at its latest migration. */
+async function startDatabase(run: Run): Promise<(store: StoreName) => string> {
+  const { config, secrets, signal } = run
+  const external = config.databaseUrl
+  const adminUrl = external ?? (await startEmbeddedPostgres(run))
+  signal.throwIfAborted()
+  const passwordOf = external === undefined ? secrets.rolePassword : secretsOfServer(external).rolePassword
+  const setup = { adminUrl, stores: STORES, passwordOf }
+  try {
+    await prepareRoles(setup)
+    await migrateStores({ ...setup, migrationsOf })
+  } catch (error) {
+    throw explainDatabaseError(error, adminUrl, external !== undefined, config.dataDir)
+  }
+  signal.throwIfAborted()
+  return (store) => storeUrl(setup, store)
+}
+
+async function startEmbeddedPostgres(run: Run): Promise<string> {
+  const { config, mark, secrets } = run
+  const withStore = STORES.reduce((sum, store) => sum + config.replicas[store], 0)
+  const postgres = await startPostgres({
+    folder: config.dataDir,
+    mark,
+    password: secrets.superuserPassword,
+    durable: true,
+    maxConnections: SPARE_CONNECTIONS + withStore * config.databasePool,
+    sharedBuffersMib: SHARED_BUFFERS_MIB,
+    onProblem: (line) => run.log('postgres', { timeMs: Date.now(), level: WARN, message: line, fields: {} }),
+  })
+  // SIGQUIT: Postgres ends without a checkpoint and recovers at the next start.
+  adopt(run, 'Postgres', postgres, 'SIGQUIT')
+  const url = new URL(postgres.url)
+  if (!(await databaseExists(postgres.url, DATABASE))) await createDatabase(postgres.url, DATABASE)
+  url.pathname = `/${DATABASE}`
+  return url.href
+}
+
+async function startMessageBus(run: Run): Promise<(service: ServiceName) => string> {
+  const { config, mark, secrets, started } = run
+  const { natsUrl } = config
+  if (natsUrl !== undefined) return () => natsUrl
+  const nats = await startNats({
+    folder: config.dataDir,
+    mark,
+    passwords: secrets.natsPasswords,
+    onProblem: (line) => run.log('nats', { timeMs: Date.now(), level: WARN, message: line, fields: {} }),
+  })
+  adopt(run, 'NATS', nats, 'SIGKILL')
+  run.signal.throwIfAborted()
+  // Where the operator's commands find it (libs/cli).
+  const file = join(config.dataDir, 'admin-nats-url')
+  writeFileSync(file, nats.urlFor('admin'), { mode: 0o600 })
+  started.defer(() => rmSync(file, { force: true }))
+  return (service) => nats.urlFor(service)
+}
+
+/** An engine is stopped with the run; should it end before, the run has failed. */
+function adopt(
+  run: Run,
+  name: string,
+  engine: Pick<Child, 'ended' | 'kill' | 'stop'>,
+  forceSignal: NodeJS.Signals,
+): void {
+  let stopping = false
+  void engine.ended.then(({ reason }) => {
+    if (!stopping) run.fail(`${name} ended by itself (${reason}), and nothing works without it.`)
+  })
+  run.force.addEventListener('abort', () => engine.kill(forceSignal))
+  run.started.defer(async () => {
+    stopping = true
+    await engine.stop()
+  })
+}
+
+/** Starts all processes of these services at once, and waits until they are ready. They are stopped at once as well. */
+async function startServices(run: Run, services: readonly ServiceName[], settings: SystemSettings): Promise<void> {
+  const { mark, log, signal } = run
+  const lastWords = new Map<string, string>()
+  const supervisors = services.flatMap((service) =>
+    Array.from({ length: run.config.replicas[service] }, (_, at) => {
+      const index = at + 1
+      const name = `${service}-${index}`
+      return superviseService({
+        service,
+        index,
+        mark,
+        env: environmentFor(service, index, settings),
+        onLine: (line) => {
+          const event = parseLogLine(line, Date.now())
+          if (event.level >= WARN) lastWords.set(name, event.message)
+          log(name, event)
+        },
+        onRestart: ({ reason }, delayMs) =>
+          say(run, WARN, `${name} ended (${reason}) and starts again in ${delayMs / 1000} s`),
+      })
+    }),
+  )
+  for (const { kill } of supervisors) run.force.addEventListener('abort', () => kill('SIGKILL'))
+  run.started.defer(async () => {
+    await Promise.all(supervisors.map((supervisor) => supervisor.stop()))
+  })
+  const aborted = Promise.withResolvers<void>()
+  signal.addEventListener('abort', () => aborted.resolve())
+  const allReady = Promise.all(
+    supervisors.map(async ({ name, ready }) => {
+      if ((await ready) || signal.aborted) return
+      throw new StartError(`${name} does not start: ${lastWords.get(name) ?? 'it did not say why'}`)
+    }),
+  )
+  await Promise.race([allReady, aborted.promise])
+  signal.throwIfAborted()
+}
+
+/** The gateway's health asks every service. */
+async function waitForHealth(url: string, signal: AbortSignal): Promise<void> {
+  const deadline = Date.now() + HEALTH_LIMIT_MS
+  let last = 'no answer'
+  while (Date.now() < deadline) {
+    signal.throwIfAborted()
+    try {
+      const { status } = await fetch(`${url}/v2/health`, { signal: AbortSignal.timeout(5_000) })
+      if (status === 200) return
+      last = `status ${status}`
+    } catch {
+      last = 'no answer'
+    }
+    await sleep(HEALTH_POLL_MS)
+  }
+  throw new StartError(
+    `The gateway at ${url} is not healthy after ${HEALTH_LIMIT_MS / 1000} s (${last}): see the log above.`,
+  )
+}
+
+async function checkPorts(config: LocalConfig): Promise<void> {
+  for (const port of gatewayPorts(config)) {
+    let free: boolean
+    try {
+      free = await isPortFree(port)
+    } catch (error) {
+      throw new StartError(`Port ${port} cannot be listened on (${codeOf(error)}): set SVC_HTTP_PORT to another.`)
+    }
+    if (!free)
+      throw new StartError(`Port ${port} is in use by another program: end that, or set SVC_HTTP_PORT to another port.`)
+  }
+}
+
+function gatewayPorts({ httpPort, replicas }: LocalConfig): number[] {
+  return Array.from({ length: replicas.gateway }, (_, at) => httpPort + at)
+}
+
+function migrationsOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../../services/${store}/migrations`, import.meta.url))
+}
+
+function explainDatabaseError(error: unknown, adminUrl: string, external: boolean, dataDir: string): unknown {
+  const code = codeOf(error)
+  if (external && /^(E[A-Z]+|CONNECT_TIMEOUT|CONNECTION_.*)$/.test(code)) {
+    return new StartError(`Postgres at ${new URL(adminUrl).host} (SVC_DATABASE_URL) does not answer (${code}).`)
+  }
+  if (code !== '28P01') return error
+  return external
+    ? new StartError('Postgres refuses the user or password in SVC_DATABASE_URL.')
+    : new StartError(`${join(dataDir, 'secret.key')} is not the one that this data was made with: put that back.`)
+}
+
+function removeIfEmpty(folder: string): void {
+  try {
+    rmdirSync(folder)
+  } catch {
+    // It holds data.
+  }
+}
+
+function say({ log }: Pick<StackOptions, 'log'>, level: number, message: string): void {
+  log('stack', { timeMs: Date.now(), level, message, fields: {} })
+}

@@ -1,0 +1,54 @@
+/** `npx pnpm check`: types, lint and format, dependency direction, what is in the repository. Changes nothing. */
+import { execFile, execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { findWrongDependencies, type SourceFile } from './check/dependency-direction.ts'
+import { findMisplacedFiles } from './check/tracked-files.ts'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+
+interface Check {
+  readonly name: string
+  /** @returns what is wrong; empty: nothing. */
+  run(): Promise<string> | string
+}
+
+const CHECKS: readonly Check[] = [
+  { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
+  { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
+  { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.ts$|package\.json$/)).join('\n') },
+  { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
+]
+
+/** Runs every check, also after one has failed, and prints what each found. */
+export async function runChecks(): Promise<{ passed: number; failed: number }> {
+  let failed = 0
+  for (const { name, run } of CHECKS) {
+    const problems = await run()
+    if (problems !== '') failed += 1
+    console.log(problems === '' ? `ok      ${name}` : `FAILED  ${name}\n${problems}`)
+  }
+  return { passed: CHECKS.length - failed, failed }
+}
+
+function runTool(name: string, args: string[]): Promise<string> {
+  const tool = join(ROOT, 'node_modules', '.bin', name)
+  return new Promise((resolve) => {
+    execFile(tool, args, { cwd: ROOT, maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+      resolve(error === null ? '' : `${stdout}${stderr}`.trim() || error.message)
+    })
+  })
+}
+
+/** What is committed or would be. The tree may belong to another user, which git must be told is fine. */
+function readSources(pattern: RegExp): SourceFile[] {
+  const args = ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
+  const paths = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES }).split('\0')
+  return paths
+    .filter((path) => path !== '' && pattern.test(path) && existsSync(join(ROOT, path)))
+    .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
+}
+
+if (import.meta.main) process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

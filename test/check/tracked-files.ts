@@ -1,0 +1,24 @@
+import type { SourceFile } from './dependency-direction.ts'
+
+/** Made by running something, or secret: neither belongs into the repository. */
+const GENERATED_OR_SECRET = [
+  /(^|\/)(node_modules|\.data|coverage|\.vitest)\//,
+  /\.(log|key|pem|tgz|pid)$/,
+  /(^|\/)\.env/,
+]
+/** A folder of somebody's machine. */
+const ABSOLUTE_PATH = /(?<![\w.])\/(?:root|home\/\w+|Users\/\w+)\/[\w.-]+/
+const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/
+/** Published vectors are kept as they are. */
+const PUBLISHED = /^test\/vectors\//
+
+/** @returns one sentence for each file that does not belong into the repository as it is. */
+export function findMisplacedFiles(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    if (GENERATED_OR_SECRET.some((pattern) => pattern.test(path))) return [`${path} is generated or secret`]
+    if (PUBLISHED.test(path)) return []
+    if (PRIVATE_KEY.test(text)) return [`${path} holds a private key`]
+    const [absolute] = ABSOLUTE_PATH.exec(text) ?? []
+    return absolute === undefined ? [] : [`${path} names a path of one machine: ${absolute}`]
+  })
+}
