@@ -1,0 +1,253 @@
+import { randomBytes } from 'node:crypto'
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { describe, expect, test } from 'vitest'
+import { messageOperation } from '../src/domain/operations.ts'
+import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
+import { createFences } from '../src/store/message-fences.ts'
+import { createPreflight } from '../src/store/preflight.ts'
+
+const logger = createLogger('test', 'silent')
+const RETENTION_SECONDS = 3_600
+
+async function startHarness() {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const open = () => stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  const database = open()
+  const committed: CommittedEntry[] = []
+  const appendOn = (on: typeof database) =>
+    createAppend({
+      database: on,
+      retentionSeconds: RETENTION_SECONDS,
+      leaseSeconds: 5,
+      onCommitted: (_id, entries) => committed.push(...entries),
+    })
+  const noOperations = { fence: async () => [] }
+  return {
+    database,
+    committed,
+    /** As another process would have it. */
+    appendElsewhere: appendOn(open()),
+    append: appendOn(database),
+    preflight: createPreflight(database),
+    fences: createFences(database, noOperations),
+    positionsOf: async (log: string) => {
+      const rows = await database.run(
+        (sql) =>
+          sql<{ position: number }[]>`select position from messaging.entries where log = ${log} order by position`,
+      )
+      return rows.map((row) => row.position)
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+function message(changes: Partial<Append> = {}): Append {
+  const id = changes.id ?? randomBytes(12).toString('base64url')
+  const digest = changes.digest ?? randomBytes(32).toString('hex')
+  return {
+    id,
+    digest,
+    sender: 'alice',
+    recipient: 'bob',
+    lane: 'inbox',
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    standingVersion: 0,
+    operation: messageOperation(id, digest),
+    deadlineMs: Date.now() + 60_000,
+    ...changes,
+  }
+}
+
+describe('design, Logs: an append', () => {
+  test('decisions 37: 50 concurrent senders over two processes give contiguous positions, never visible out of order', async () => {
+    await using h = await startHarness()
+    let done = false
+    const seen = watch()
+    const senders = Array.from({ length: 50 }, (_, index) => sendMany(`sender-${index}`, index))
+    await Promise.all(senders)
+    done = true
+    const reads = await seen
+    expect(await h.positionsOf('bob')).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
+    // Whoever saw position N had seen all below it.
+    for (const { count, max } of reads) expect(count).toBe(max)
+    expect(new Set(h.committed.map((entry) => entry.position)).size).toBe(500)
+
+    async function sendMany(sender: string, index: number): Promise<void> {
+      const append = index % 2 === 0 ? h.append : h.appendElsewhere
+      for (let count = 0; count < 10; count += 1) {
+        expect(await append(message({ sender }))).toEqual({ outcome: 'accepted', lane: 'inbox' })
+      }
+    }
+
+    async function watch(): Promise<{ count: number; max: number }[]> {
+      const all: { count: number; max: number }[] = []
+      while (!done) {
+        const [row] = await h.database.run(
+          (sql) => sql<{ count: number; max: number }[]>`
+            select count(*) as count, coalesce(max(position), 0) as max from messaging.entries where log = 'bob'`,
+        )
+        if (row !== undefined) all.push(row)
+      }
+      return all
+    }
+  })
+
+  test('decisions 18: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 20; round += 1) {
+      const same = message()
+      const twice = await Promise.all([h.append(same), h.appendElsewhere(same)])
+      expect(twice.map((result) => result.outcome).sort()).toEqual(['accepted', 'duplicate'])
+      const other = message()
+      const rival = message({ id: other.id, sender: 'mallory', recipient: 'carol' })
+      const contest = await Promise.all([h.append(other), h.appendElsewhere(rival)])
+      expect(contest.map((result) => result.outcome).sort()).toEqual(['accepted', 'conflict'])
+    }
+    expect(await h.positionsOf('bob').then((all) => all.length)).toBeGreaterThanOrEqual(20)
+  })
+
+  test('decisions 22: two requests of one pair at once: one is pending, the other begins again', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 20; round += 1) {
+      const sender = `stranger-${round}`
+      const ask = () => message({ sender, lane: 'requests' })
+      const results = await Promise.all([h.append(ask()), h.append(ask()), h.appendElsewhere(ask())])
+      expect(results.map((result) => result.outcome).sort()).toEqual(['accepted', 'stale', 'stale'])
+    }
+  })
+
+  test('an item decided under another standing is stale, and the others of its batch go on', async () => {
+    await using h = await startHarness()
+    await h.append(message())
+    await h.database.run((sql) => sql`update messaging.logs set standing_version = 7 where id = 'bob'`)
+    const [old, fresh, other] = await Promise.all([
+      h.append(message()),
+      h.append(message({ standingVersion: 7 })),
+      h.append(message({ recipient: 'carol' })),
+    ])
+    expect([old.outcome, fresh.outcome, other.outcome]).toEqual(['stale', 'accepted', 'accepted'])
+    expect(await h.positionsOf('bob')).toEqual([1, 2])
+  })
+
+  test.each([
+    ['no ttl: retention', null, RETENTION_SECONDS],
+    ['a shorter ttl', 60, 60],
+    ['a longer ttl: retention', RETENTION_SECONDS * 2, RETENTION_SECONDS],
+  ])('decisions 20: expires_at is the lesser of retention and ts + ttl: %s', async (_name, ttl, expected) => {
+    await using h = await startHarness()
+    const now = Math.floor(Date.now() / 1000)
+    await h.append(message({ expiryCap: ttl === null ? null : now + ttl }))
+    const entry = h.committed[0]
+    const begin = ttl !== null && ttl < RETENTION_SECONDS ? now : (entry?.acceptedAt ?? 0)
+    expect((entry?.expiresAt ?? 0) - begin).toBe(expected)
+  })
+
+  test('\\u0000 and every other character of an envelope survive as they were sent', async () => {
+    await using h = await startHarness()
+    const envelope = String.raw`{"body":"\u0000 \" \\ {},NULL 😀 é","n":-0.0,"x":1E400}`
+    const sent = message({ envelope })
+    await h.append(sent)
+    const [row] = await h.database.run(
+      (sql) => sql<{ envelope: string }[]>`select envelope from messaging.messages where id = ${sent.id}`,
+    )
+    expect(row?.envelope).toBe(envelope)
+  })
+})
+
+describe('design, Charging: fences of messages', () => {
+  test('a no is final: the attempt is refused, a later reservation is not', async () => {
+    await using h = await startHarness()
+    const given = message()
+    expect(await h.fences.fence([given])).toEqual([false])
+    expect((await h.append(given)).outcome).toBe('fenced')
+    expect((await h.append({ ...given, deadlineMs: given.deadlineMs + 1 })).outcome).toBe('accepted')
+    expect(await h.fences.fence([given])).toEqual([true])
+  })
+
+  test('past its deadline nothing is appended', async () => {
+    await using h = await startHarness()
+    expect((await h.append(message({ deadlineMs: Date.now() - 60_000 }))).outcome).toBe('fenced')
+  })
+
+  test('a conflicting id never answers for somebody else’s operation', async () => {
+    await using h = await startHarness()
+    const first = message()
+    await h.append(first)
+    const rival = message({ id: first.id })
+    expect((await h.append(rival)).outcome).toBe('conflict')
+    expect(await h.fences.fence([rival, first])).toEqual([false, true])
+  })
+
+  test('fence and append at once: exactly one of them wins, whatever the timing', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 60; round += 1) {
+      const contested = message()
+      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.fences.fence([contested])])
+      expect([appended.outcome, fenced[0]]).toEqual(
+        appended.outcome === 'accepted' ? ['accepted', true] : ['fenced', false],
+      )
+    }
+  })
+})
+
+describe('preflight: everything that is judged, in one statement', () => {
+  const question = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
+
+  test('decisions 11: an agent that nobody has written to has the defaults', async () => {
+    await using h = await startHarness()
+    expect(await h.preflight(question)).toEqual({
+      earlier: undefined,
+      recipientRevoked: false,
+      standing: { policy: 'requests', contact: 'none', pending: false },
+      standingVersion: 0,
+      replyTo: undefined,
+      thread: undefined,
+    })
+  })
+
+  test('decisions 18, 50: an earlier message is found, live or purged', async () => {
+    await using h = await startHarness()
+    const sent = message()
+    await h.append(sent)
+    const found = { digest: sent.digest, sender: 'alice', lane: 'inbox' }
+    expect((await h.preflight({ ...question, id: sent.id })).earlier).toEqual(found)
+    await h.database.run(
+      (sql) => sql`
+      with gone as (delete from messaging.messages where id = ${sent.id} returning id, digest, sender, lane)
+      insert into messaging.tombstones (id, digest, sender, lane) select * from gone`,
+    )
+    expect((await h.preflight({ ...question, id: sent.id })).earlier).toEqual(found)
+    expect((await h.append(sent)).outcome).toBe('duplicate')
+    expect((await h.append(message({ id: sent.id }))).outcome).toBe('conflict')
+  })
+
+  test.each([
+    ['of the same two, either way round', 'bob', 'alice', null, 3_600, { sameConversation: true, root: true }],
+    ['of the same two', 'alice', 'bob', null, 3_600, { sameConversation: true, root: true }],
+    ['that is a member of a thread', 'alice', 'bob', 'some-root', 3_600, { sameConversation: true, root: false }],
+    ['of another pair', 'alice', 'carol', null, 3_600, { sameConversation: false, root: false }],
+    ['that has expired', 'alice', 'bob', null, -1, { sameConversation: false, root: false }],
+  ])('decisions 21: a thread reference to a message %s', async (_name, sender, recipient, threadId, ttl, expected) => {
+    await using h = await startHarness()
+    const referred = message({ sender, recipient, threadId, expiryCap: Math.floor(Date.now() / 1000) + ttl })
+    await h.append(referred)
+    const { thread, replyTo } = await h.preflight({ ...question, threadId: referred.id, replyTo: referred.id })
+    expect(thread).toEqual(expected)
+    expect(replyTo?.sameConversation).toBe(expected.sameConversation)
+  })
+
+  test('decisions 22: a pending request counts until its message expires', async () => {
+    await using h = await startHarness()
+    const now = Math.floor(Date.now() / 1000)
+    await h.append(message({ lane: 'requests', expiryCap: now + 1_000 }))
+    await h.append(message({ sender: 'carol', lane: 'requests', expiryCap: now - 1 }))
+    expect((await h.preflight(question)).standing.pending).toBe(true)
+    expect((await h.preflight({ ...question, sender: 'carol' })).standing.pending).toBe(false)
+    expect((await h.append(message({ sender: 'carol', lane: 'requests' }))).outcome).toBe('accepted')
+  })
+})
