@@ -1,12 +1,20 @@
 /**
  * Charging: reserve, commit, settle (design.md, Charging). Killing any process between any two steps leaves neither a
  * charge without its effect nor an effect without its charge; README.md has the argument.
+ *
+ * Failpoints: `charging.<owner>.reserved`, `.committed`, `.settled`; in abandon.ts `.fenced`, `.resolved`; in
+ * purge.ts `.confirmed`.
  */
-import type { ChargeOwner } from '@svc/contracts/budget.ts'
+import { createBatcher } from '@svc/batching/batcher.ts'
+import { type ChargeOwner, reserve, settleSoon } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
+import { isDefinite } from '@svc/contracts/errors.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import type { Fences, Reservation } from './fences.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { createAbandon } from './abandon.ts'
+import { type Fences, NotCommitted, type Reservation } from './fences.ts'
 
 /** What an operation takes from the budget of `agentId`. What is free does not come here (decisions 52). */
 export interface Cost {
@@ -47,6 +55,83 @@ export interface ChargingDeps {
   logger: Logger
   /** Of the owner's database. */
   fences: Fences
-  /** How long an attempt may take, and how far apart the clocks of budget's and the owner's database may be. */
+  /**
+   * How long an attempt may take, in milliseconds. More than a call ever takes (design.md, Failing: 5 s), because the
+   * rest is what the clocks of budget's and the owner's database may differ by before commits are refused.
+   */
   holdMs?: number
+}
+
+const DEFAULT_HOLD_MS = 10_000
+const SETTLE_TIMEOUT_MS = 5_000
+
+export function createCharging({ owner, bus, logger, fences, holdMs = DEFAULT_HOLD_MS }: ChargingDeps): Charging {
+  const abandon = createAbandon({ owner, bus, fences })
+  const points = {
+    reserved: `charging.${owner}.reserved`,
+    committed: `charging.${owner}.committed`,
+    settled: `charging.${owner}.settled`,
+  }
+  const settleInBackground = createBatcher<string, undefined>({
+    run: async (operations) => {
+      const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + SETTLE_TIMEOUT_MS }
+      await bus.call(settleSoon, { operations }, context)
+      failpoint(points.settled)
+      return operations.map(() => undefined)
+    },
+  })
+
+  return {
+    owner,
+    async charge(cost, context, commit) {
+      const { operation } = cost
+      checkCost(owner, cost)
+      const reserved = await bus.call(
+        reserve,
+        {
+          operation,
+          owner,
+          agent_id: cost.agentId,
+          units: cost.units,
+          introduction_peer: cost.introductionPeer,
+          hold_ms: holdMs,
+        },
+        context,
+      )
+      failpoint(points.reserved)
+      const reservation = { operation, deadlineMs: reserved.deadline_ms }
+      let result: Awaited<ReturnType<typeof commit>>
+      try {
+        result = await commit(reservation)
+      } catch (error) {
+        // What was settled before stays settled, whatever this attempt met.
+        if (!reserved.settled && (isDefinite(error) || error instanceof NotCommitted))
+          await giveBack(reservation, context)
+        throw error
+      }
+      failpoint(points.committed)
+      if (!reserved.settled) settle(operation)
+      return result
+    },
+    abandon,
+  }
+
+  /** The client's answer is the commit's error, not this one's: what fails here is the resolver's. */
+  async function giveBack(reservation: Reservation, context: CallContext): Promise<void> {
+    try {
+      await abandon(reservation, context)
+    } catch (error) {
+      logger.warn({ err: error }, 'a charge is given back later')
+    }
+  }
+
+  /** Nobody waits for it: what fails here, or is lost, is overdue soon, and the resolver's. */
+  function settle(operation: string): void {
+    settleInBackground(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
+  }
+}
+
+function checkCost(owner: ChargeOwner, { operation, units }: Cost): void {
+  if (!operation.startsWith(`${owner}:`)) throw new RangeError(`an operation of ${owner} begins with its name`)
+  if (!Number.isSafeInteger(units) || units < 1) throw new RangeError('what is charged costs at least 1 unit')
 }

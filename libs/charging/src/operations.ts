@@ -1,6 +1,7 @@
 /** The record of an owner's operations in its own database, for those that leave no row which could stand in for it. */
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, retryOnConflict, type Tx } from '@svc/postgres/database.ts'
+import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { PendingQuery, Row } from 'postgres'
 import type { Fences, Reservation } from './fences.ts'
 
 export interface OperationsOptions {
@@ -17,16 +18,15 @@ export interface Operations extends Fences {
    * @throws ServiceError `unavailable` past the deadline, or where the attempt was given up.
    */
   commit(tx: Tx, reservation: Reservation): Promise<'committed' | 'duplicate'>
-  /** Ids of operations committed under a deadline before `beforeMs`, at most `limit`. */
-  listCommitted(beforeMs: number, limit: number): Promise<string[]>
-  /** Forgets committed operations. Only those whose reservations are settled for good may be named. */
+  /** Operations whose deadline passed at least `ageMs` ago, at most `limit`. */
+  listCommitted(ageMs: number, limit: number): Promise<string[]>
+  /** Forgets committed operations. Only such may be named whose reservations are settled for good. */
   remove(ids: readonly string[]): Promise<void>
-  /** Forgets fences that reach no further than `beforeMs`, at most `limit`. @returns how many. */
-  removeFences(beforeMs: number, limit: number): Promise<number>
+  /** Forgets fences whose deadline passed at least `ageMs` ago, at most `limit`. @returns how many. */
+  removeFences(ageMs: number, limit: number): Promise<number>
 }
 
 const REFUSED = 'CHG01'
-const LOCK_NOT_AVAILABLE = '55P03'
 
 export function createOperations({ database, schema }: OperationsOptions): Operations {
   const commitOperation = `${schema}.commit_operation`
@@ -41,50 +41,58 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
         if (row === undefined) throw new Error('commit_operation answers one row')
         return row.outcome
       } catch (error) {
-        throw unavailableOn(REFUSED, error)
+        throw sqlStateOf(error) === REFUSED ? new ServiceError('unavailable', { cause: error }) : error
       }
     },
     async fence(items) {
       if (items.length === 0) return []
-      try {
-        const rows = await retryOnConflict(() =>
-          database.run(
-            (sql) => sql<{ operation: string; committed: boolean }[]>`
-              select f.operation, f.committed from ${sql(fenceOperations)}(
-                ${items.map((item) => item.operation)}::text[],
-                ${items.map((item) => item.deadlineMs)}::bigint[]
-              ) f`,
-          ),
-        )
-        const committed = new Set(rows.filter((row) => row.committed).map((row) => row.operation))
-        return items.map((item) => committed.has(item.operation))
-      } catch (error) {
-        throw unavailableOn(LOCK_NOT_AVAILABLE, error)
-      }
+      const rows = await retryOnConflict(() =>
+        database.run(
+          (sql) => sql<{ operation: string; committed: boolean }[]>`
+            select f.operation, f.committed from ${sql(fenceOperations)}(
+              ${items.map((item) => item.operation)}::text[],
+              ${items.map((item) => item.deadlineMs)}::bigint[]
+            ) f`,
+        ),
+      )
+      const committed = new Map(rows.map((row) => [row.operation, row.committed]))
+      return items.map(({ operation }) => {
+        const answer = committed.get(operation)
+        if (answer === undefined) throw new Error('a fence must answer every item')
+        return answer
+      })
     },
-    async listCommitted(beforeMs, limit) {
+    async listCommitted(ageMs, limit) {
       const rows = await database.run(
         (sql) => sql<{ id: string }[]>`
-          select id from ${sql(table)} where committed and deadline_ms < ${beforeMs} order by deadline_ms limit ${limit}`,
+          select id from ${sql(table)} where committed and deadline_ms < ${olderThan(sql, ageMs)}
+          order by deadline_ms limit ${limit}`,
       )
       return rows.map((row) => row.id)
     },
     async remove(ids) {
-      await database.run((sql) => sql`delete from ${sql(table)} where committed and id = any(${ids}::text[])`)
+      if (ids.length === 0) return
+      await database.run((sql) => sql`delete from ${sql(table)} where committed and id = any(${[...ids]}::text[])`)
     },
-    async removeFences(beforeMs, limit) {
+    async removeFences(ageMs, limit) {
       const removed = await database.run(
         (sql) => sql`
-          delete from ${sql(table)} where not committed and deadline_ms < ${beforeMs} and id in (
-            select id from ${sql(table)} where not committed and deadline_ms < ${beforeMs} order by deadline_ms limit ${limit}
-          )`,
+          with old as (
+            select id from ${sql(table)} where not committed and deadline_ms < ${olderThan(sql, ageMs)}
+            order by deadline_ms limit ${limit} for update skip locked
+          )
+          delete from ${sql(table)} o using old where o.id = old.id`,
       )
       return removed.count
     },
   }
 }
 
-function unavailableOn(sqlState: string, error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined
-  return code === sqlState ? new ServiceError('unavailable', { cause: error }) : error
+/** Epoch milliseconds by the clock that the deadlines are held against. */
+function olderThan(sql: Sql, ageMs: number): PendingQuery<Row[]> {
+  return sql`(extract(epoch from statement_timestamp()) * 1000 - ${ageMs}::bigint)::bigint`
+}
+
+function sqlStateOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined
 }

@@ -47,6 +47,16 @@ export const settle = defineCall({
   reply: closed({}),
 })
 
+/**
+ * As `settle`, for many operations of one owner and without waiting for the disk: a crash of the database may undo it
+ * within the second. Such reservations are held again, become overdue, and their owner settles them.
+ */
+export const settleSoon = defineCall({
+  subject: 'svc.budget.settle-soon',
+  request: closed({ operations: Type.Array(OperationId, { minItems: 1, maxItems: 128 }) }),
+  reply: closed({}),
+})
+
 /** Gives back what a held reservation took, unless it has a later deadline than `deadline_ms`; others stay as they are. */
 export const release = defineCall({
   subject: 'svc.budget.release',
