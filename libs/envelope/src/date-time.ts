@@ -1,0 +1,35 @@
+const DATE_TIME =
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/
+const MINUTE_MS = 60_000
+
+/**
+ * Epoch milliseconds of an RFC 3339 date-time (decisions 1); undefined where it is malformed or no such moment exists.
+ *
+ * `T` and `Z` in either case, no space in the place of `T`; an offset up to 23:59, `-00:00` too; a fraction of any length, cut after
+ * milliseconds. Days are those of the month. Second 60 is taken where a leap second can be, in the last minute of a month of UTC, and
+ * means the moment after it, as POSIX time has it; which months had one is not asked, the service has no table of them.
+ */
+export function parseDateTime(text: string): number | undefined {
+  const match = DATE_TIME.exec(text)
+  if (match === null) return undefined
+  const [year, month, day] = [Number(match[1]), Number(match[2]), Number(match[3])]
+  const [hour, minute, second] = [Number(match[4]), Number(match[5]), Number(match[6])]
+  const milliseconds = Number((match[7] ?? '').slice(0, 3).padEnd(3, '0'))
+  const [offsetHour, offsetMinute] = [Number(match[9] ?? 0), Number(match[10] ?? 0)]
+  if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined
+
+  // setUTCFullYear because Date.UTC takes years below 100 for those of the last century
+  const midnight = new Date(0)
+  midnight.setUTCFullYear(year, month - 1, day)
+  if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return undefined // no such day
+
+  const offsetMinutes = (offsetHour * 60 + offsetMinute) * (match[8] === '-' ? -1 : 1)
+  const minuteStart = midnight.getTime() + (hour * 60 + minute - offsetMinutes) * MINUTE_MS
+  if (second === 60 && !isMonthStart(minuteStart + MINUTE_MS)) return undefined
+  return minuteStart + second * 1000 + milliseconds
+}
+
+function isMonthStart(epochMs: number): boolean {
+  const date = new Date(epochMs)
+  return date.getUTCDate() === 1 && date.getUTCHours() === 0 && date.getUTCMinutes() === 0
+}

@@ -1,0 +1,243 @@
+import { hash } from 'node:crypto'
+import { MessageId } from '@svc/contracts/ids.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { brokenTexts, jsonTexts, jsonValues } from '../test/json-texts.ts'
+import { EnvelopeError, readEnvelope } from './envelope.ts'
+import { IJsonError, parseIJson } from './i-json.ts'
+import { jcs } from './jcs.ts'
+
+const from = agentIdOf(new Uint8Array(32))
+const base64 = (length: number, fill = 0xff) => Buffer.alloc(length, fill).toString('base64')
+
+const head = { id: 'message-1', from, to: 'bob@127.0.0.1:8080', type: 'request', ts: '2026-11-20T12:28:31Z' }
+const signed = { ...head, body: { text: 'hello' }, sig: base64(64) }
+const sealed = { ...head, body_enc: base64(100), ephemeral_pub: base64(32) }
+
+/** Reads the value as if it had come over the wire. */
+function read(value: unknown): ReturnType<typeof readEnvelope> {
+  return readEnvelope(parseIJson(Buffer.from(JSON.stringify(value))).value)
+}
+
+function without(value: Record<string, unknown>, ...names: string[]): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
+}
+
+describe('service.md, Envelope: facts of an envelope', () => {
+  test('of a signed one', () => {
+    expect(read({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })).toEqual({
+      id: 'message-1',
+      from,
+      to: { kind: 'agent', name: 'bob', authority: '127.0.0.1:8080' },
+      type: 'request',
+      tsMs: 1795177711000,
+      ttl: 60,
+      replyTo: 'message-0',
+      threadId: 'thread_00',
+      sealed: false,
+      payloadBytes: 16,
+      payloadCharacters: 16,
+      digest: hash('sha256', jcs({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })),
+    })
+  })
+
+  test('of a sealed one: decoded ciphertext bytes, and no characters (decisions 17)', () => {
+    expect(read(sealed)).toEqual({
+      id: 'message-1',
+      from,
+      to: { kind: 'agent', name: 'bob', authority: '127.0.0.1:8080' },
+      type: 'request',
+      tsMs: 1795177711000,
+      ttl: 0,
+      replyTo: undefined,
+      threadId: undefined,
+      sealed: true,
+      payloadBytes: 100,
+      payloadCharacters: undefined,
+      digest: hash('sha256', jcs(sealed)),
+    })
+  })
+
+  test('property: body is any JSON value, and its size is that of what JSON.stringify writes', () => {
+    fc.assert(
+      fc.property(jsonValues, (body) => {
+        const facts = read({ ...signed, body })
+        const text = JSON.stringify(JSON.parse(JSON.stringify(body)))
+        expect(facts.payloadBytes).toBe(Buffer.byteLength(text))
+        expect(facts.payloadCharacters).toBe([...text].length)
+      }),
+    )
+  })
+
+  test.each([null, false, 0, '', [], {}])('a body may be %j', (body) => {
+    expect(read({ ...signed, body }).sealed).toBe(false)
+  })
+
+  test('decisions 18: the digest is the same for other spellings and orders of one envelope, and for no other envelope', () => {
+    const digest = (text: string) => readEnvelope(parseIJson(Buffer.from(text)).value).digest
+    const text = JSON.stringify({ ...signed, body: 1 })
+    expect(digest(JSON.stringify({ body: 1.0, ...without(signed, 'body') }, null, 2))).toBe(digest(text))
+    expect(digest(text.replace('"body":1', '"\\u0062ody":1e0'))).toBe(digest(text))
+    expect(digest(text.replace('"body":1', '"body":2'))).not.toBe(digest(text))
+    expect(readEnvelope(JSON.parse(text), (canonical) => hash('sha256', canonical)).digest).toBe(digest(text))
+  })
+
+  test.each(['request', 'response', 'event', 'error'])('type may be %s', (type) => {
+    expect(read({ ...signed, type }).type).toBe(type)
+  })
+
+  test.each([
+    [0, 0],
+    [1, 1],
+    [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+  ])('ttl %d', (ttl, seconds) => {
+    expect(read({ ...signed, ttl }).ttl).toBe(seconds)
+  })
+
+  test('ttl 60.0 and 6e1 are whole numbers, and -0 is 0', () => {
+    for (const ttl of ['60.0', '6e1']) {
+      expect(
+        readEnvelope(JSON.parse(JSON.stringify({ ...signed, ttl: 1 }).replace('"ttl":1', `"ttl":${ttl}`))).ttl,
+      ).toBe(60)
+    }
+    expect(readEnvelope({ ...signed, ttl: -0 }).ttl).toBe(0)
+  })
+
+  test('a board', () => {
+    expect(read({ ...signed, to: `board:${'a'.repeat(20)}` }).to).toEqual({ kind: 'board', boardId: 'a'.repeat(20) })
+  })
+
+  test('property: ids are those of the contracts', () => {
+    const pattern = new RegExp(MessageId.pattern ?? '')
+    const near = fc.string({ unit: fc.constantFrom(...'aZ9_-. \n'), minLength: 6, maxLength: 82 })
+    fc.assert(
+      fc.property(fc.oneof(near, fc.stringMatching(pattern)), (id) => {
+        const accepted = pattern.test(id)
+        if (accepted) expect(read({ ...signed, id }).id).toBe(id)
+        else expect(() => read({ ...signed, id })).toThrow(EnvelopeError)
+        expect(read({ ...signed, reply_to: id }).replyTo).toBe(accepted ? id : '')
+      }),
+    )
+  })
+})
+
+describe('decisions 21: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
+  test.each(['', 'short', 'a'.repeat(81), 'with space', 'null\0null', '😀😀😀😀', 'message-1\n'])('%j', (reference) => {
+    expect(read({ ...signed, reply_to: reference, thread_id: reference })).toMatchObject({ replyTo: '', threadId: '' })
+  })
+})
+
+describe('a malformed envelope is 400 invalid_envelope', () => {
+  test.each<[string, unknown, string]>([
+    ['null', null, 'an envelope is an object'],
+    ['an array', [signed], 'an envelope is an object'],
+    ['a string', 'hello', 'an envelope is an object'],
+    ['an empty object', {}, 'either body and sig'],
+    ['no id', without(signed, 'id'), 'id must'],
+    ['no from', without(signed, 'from'), 'from must'],
+    ['no to', without(signed, 'to'), 'to must'],
+    ['no type', without(signed, 'type'), 'type must'],
+    ['no ts', without(signed, 'ts'), 'ts must'],
+    ['id of 7 characters', { ...signed, id: 'a'.repeat(7) }, 'id must'],
+    ['id of 81 characters', { ...signed, id: 'a'.repeat(81) }, 'id must'],
+    ['id with a line feed after', { ...signed, id: 'message-1\n' }, 'id must'],
+    ['id a number', { ...signed, id: 12345678 }, 'id must'],
+    ['from a name', { ...signed, from: 'alice' }, 'from must'],
+    ['from not of 32 bytes', { ...signed, from: from.slice(2) }, 'from must'],
+    ['from null', { ...signed, from: null }, 'from must'],
+    ['to without authority', { ...signed, to: 'bob' }, 'to must'],
+    ['to an agent id', { ...signed, to: from }, 'to must'],
+    ['to a list', { ...signed, to: ['bob@host'] }, 'to must'],
+    ['type unknown', { ...signed, type: 'message' }, 'type must'],
+    ['type in upper case', { ...signed, type: 'Request' }, 'type must'],
+    ['ts Unix seconds', { ...signed, ts: 1795177711 }, 'ts must'],
+    ['ts without offset', { ...signed, ts: '2026-11-20T12:28:31' }, 'ts must'],
+    ['ts a day that is not', { ...signed, ts: '2026-02-30T12:28:31Z' }, 'ts must'],
+    ['ttl negative', { ...signed, ttl: -1 }, 'ttl must'],
+    ['ttl a fraction', { ...signed, ttl: 0.5 }, 'ttl must'],
+    ['ttl a string', { ...signed, ttl: '60' }, 'ttl must'],
+    ['ttl null', { ...signed, ttl: null }, 'ttl must'],
+    ['ttl past the safe integers', { ...signed, ttl: 2 ** 53 }, 'ttl must'],
+    ['reply_to null', { ...signed, reply_to: null }, 'reply_to must'],
+    ['reply_to a number', { ...signed, reply_to: 1 }, 'reply_to must'],
+    ['thread_id an object', { ...signed, thread_id: {} }, 'thread_id must'],
+    ['body without sig', without(signed, 'sig'), 'sig must'],
+    ['sig without body', without(signed, 'body'), 'sig without body'],
+    ['body_enc without ephemeral_pub', without(sealed, 'ephemeral_pub'), 'ephemeral_pub must'],
+    ['ephemeral_pub without body_enc', without(sealed, 'body_enc'), 'body_enc must'],
+    ['neither', head, 'either body and sig'],
+    ['both', { ...signed, ...sealed }, 'either body and sig'],
+    ['body and body_enc', { ...head, body: 1, body_enc: base64(9) }, 'either body and sig'],
+    ['sig and ephemeral_pub', { ...head, sig: base64(64), ephemeral_pub: base64(32) }, 'either body and sig'],
+    ['signed with ephemeral_pub', { ...signed, ephemeral_pub: base64(32) }, 'either body and sig'],
+    ['sealed with sig', { ...sealed, sig: base64(64) }, 'either body and sig'],
+    ['sealed with a body of null', { ...sealed, body: null }, 'either body and sig'],
+    ['sig of 63 bytes', { ...signed, sig: base64(63) }, 'sig must'],
+    ['sig of 65 bytes', { ...signed, sig: base64(65) }, 'sig must'],
+    ['sig without padding', { ...signed, sig: base64(64).slice(0, -2) }, 'sig must'],
+    ['sig with trailing bits', { ...signed, sig: `${base64(64, 0).slice(0, -3)}B==` }, 'sig must'],
+    ['sig in the URL alphabet', { ...signed, sig: Buffer.alloc(64, 0xff).toString('base64url') }, 'sig must'],
+    ['sig in hex', { ...signed, sig: 'ab'.repeat(64) }, 'sig must'],
+    ['sig null', { ...signed, sig: null }, 'sig must'],
+    ['ephemeral_pub of 31 bytes', { ...sealed, ephemeral_pub: base64(31) }, 'ephemeral_pub must'],
+    ['ephemeral_pub of 33 bytes', { ...sealed, ephemeral_pub: base64(33) }, 'ephemeral_pub must'],
+    ['ephemeral_pub a number', { ...sealed, ephemeral_pub: 5 }, 'ephemeral_pub must'],
+    ['body_enc empty', { ...sealed, body_enc: '' }, 'body_enc must'],
+    ['body_enc with a line feed', { ...sealed, body_enc: `${base64(9)}\n` }, 'body_enc must'],
+    ['body_enc an object', { ...sealed, body_enc: {} }, 'body_enc must'],
+  ])('%s', (_, value, message) => {
+    expect(() => read(value)).toThrow(expect.objectContaining({ name: 'EnvelopeError', code: 'invalid_envelope' }))
+    expect(() => read(value)).toThrow(message)
+  })
+
+  test.each(['lane', 'Body', 'constructor', 'toString', '', 'x'.repeat(1000)])(
+    'decisions 7: an undeclared member is invalid_request: %s',
+    (name) => {
+      expect(() => read({ ...signed, [name]: 1 })).toThrow(
+        expect.objectContaining({
+          code: 'invalid_request',
+          message: expect.stringContaining('an envelope has no member "'),
+        }),
+      )
+    },
+  )
+
+  test('what a message says of a member is short, whatever its name', () => {
+    expect(() => read({ ...signed, ['x'.repeat(90_000)]: 1 })).toThrow(/^.{0,100}$/)
+  })
+
+  test('property: any JSON is read or is an EnvelopeError, whatever members have whatever values', () => {
+    const members = fc.dictionary(
+      fc.constantFrom(...Object.keys({ ...signed, ...sealed, ttl: 0, reply_to: '', thread_id: '' }), 'other'),
+      jsonValues,
+    )
+    fc.assert(
+      fc.property(members, fc.constantFrom(signed, sealed, {}), (changes, envelope) => {
+        try {
+          read({ ...envelope, ...changes })
+        } catch (error) {
+          expect(error).toBeInstanceOf(EnvelopeError)
+        }
+      }),
+      { numRuns: 1000 },
+    )
+  }, 60_000)
+
+  test('property: any bytes are read or are an IJsonError or an EnvelopeError', () => {
+    const bytes = fc.oneof(
+      brokenTexts,
+      jsonTexts.map((text) => Buffer.from(JSON.stringify(signed).replace('{"text":"hello"}', text))),
+    )
+    fc.assert(
+      fc.property(bytes, (received) => {
+        try {
+          readEnvelope(parseIJson(received).value)
+        } catch (error) {
+          expect(error instanceof IJsonError || error instanceof EnvelopeError).toBe(true)
+        }
+      }),
+      { numRuns: 2000 },
+    )
+  }, 60_000)
+})

@@ -1,0 +1,208 @@
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { isAgentId } from '@svc/svc1/agent-id.ts'
+import { base64ByteLength } from '@svc/svc1/base64.ts'
+import { type Address, parseAddress } from './address.ts'
+import { parseDateTime } from './date-time.ts'
+import type { JsonValue } from './i-json.ts'
+import { jcsDigest, type Sha256Hex, sha256Hex } from './jcs.ts'
+import { bodySize, type PayloadSize } from './size.ts'
+
+export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
+export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
+
+/** What every envelope has. Source: service.md, Envelope. */
+export interface EnvelopeHead {
+  /** Client-generated, globally unique: 8 to 80 of `A-Za-z0-9_-`. */
+  id: string
+  /** Agent id of the sender. */
+  from: string
+  /** `name@authority` or `board:<BOARD_ID>`. */
+  to: string
+  type: EnvelopeType
+  /** RFC 3339 date-time. */
+  ts: string
+  /** Seconds; 0 and absent mean none. */
+  ttl?: number
+  reply_to?: string
+  thread_id?: string
+}
+
+/** An envelope before it is signed or sealed. */
+export interface UnsignedEnvelope extends EnvelopeHead {
+  body: JsonValue
+}
+
+export interface SignedEnvelope extends UnsignedEnvelope {
+  /** base64 of 64 bytes (decisions 15). */
+  sig: string
+}
+
+export interface SealedEnvelope extends EnvelopeHead {
+  /** base64 of the HPKE ciphertext with its tag (decisions 16). */
+  body_enc: string
+  /** base64 of 32 bytes, HPKE's `enc`. */
+  ephemeral_pub: string
+}
+
+export type Envelope = SignedEnvelope | SealedEnvelope
+
+/** What the server needs to know of an envelope; it never looks at the envelope again. */
+export interface EnvelopeFacts {
+  readonly id: string
+  readonly from: string
+  readonly to: Address
+  readonly type: EnvelopeType
+  /** `ts` in epoch milliseconds. */
+  readonly tsMs: number
+  /** Seconds; 0 where there is none. */
+  readonly ttl: number
+  /** The id in `reply_to`; `''`, which is nobody's, where the text cannot be an id. */
+  readonly replyTo: string | undefined
+  /** As `replyTo`. */
+  readonly threadId: string | undefined
+  readonly sealed: boolean
+  readonly payloadBytes: number
+  /** Undefined where it is sealed. */
+  readonly payloadCharacters: number | undefined
+  /** SHA-256 of the JCS bytes of the envelope, lower-case hex (decisions 18). */
+  readonly digest: string
+}
+
+/** The value is no envelope. `message` says why in words that may be shown to whoever sent it. */
+export class EnvelopeError extends Error {
+  override name = 'EnvelopeError'
+  /** `invalid_request` for an undeclared member (decisions 7), `invalid_envelope` for everything else. */
+  readonly code: 'invalid_request' | 'invalid_envelope'
+  constructor(code: EnvelopeError['code'], message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+const DECLARED: ReadonlySet<string> = new Set([
+  'id',
+  'from',
+  'to',
+  'type',
+  'ts',
+  'body',
+  'sig',
+  'body_enc',
+  'ephemeral_pub',
+  'ttl',
+  'reply_to',
+  'thread_id',
+])
+const ID = new RegExp(`^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`)
+const SIGNATURE_BYTES = 64
+const EPHEMERAL_PUB_BYTES = 32
+
+/**
+ * Reads an envelope and checks its shape: everything that can be said of it alone. Not checked here, because it is somebody else's
+ * fault or has its own code and place in the order of decisions 22: who sent it, its size, the time window, the recipient, and whether
+ * its references name anything.
+ * @param value from `parseIJson`.
+ * @param hash Node's SHA-256 where there is one; the default runs everywhere.
+ * @throws EnvelopeError.
+ */
+export function readEnvelope(value: unknown, hash: Sha256Hex = sha256Hex): EnvelopeFacts {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('an envelope is an object')
+  const envelope = value as Record<string, unknown>
+  for (const name of Object.keys(envelope)) {
+    if (!DECLARED.has(name)) throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}`)
+  }
+  const { sealed, size } = readPayload(envelope)
+  return {
+    id: readId(envelope.id),
+    from: readFrom(envelope.from),
+    to: readTo(envelope.to),
+    type: readType(envelope.type),
+    tsMs: readTs(envelope.ts),
+    ttl: readTtl(envelope.ttl),
+    replyTo: readReference('reply_to', envelope.reply_to),
+    threadId: readReference('thread_id', envelope.thread_id),
+    sealed,
+    payloadBytes: size.bytes,
+    payloadCharacters: size.characters,
+    digest: jcsDigest(envelope, hash),
+  }
+}
+
+/** Either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and nothing of the other (service.md, Envelope; decisions 4). */
+function readPayload(envelope: Record<string, unknown>): { sealed: boolean; size: PayloadSize } {
+  const { body, sig, body_enc, ephemeral_pub } = envelope
+  const signed = body !== undefined || sig !== undefined
+  const sealed = body_enc !== undefined || ephemeral_pub !== undefined
+  if (signed === sealed) {
+    throw malformed('an envelope has either body and sig, or body_enc and ephemeral_pub')
+  }
+  if (signed) {
+    if (body === undefined) throw malformed('sig without body')
+    if (bytesOf(sig) !== SIGNATURE_BYTES) throw malformed(`sig must be padded base64 of ${SIGNATURE_BYTES} bytes`)
+    return { sealed, size: bodySize(body) }
+  }
+  if (bytesOf(ephemeral_pub) !== EPHEMERAL_PUB_BYTES) {
+    throw malformed(`ephemeral_pub must be padded base64 of ${EPHEMERAL_PUB_BYTES} bytes`)
+  }
+  const bytes = bytesOf(body_enc)
+  if (bytes === undefined || bytes === 0) throw malformed('body_enc must be padded base64 of at least one byte')
+  return { sealed, size: { bytes, characters: undefined } }
+}
+
+function bytesOf(base64: unknown): number | undefined {
+  return typeof base64 === 'string' ? base64ByteLength(base64) : undefined
+}
+
+function readId(id: unknown): string {
+  if (typeof id === 'string' && ID.test(id)) return id
+  throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
+}
+
+/** Whether it is the signer's own is asked later: that is 403 `sender_mismatch` (decisions 19). */
+function readFrom(from: unknown): string {
+  if (typeof from === 'string' && isAgentId(from)) return from
+  throw malformed('from must be an agent id')
+}
+
+function readTo(to: unknown): Address {
+  const address = typeof to === 'string' ? parseAddress(to) : undefined
+  if (address !== undefined) return address
+  throw malformed('to must be <name>@<authority> or board:<board id>')
+}
+
+function readType(type: unknown): EnvelopeType {
+  const known = ENVELOPE_TYPES.find((name) => name === type)
+  if (known !== undefined) return known
+  throw malformed(`type must be one of ${ENVELOPE_TYPES.join(', ')}`)
+}
+
+function readTs(ts: unknown): number {
+  const epochMs = typeof ts === 'string' ? parseDateTime(ts) : undefined
+  if (epochMs !== undefined) return epochMs
+  throw malformed('ts must be an RFC 3339 date-time')
+}
+
+function readTtl(ttl: unknown): number {
+  if (ttl === undefined) return 0
+  if (typeof ttl === 'number' && Number.isSafeInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
+  throw malformed('ttl must be a whole number of seconds, 0 or more')
+}
+
+/**
+ * The specification declares a string, so any string is well formed. One that cannot be an id names nothing, which is
+ * `invalid_reference`, found where references are looked up (decisions 21, 22); it is not handed on, because a store may choke on what
+ * a JSON string can hold.
+ */
+function readReference(name: string, reference: unknown): string | undefined {
+  if (reference === undefined) return undefined
+  if (typeof reference !== 'string') throw malformed(`${name} must be a string`)
+  return ID.test(reference) ? reference : ''
+}
+
+function malformed(message: string): EnvelopeError {
+  return new EnvelopeError('invalid_envelope', message)
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name.length > 40 ? `${name.slice(0, 40)}…` : name)
+}

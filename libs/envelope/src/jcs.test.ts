@@ -1,0 +1,101 @@
+import { createHash, hash } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { jsonValues } from '../test/json-texts.ts'
+import { readVectors } from '../test/vectors.ts'
+import type { JsonValue } from './i-json.ts'
+import { jcs, jcsBytes, jcsDigest } from './jcs.ts'
+
+/** RFC 8785 as its section 3.2 reads: what JSON.stringify writes, members sorted by UTF-16 units. */
+function referenceJcs(value: JsonValue): string {
+  if (Array.isArray(value)) return `[${value.map(referenceJcs).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const units = (name: string) => Array.from({ length: name.length }, (_, i) => name.charCodeAt(i))
+  const before = ([a]: [string, JsonValue], [b]: [string, JsonValue]) => {
+    const [x, y] = [units(a), units(b)]
+    const at = x.findIndex((unit, i) => unit !== y[i])
+    return at === -1 ? x.length - y.length : (x[at] ?? 0) - (y[at] ?? -1)
+  }
+  const members = Object.entries(value).sort(before)
+  return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${referenceJcs(item)}`).join(',')}}`
+}
+
+/** The same value with the members of its objects in the other order. */
+function reversed(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(reversed)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .reverse()
+      .map(([name, item]) => [name, reversed(item)]),
+  )
+}
+
+describe('decisions 15: canonical JSON is RFC 8785', () => {
+  test.each(['arrays', 'french', 'structures', 'unicode', 'values', 'weird'])('the published pair %s', (name) => {
+    expect(jcs(JSON.parse(readVectors(`jcs/input/${name}.json`)))).toBe(readVectors(`jcs/output/${name}.json`))
+  })
+
+  test('the 10,000 published numbers', () => {
+    const lines = readVectors('jcs/es6_numbers_10k.txt').trimEnd().split('\n')
+    expect(lines).toHaveLength(10_000)
+    const wrong = lines.filter((line) => {
+      const [bits = '', expected] = line.split(',')
+      return jcs(Buffer.from(bits.padStart(16, '0'), 'hex').readDoubleBE()) !== expected
+    })
+    expect(wrong).toEqual([])
+  })
+
+  test('property: it is what the reference gives', () => {
+    fc.assert(
+      fc.property(jsonValues, (value) => {
+        expect(jcs(value)).toBe(referenceJcs(value as JsonValue))
+      }),
+      { numRuns: 1000 },
+    )
+  }, 60_000)
+
+  test('property: it is the same value, is its own canonical form, and does not depend on the order of members', () => {
+    fc.assert(
+      fc.property(jsonValues, (value) => {
+        const text = jcs(value)
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(value)))
+        expect(jcs(JSON.parse(text))).toBe(text)
+        expect(jcs(reversed(value as JsonValue))).toBe(text)
+      }),
+      { numRuns: 1000 },
+    )
+  }, 60_000)
+
+  test('members are sorted by UTF-16 units, not by code points, nor integers first', () => {
+    expect(jcs({ '\ufb33': 1, '😀': 2, '10': 3, '9': 4, a: 5, B: 6, '': 7 })).toBe(
+      '{"":7,"10":3,"9":4,"B":6,"a":5,"😀":2,"\ufb33":1}',
+    )
+  })
+
+  test('minus zero is zero, U+0000 is kept, 64 levels are no trouble', () => {
+    expect(jcs([-0, '\0'])).toBe('[0,"\\u0000"]')
+    const deep = `${'['.repeat(64)}${']'.repeat(64)}`
+    expect(jcs(JSON.parse(deep))).toBe(deep)
+  })
+
+  test.each([
+    ['a lone surrogate', '\ud800'],
+    ['a lone surrogate in a name', { '\udc00': 1 }],
+    ['a lone surrogate deep inside', [{ a: ['\ud83d'] }]],
+    ['NaN', Number.NaN],
+    ['an infinity', [Number.POSITIVE_INFINITY]],
+    ['undefined', undefined],
+    ['a function', () => 1],
+  ])('what has no canonical form throws: %s', (_, value) => {
+    expect(() => jcs(value)).toThrow(Error)
+  })
+
+  test('the bytes are UTF-8, and the digest is their SHA-256 in lower-case hex, with any implementation', () => {
+    const value = { b: '€', a: [1.5, null] }
+    expect(Buffer.from(jcsBytes(value)).toString()).toBe('{"a":[1.5,null],"b":"€"}')
+    const expected = createHash('sha256').update('{"a":[1.5,null],"b":"€"}').digest('hex')
+    expect(jcsDigest(value)).toBe(expected)
+    expect(jcsDigest(value, (text) => hash('sha256', text))).toBe(expected)
+  })
+})

@@ -1,0 +1,174 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
+import { montgomeryOf, montgomerySecretOf, openWithNode, sealWithNode } from '../test/node-hpke.ts'
+import { type EnvelopeHead, readEnvelope, type SealedEnvelope } from './envelope.ts'
+import { parseIJson } from './i-json.ts'
+import { jcs } from './jcs.ts'
+import { openEnvelope, SealError, sealEnvelope } from './seal.ts'
+import { signEnvelope } from './sign-envelope.ts'
+
+const INFO = Buffer.from('SVC1 sealed envelope')
+const { body: BODY, ...HEAD } = FULL
+const signed = signEnvelope(FULL, alice.secretKey)
+const sealed = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
+const open = (envelope: SealedEnvelope) => openEnvelope(envelope, bob.secretKey, alice.publicKey)
+
+/** Seals any plaintext for bob with node:crypto, as a sender could who keeps to no rule but those of HPKE. */
+function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
+  const outer = (enc: Buffer) => ({ ...head, ephemeral_pub: enc.toString('base64') })
+  const { enc, ciphertext } = sealWithNode(
+    montgomeryOf(bob.publicKey),
+    INFO,
+    (ephemeral) => Buffer.from(jcs(outer(ephemeral))),
+    Buffer.from(plaintext),
+  )
+  return { ...outer(enc), body_enc: ciphertext.toString('base64') }
+}
+
+describe('decisions 16: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
+  test('what is sealed opens with node:crypto alone: info, aad, and a plaintext of JCS({"body":…,"sig":…})', () => {
+    const { body_enc, ...outer } = sealed
+    const plaintext = openWithNode(
+      montgomerySecretOf(bob.secretKey),
+      Buffer.from(outer.ephemeral_pub, 'base64'),
+      INFO,
+      Buffer.from(jcs(outer)),
+      Buffer.from(body_enc, 'base64'),
+    )
+    // sig is over the envelope without sig, body_enc and ephemeral_pub, with body in place
+    expect(plaintext.toString()).toBe(jcs({ body: BODY, sig: signed.sig }))
+  })
+
+  test('what node:crypto sealed is opened', async () => {
+    expect(await open(sealPlaintext(HEAD, jcs({ body: BODY, sig: signed.sig })))).toEqual(signed)
+  })
+
+  test('property: after any journey as JSON it opens to what was signed, and has the shape of an envelope', async () => {
+    await fc.assert(
+      fc.asyncProperty(envelopes, async (envelope) => {
+        const { value } = parseIJson(
+          Buffer.from(JSON.stringify(await sealEnvelope(envelope, bob.publicKey, alice.secretKey))),
+        )
+        const { sealed: isSealed, payloadBytes } = readEnvelope(value)
+        expect(isSealed).toBe(true)
+        const opened = await open(value as unknown as SealedEnvelope)
+        expect(opened).toEqual(signEnvelope(envelope, alice.secretKey))
+        expect(payloadBytes).toBe(Buffer.byteLength(jcs({ body: opened.body, sig: opened.sig })) + 16)
+      }),
+      { numRuns: 30 },
+    )
+  }, 60_000)
+
+  test('no two sealings of one envelope are alike, and nothing of the body shows', async () => {
+    const again = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
+    expect(again.ephemeral_pub).not.toBe(sealed.ephemeral_pub)
+    expect(again.body_enc).not.toBe(sealed.body_enc)
+    expect(Object.keys(sealed).sort()).toEqual([...Object.keys(HEAD), 'body_enc', 'ephemeral_pub'].sort())
+  })
+
+  test('an agent can seal for itself', async () => {
+    const own = await sealEnvelope(FULL, alice.publicKey, alice.secretKey)
+    expect(await openEnvelope(own, alice.secretKey, alice.publicKey)).toEqual(signed)
+  })
+
+  test('decisions 2: a recipient key that is not allowed is refused', async () => {
+    const smallOrder = new Uint8Array(32).fill(1, 0, 1)
+    await expect(sealEnvelope(FULL, smallOrder, alice.secretKey)).rejects.toThrow(RangeError)
+    await expect(sealEnvelope(FULL, bob.publicKey.subarray(1), alice.secretKey)).rejects.toThrow(RangeError)
+  })
+})
+
+describe('decisions 16: any change makes opening fail', () => {
+  const others = {
+    id: 'message-2',
+    from: mallory.agentId,
+    to: 'carol@127.0.0.1:8080',
+    type: 'response',
+    ts: '2026-11-20T12:28:31.0Z',
+    ttl: 61,
+    reply_to: 'message-9',
+    thread_id: 'thread-09',
+    ephemeral_pub: Buffer.alloc(32, 9).toString('base64'),
+    body_enc: Buffer.alloc(100).toString('base64'),
+    body: BODY,
+    sig: signed.sig,
+    extra: 1,
+  }
+  test.each(changes(sealed, others))('%s', async (_, changed) => {
+    await expect(open(sealed)).resolves.toEqual(signed)
+    await expect(open(changed)).rejects.toThrow(SealError)
+  })
+
+  test('property: any bit of the ciphertext, its tag or the ephemeral key', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom('body_enc', 'ephemeral_pub'), fc.nat(), async (member, at) => {
+        const bytes = Buffer.from(sealed[member], 'base64')
+        const bit = at % (bytes.length * 8)
+        // X25519 ignores the highest bit of a key (RFC 7748); that one is caught by the aad, which holds the text
+        bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+        await expect(open({ ...sealed, [member]: bytes.toString('base64') })).rejects.toThrow(SealError)
+      }),
+      { numRuns: 40, examples: [['ephemeral_pub', 255]] },
+    )
+  }, 60_000)
+
+  test.each([
+    ['somebody else', mallory.secretKey, alice.publicKey],
+    ['the recipient, taking it for somebody else’s', bob.secretKey, mallory.publicKey],
+  ])('opened by %s', async (_, secretKey, senderPublicKey) => {
+    await expect(openEnvelope(sealed, secretKey, senderPublicKey)).rejects.toThrow(SealError)
+  })
+})
+
+describe('a hostile sender', () => {
+  test('who seals in the name of somebody else is found out by the signature inside', async () => {
+    const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
+    await expect(open(forged)).rejects.toThrow('not signed by its sender')
+  })
+
+  test('who puts another head around a signature is found out by it', async () => {
+    const moved = sealPlaintext({ ...HEAD, to: 'mallory@127.0.0.1:8080' }, jcs({ body: BODY, sig: signed.sig }))
+    await expect(open(moved)).rejects.toThrow('not signed by its sender')
+  })
+
+  test.each([
+    ['white space', JSON.stringify({ body: BODY, sig: signed.sig }, null, 1)],
+    ['members in another order', `{"sig":"${signed.sig}","body":${jcs(BODY)}}`],
+    ['another spelling of a number', jcs({ body: BODY, sig: signed.sig }).replace('1.5', '1.50')],
+    ['a third member', jcs({ body: BODY, sig: signed.sig, to: FULL.to })],
+    ['a member twice', `{"body":${jcs(BODY)},"body":${jcs(BODY)},"sig":"${signed.sig}"}`],
+    ['no sig', jcs({ body: BODY })],
+    ['no body', jcs({ sig: signed.sig })],
+    ['a sig that is no string', jcs({ body: BODY, sig: 1 })],
+    ['an array', '[]'],
+    ['null', 'null'],
+    ['a byte order mark', `\ufeff${jcs({ body: BODY, sig: signed.sig })}`],
+    ['no JSON', 'hello'],
+    ['nothing', ''],
+  ])('who seals something else than JCS({"body":…,"sig":…}) is refused: %s', async (_, plaintext) => {
+    await expect(open(sealPlaintext(HEAD, plaintext))).rejects.toThrow(
+      'the plaintext is not the canonical JSON of body and sig',
+    )
+  })
+
+  test.each([
+    ['0', Buffer.alloc(32)],
+    ['1', Buffer.alloc(32).fill(1, 0, 1)],
+    ['p - 1', Buffer.from(`ec${'ff'.repeat(30)}7f`, 'hex')],
+    ['of order 8', Buffer.from('e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800', 'hex')],
+  ])('who sends a u coordinate of small order, %s, is refused before anything is decrypted', async (_, enc) => {
+    const error = await open({ ...sealed, ephemeral_pub: enc.toString('base64') }).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(SealError)
+    expect(error).toMatchObject({ cause: { name: 'DecapError' } })
+  })
+
+  test.each<[string, object]>([
+    ['a signed envelope', signed],
+    ['numbers for strings', { ...sealed, body_enc: 1, ephemeral_pub: 2 }],
+    ['a lone surrogate', { ...sealed, thread_id: '\ud800' }],
+    ['nothing', {}],
+  ])('or server who gives out something else than a sealed envelope is refused: %s', async (_, envelope) => {
+    await expect(open(envelope as SealedEnvelope)).rejects.toThrow('not a sealed envelope')
+  })
+})

@@ -1,0 +1,77 @@
+import { createPrivateKey, sign } from 'node:crypto'
+import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { alice, bob, changes, envelopes, FULL, mallory } from '../test/envelopes.ts'
+import type { SignedEnvelope } from './envelope.ts'
+import { readEnvelope } from './envelope.ts'
+import { parseIJson } from './i-json.ts'
+import { jcs } from './jcs.ts'
+import { signEnvelope, verifyEnvelope } from './sign-envelope.ts'
+
+const signed = signEnvelope(FULL, alice.secretKey)
+
+describe('decisions 15: sig is over the UTF-8 bytes of JCS(envelope without sig)', () => {
+  test('it is what node:crypto signs', () => {
+    const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), alice.secretKey])
+    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
+    expect(signed).toEqual({ ...FULL, sig: sign(null, Buffer.from(jcs(FULL)), key).toString('base64') })
+  })
+
+  test('what is signed starts with {, so it can never be a request, which starts with SVC1', () => {
+    expect(jcs(FULL)).toMatch(/^\{/)
+  })
+
+  test('property: it verifies after any journey as JSON, has the shape of an envelope, and keeps every value', () => {
+    fc.assert(
+      fc.property(envelopes, fc.constantFrom(0, 2), (envelope, space) => {
+        const { value } = parseIJson(Buffer.from(JSON.stringify(signEnvelope(envelope, alice.secretKey), null, space)))
+        const received = value as unknown as SignedEnvelope
+        expect(readEnvelope(value).sealed).toBe(false)
+        expect(received).toEqual({ ...envelope, sig: received.sig })
+        expect(verifyEnvelope(received, alice.publicKey)).toBe(true)
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  test('a key read from the directory verifies', () => {
+    const key = parsePublicKey(formatPublicKey(alice.publicKey))
+    expect(key && verifyEnvelope(signed, key)).toBe(true)
+  })
+})
+
+describe('decisions 15: any change makes verification fail', () => {
+  const others = {
+    id: 'message-2',
+    from: bob.agentId,
+    to: 'carol@127.0.0.1:8080',
+    type: 'response',
+    ts: '2026-11-20T12:28:31.0Z',
+    ttl: 61,
+    reply_to: 'message-9',
+    thread_id: 'thread-09',
+    body: { text: 'hello', count: 1.5, list: [null, true, '€😁'] },
+    sig: signEnvelope({ ...FULL, body: 1 }, alice.secretKey).sig,
+    extra: 1,
+  }
+  test.each(changes(signed, others))('%s', (_, changed) => {
+    expect(verifyEnvelope(signed, alice.publicKey)).toBe(true)
+    expect(verifyEnvelope(changed, alice.publicKey)).toBe(false)
+  })
+
+  test.each([
+    ['somebody else signed it', { ...FULL, sig: signEnvelope(FULL, mallory.secretKey).sig }],
+    ['sig is not canonical', { ...signed, sig: signed.sig.replace('==', '') }],
+    ['sig is of another length', { ...signed, sig: Buffer.alloc(63).toString('base64') }],
+    ['sig is no string', { ...signed, sig: 5 as unknown as string }],
+    ['a lone surrogate is in it', { ...signed, body: '\ud800' }],
+  ])('%s', (_, envelope) => {
+    expect(verifyEnvelope(envelope, alice.publicKey)).toBe(false)
+  })
+
+  test('a valid signature by a key that is not the key of from', () => {
+    const forged = signEnvelope(FULL, mallory.secretKey) // from: alice
+    expect(verifyEnvelope(forged, mallory.publicKey)).toBe(false)
+  })
+})

@@ -1,0 +1,39 @@
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { decodeBase64, encodeBase64 } from '@svc/svc1/base64.ts'
+import { signBytes } from '@svc/svc1/sign.ts'
+import { verifySignature } from '@svc/svc1/verify.ts'
+import type { SignedEnvelope, UnsignedEnvelope } from './envelope.ts'
+import { jcsBytes } from './jcs.ts'
+
+const SIGNATURE_BYTES = 64
+
+/**
+ * Signs an envelope: `sig` is base64 of the Ed25519 signature over the UTF-8 bytes of JCS(envelope without `sig`) (decisions 15).
+ * @param secretKey 32 bytes, those of the agent in `from`; otherwise nobody will verify it.
+ * @throws Error where the envelope is not JSON.
+ */
+export function signEnvelope(envelope: UnsignedEnvelope, secretKey: Uint8Array): SignedEnvelope {
+  return { ...envelope, sig: encodeBase64(signBytes(jcsBytes(envelope), secretKey)) }
+}
+
+/**
+ * Whether the envelope was signed by the agent that its `from` names: the key must be that agent's, whatever directory it came from,
+ * and the signature must be over every member as it stands. What a hostile peer sends in the place of an envelope is false as well.
+ * @param publicKey 32 bytes. A key that decisions 2 does not allow verifies nothing. @throws RangeError for another length.
+ */
+export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
+  const { sig, ...unsigned } = envelope
+  const signature = typeof sig === 'string' ? decodeBase64(sig) : undefined
+  if (signature?.length !== SIGNATURE_BYTES || agentIdOf(publicKey) !== unsigned.from) return false
+  const signed = findJcsBytes(unsigned)
+  return signed !== undefined && verifySignature(signature, signed, publicKey)
+}
+
+/** Undefined where the value has no canonical form: a lone surrogate, which JSON.parse lets in, and nobody can have signed. */
+function findJcsBytes(value: unknown): Uint8Array | undefined {
+  try {
+    return jcsBytes(value)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,56 @@
+import { LIMITS } from '@svc/contracts/limits.ts'
+
+export interface PayloadSize {
+  /** UTF-8 bytes of the body, or the decoded bytes of `body_enc`. */
+  readonly bytes: number
+  /** Unicode code points of the body's JSON, syntax included; undefined for a sealed payload, whose are not counted. */
+  readonly characters: number | undefined
+}
+
+export interface SizeLimits {
+  readonly bytes: number
+  readonly characters: number
+}
+
+/** service.md, Limits. */
+export const DM_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.dmBytes, characters: LIMITS.dmCharacters }
+export const POST_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.postBytes, characters: LIMITS.postCharacters }
+
+/** The size of a `body`: of what JSON.stringify makes of it, not of how it was spelled when it was sent (decisions 17). */
+export function bodySize(body: unknown): PayloadSize {
+  return textSize(JSON.stringify(body))
+}
+
+/** UTF-8 bytes and code points of a text without lone surrogates. */
+export function textSize(text: string): PayloadSize {
+  let bytes = 0
+  let characters = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    characters++
+    if (unit < 0x80) {
+      bytes += 1
+    } else if (unit < 0x800) {
+      bytes += 2
+    } else if (unit < 0xd800 || unit > 0xdfff) {
+      bytes += 3
+    } else {
+      bytes += 4
+      i++ // the other half of the pair
+    }
+  }
+  return { bytes, characters }
+}
+
+/** Whether a payload keeps to the limits, else 413 `message_too_large`. Both borders are inside. */
+export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): boolean {
+  return bytes <= limits.bytes && (characters === undefined || characters <= limits.characters)
+}
+
+/**
+ * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1 (service.md, Budget rules;
+ * decisions 17, 31). A DM has one recipient.
+ */
+export function costUnits(payloadBytes: number, recipients: number): number {
+  return Math.max(1, Math.ceil(payloadBytes / LIMITS.bytesPerUnit) * recipients)
+}
