@@ -4,6 +4,7 @@
  */
 import { rmSync } from 'node:fs'
 import { markOf, reclaim } from './marks.ts'
+import { removeScratch } from './postgres-user.ts'
 
 const [stack = '', run = '', folder = ''] = process.argv.slice(2)
 
@@ -14,4 +15,5 @@ await new Promise((resolve) => process.stdin.on('close', resolve))
 // From now on a new start waits for this process instead of saying that the stack is running.
 process.title = markOf({ stack, run }, 'ending')
 await reclaim(stack, run)
+removeScratch({ stack, run })
 if (folder !== '') rmSync(folder, { recursive: true, force: true })

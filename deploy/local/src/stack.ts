@@ -74,7 +74,6 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const leftovers = await reclaim(mark.stack)
   if (leftovers.length > 0) say(options, INFO, `ended what the run before had left: ${leftovers.join(', ')}`)
   removeScratch(mark)
-  started.defer(() => removeScratch(mark))
   await checkPorts(config)
 
   const secrets = await loadSecrets(config.dataDir)

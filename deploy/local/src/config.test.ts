@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+test('design.md, Configuration: without variables, one of each on port 8080', () => {
+  const config = readConfig({})
+  expect(config).toMatchObject({
+    httpPort: 8080,
+    authority: '127.0.0.1:8080',
+    databaseUrl: undefined,
+    natsUrl: undefined,
+  })
+  expect(config.dataDir).toMatch(/\.data$/)
+  expect(new Set(Object.values(config.replicas))).toEqual(new Set([1]))
+})
+
+test('design.md, Configuration: SVC_REPLICAS, and an authority that follows the port', () => {
+  const config = readConfig({ SVC_REPLICAS: 'messaging:2,gateway:3', SVC_HTTP_PORT: '9000' })
+  expect(config.replicas).toMatchObject({ messaging: 2, gateway: 3, budget: 1 })
+  expect(config.authority).toBe('127.0.0.1:9000')
+})
+
+test.each([
+  ['SVC_REPLICAS', 'messaging'],
+  ['SVC_REPLICAS', 'unknown:2'],
+  ['SVC_REPLICAS', 'gateway:0'],
+  ['SVC_REPLICAS', 'gateway:99'],
+  ['SVC_HTTP_PORT', '0'],
+  ['SVC_HTTP_PORT', '65536'],
+  ['SVC_DATABASE_URL', 'mysql://x'],
+  ['SVC_NATS_URL', 'localhost'],
+  ['SVC_LOG_LEVEL', 'loud'],
+])('%s=%s is refused by its name', (name, value) => {
+  expect(() => readConfig({ [name]: value })).toThrow(name)
+})
+
+test('all mistakes are told at once', () => {
+  expect(() => readConfig({ SVC_HTTP_PORT: 'x', SVC_REPLICAS: 'y' })).toThrow(/SVC_HTTP_PORT.*SVC_REPLICAS/)
+})
+
+test('further gateways need ports too', () => {
+  expect(() => readConfig({ SVC_HTTP_PORT: '65535', SVC_REPLICAS: 'gateway:2' })).toThrow('SVC_HTTP_PORT')
+})

@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { connect, type NatsConnection } from 'nats'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startTestNats, type TestNats } from '../../../test/support/engines.ts'
+import { NATS_USERS, type NatsUser } from '../src/topology.ts'
+
+let nats: TestNats
+const connections = new Map<NatsUser, NatsConnection>()
+const violations = new Map<NatsUser, string[]>(NATS_USERS.map((user) => [user, []]))
+
+beforeAll(async () => {
+  nats = await startTestNats()
+  for (const user of NATS_USERS) {
+    const url = new URL(nats.urlFor(user))
+    const connection = await connect({ servers: url.host, user, pass: url.password, inboxPrefix: `_INBOX_${user}` })
+    connections.set(user, connection)
+    void collectViolations(user, connection)
+  }
+})
+
+afterAll(async () => {
+  await Promise.all([...connections.values()].map((connection) => connection.close()))
+  await nats[Symbol.asyncDispose]()
+})
+
+test('the table and the list of services name the same users', () => {
+  const table = readFileSync(new URL('../../nats/users.conf', import.meta.url), 'utf8')
+  const users = [...table.matchAll(/^ *user: (\w+)$/gm)].map((match) => match[1])
+  expect(users.toSorted()).toEqual([...NATS_USERS].toSorted())
+})
+
+describe('design.md, Pieces: a NATS user may use its own subjects alone', () => {
+  const CALLS: Record<string, readonly NatsUser[]> = {
+    'svc.identity.get-identity': ['gateway'],
+    'svc.messaging.send-message': ['gateway', 'identity'],
+    'svc.budget.reserve': ['gateway', 'identity', 'messaging', 'admin'],
+    'svc.gateway.anything': [],
+    'accepted.agent.inbox': ['messaging'],
+    '$JS.API.STREAM.CREATE.ACCEPTED': ['messaging'],
+    '$JS.API.STREAM.DELETE.ACCEPTED': [],
+    '$JS.API.STREAM.PURGE.ACCEPTED': [],
+    '$JS.API.STREAM.CREATE.OTHER': [],
+    '$SRV.PING': ['admin'],
+    '_INBOX_gateway.x': ['identity', 'messaging', 'budget'],
+    '_INBOX_identity.x': ['messaging', 'budget'],
+    '_INBOX_messaging.x': ['budget'],
+    '_INBOX_budget.x': [],
+    '_INBOX_admin.x': ['gateway', 'identity', 'messaging', 'budget'],
+  }
+  const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>
+    NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
+  )
+  test.each(PUBLISHES)('$user publishes $subject: $allowed', async ({ user, subject, allowed }) => {
+    expect(await isAllowed(user, (connection) => connection.publish(subject))).toBe(allowed)
+  })
+
+  const LISTENERS: Record<string, readonly NatsUser[]> = {
+    'svc.identity.>': ['identity'],
+    'svc.messaging.>': ['messaging'],
+    'svc.budget.>': ['budget'],
+    'svc.>': [],
+    'accepted.>': [],
+    '$SRV.PING': ['gateway', 'identity', 'messaging', 'budget'],
+    '_INBOX.>': [],
+    '>': [],
+    ...Object.fromEntries(NATS_USERS.map((user) => [`_INBOX_${user}.>`, [user]])),
+  }
+  const SUBSCRIBES = Object.entries(LISTENERS).flatMap(([subject, allowed]) =>
+    NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
+  )
+  test.each(SUBSCRIBES)('$user hears $subject: $allowed', async ({ user, subject, allowed }) => {
+    const listen = (connection: NatsConnection): unknown => connection.subscribe(subject, { callback: () => {} })
+    expect(await isAllowed(user, listen)).toBe(allowed)
+  })
+})
+
+/** The server reports a violation before it answers the flush that follows. */
+async function isAllowed(user: NatsUser, act: (connection: NatsConnection) => unknown): Promise<boolean> {
+  const connection = connections.get(user)
+  const found = violations.get(user)
+  if (connection === undefined || found === undefined) throw new Error(`${user} is not connected`)
+  found.length = 0
+  act(connection)
+  await connection.flush()
+  await connection.flush()
+  return found.length === 0
+}
+
+async function collectViolations(user: NatsUser, connection: NatsConnection): Promise<void> {
+  for await (const { type, data } of connection.status()) if (type === 'error') violations.get(user)?.push(String(data))
+}

@@ -1,0 +1,111 @@
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import postgres from 'postgres'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { findTestRun } from '../../../test/support/engines.ts'
+import { findPostgres } from '../src/binaries.ts'
+import { createMark, findMarked, type Mark } from '../src/marks.ts'
+import { type Engine, startPostgres } from '../src/postgres.ts'
+import { choosePostgresUser, placeProgram, removeScratch } from '../src/postgres-user.ts'
+
+let folder: string
+let mark: Mark
+let engines: Engine[]
+
+beforeEach(async () => {
+  const run = await findTestRun()
+  folder = mkdtempSync(join(run.folder, 'postgres-'))
+  mark = run.mark
+  engines = []
+})
+
+afterEach(async () => {
+  await Promise.all(engines.map((engine) => engine.stop()))
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function start(): Promise<Engine> {
+  const settings = { password: 'a1b2', durable: false, maxConnections: 10, sharedBuffersMib: 16, onProblem: () => {} }
+  const engine = await startPostgres({ folder, mark, ...settings })
+  engines.push(engine)
+  return engine
+}
+
+async function query(url: string, text: string): Promise<unknown[]> {
+  const sql = postgres(url, { max: 1 })
+  try {
+    return await sql.unsafe(text)
+  } finally {
+    await sql.end()
+  }
+}
+
+test('a second start finds the data of the first', async () => {
+  const first = await start()
+  await query(first.url, 'create table kept as select 1 as one')
+  expect(await first.stop()).toMatchObject({ code: 0 })
+  const second = await start()
+  expect(await query(second.url, 'select one from kept')).toEqual([{ one: 1 }])
+})
+
+test('kill -9 of Postgres loses nothing that was committed', async () => {
+  const first = await start()
+  await query(first.url, 'create table kept as select 1 as one')
+  first.kill('SIGKILL')
+  await first.ended
+  const second = await start()
+  expect(await query(second.url, 'select one from kept')).toEqual([{ one: 1 }])
+})
+
+test('a start that was killed half way leaves nothing that the next one trips over', async () => {
+  mkdirSync(join(folder, 'postgres.01234567'))
+  writeFileSync(join(folder, 'postgres.01234567', 'PG_VERSION'), '18\n')
+  await start()
+  expect(existsSync(join(folder, 'postgres.01234567'))).toBe(false)
+})
+
+test('a pid file that names a process of somebody else does not keep it from starting', async () => {
+  await (await start()).stop()
+  writeFileSync(join(folder, 'postgres', 'postmaster.pid'), `${process.pid}\n${folder}/postgres\n1\n1\n\n\n\nready\n`)
+  expect((await start()).pid).not.toBe(process.pid)
+})
+
+test('data of another major version is refused in one sentence', async () => {
+  await (await start()).stop()
+  writeFileSync(join(folder, 'postgres', 'PG_VERSION'), '17\n')
+  await expect(start()).rejects.toThrow(/is of Postgres 17 and this is Postgres 18.*SVC_DATA_DIR/)
+})
+
+test('a wrong password is refused', async () => {
+  const { url } = await start()
+  await expect(query(url.replace('a1b2', 'b2a1'), 'select 1')).rejects.toThrow('password authentication failed')
+})
+
+test('it listens on the loopback address alone', async () => {
+  const { url } = await start()
+  expect(await query(url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
+  expect(await query(url, 'show unix_socket_directories')).toEqual([{ unix_socket_directories: '' }])
+})
+
+describe.runIf(process.getuid?.() === 0)('as root', () => {
+  test('Postgres runs as somebody else, on data that lies where only root can go', async () => {
+    chmodSync(folder, 0o700)
+    const { url, pid } = await start()
+    expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }])
+    expect(findMarked(mark.stack).map((found) => found.pid)).toContain(pid)
+    expect(choosePostgresUser(join(folder, 'postgres')).uid).toBeGreaterThan(0)
+  })
+
+  test('a program that lies where only root can go is copied, and the copy goes with the run', async () => {
+    const hidden = join(folder, 'hidden')
+    mkdirSync(hidden, { mode: 0o700 })
+    cpSync(dirname(dirname(await findPostgres())), join(hidden, 'native'), { recursive: true, verbatimSymlinks: true })
+    const program = join(hidden, 'native', 'bin', 'postgres')
+    const own = createMark(folder)
+    const placed = placeProgram(program, { uid: 65534, gid: 65534 }, own)
+    expect(placed).not.toBe(program)
+    expect(existsSync(placed)).toBe(true)
+    removeScratch(own)
+    expect(existsSync(placed)).toBe(false)
+  })
+})
