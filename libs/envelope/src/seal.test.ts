@@ -5,7 +5,7 @@ import { montgomeryOf, montgomerySecretOf, openWithNode, sealWithNode } from '..
 import { type EnvelopeHead, readEnvelope, type SealedEnvelope } from './envelope.ts'
 import { parseIJson } from './i-json.ts'
 import { jcs } from './jcs.ts'
-import { openEnvelope, SealError, sealEnvelope } from './seal.ts'
+import { decryptEnvelope, openEnvelope, SealError, sealEnvelope } from './seal.ts'
 import { signEnvelope } from './sign-envelope.ts'
 
 const INFO = Buffer.from('SVC1 sealed envelope')
@@ -125,6 +125,8 @@ describe('a hostile sender', () => {
   test('who seals in the name of somebody else is found out by the signature inside', async () => {
     const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
     await expect(open(forged)).rejects.toThrow('not signed by its sender')
+    // decrypting alone says what was sealed, and leaves the question who sealed it
+    expect(await decryptEnvelope(forged, bob.secretKey)).toEqual(signEnvelope(FULL, mallory.secretKey))
   })
 
   test('who puts another head around a signature is found out by it', async () => {

@@ -56,9 +56,9 @@ export async function openEnvelope(
 }
 
 /**
- * Opens a sealed envelope without looking at the signature inside: anybody can have sealed it. For readers that know no
- * key of the sender yet; they say so to whoever reads it, or verify afterwards with `verifyEnvelope`.
- * @param secretKey the recipient's 32 bytes. @throws SealError where it is for somebody else, or was changed.
+ * As `openEnvelope`, but verifies no signature: for a recipient that does not know the sender's key, or verifies itself. Anybody can
+ * seal anything for a public key, so until `verifyEnvelope` has said yes, nothing in it is known to come from the agent in `from`.
+ * @throws SealError where it is for somebody else, or was changed since it was sealed.
  */
 export async function decryptEnvelope(envelope: SealedEnvelope, secretKey: Uint8Array): Promise<SignedEnvelope> {
   checkShape(envelope)
