@@ -17,6 +17,19 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number
 }
 
+/**
+ * Every statement of a service is a few index lookups for a handful of keys. Its plan must not depend on what the
+ * statistics said when it was cached: one made while a table was empty would scan it for ever after. And planning each
+ * call anew costs more than the statement (measured for a preflight of one: 1.0 ms against 0.1 ms).
+ */
+const STABLE_PLANS = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  jit: 'off',
+}
+
 const DEFAULT_POOL_SIZE = 8
 const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /** The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. */
@@ -49,6 +62,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       application_name: options.application,
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs * 2,
+      ...STABLE_PLANS,
     },
     types: { bigint: BIGINT_AS_NUMBER },
   }) as unknown as Sql
