@@ -1,12 +1,13 @@
 /** What the other pieces know of the messaging service. */
 import { type Static, Type } from '@sinclair/typebox'
 import { defineCall, defineTextCall } from './define.ts'
-import { AgentId, MessageId } from './ids.ts'
+import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult } from './resources.ts'
 
 /** Whom an envelope is for, as the gateway resolved its `to` (decisions 19). */
 export const Recipient = Type.Union([
   closed({ kind: Type.Literal('agent'), id: AgentId }),
+  closed({ kind: Type.Literal('board'), id: BoardId }),
   /** No identity has that name. */
   closed({ kind: Type.Literal('unknown') }),
   /** Another authority than this service's. */

@@ -78,8 +78,9 @@ function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts
   return resultOf(facts.id, earlier.lane, true)
 }
 
-/** decisions 13, 19. */
+/** decisions 13, 19, 31. There are no boards yet, so every board is an absent one. */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
+  if (recipient.kind === 'board') throw new ServiceError('not_found')
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
   if (recipient.kind === 'unknown' || recipientRevoked) throw new ServiceError('recipient_unavailable')
   return recipient.id
