@@ -5,6 +5,8 @@ import { SERVICES, type ServiceName } from './topology.ts'
 export interface LocalConfig {
   /** Absolute. */
   dataDir: string
+  /** What the gateways listen on; loopback unless told otherwise. */
+  httpHost: string
   /** Of the first gateway; further ones follow. */
   httpPort: number
   authority: string
@@ -28,6 +30,7 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   const httpPort = e.int('SVC_HTTP_PORT', { default: 8080, min: 1, max: 65_535 })
   const config = {
     dataDir: resolve(e.string('SVC_DATA_DIR', { default: '.data' })),
+    httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort,
     authority: e.string('SVC_AUTHORITY', { default: `127.0.0.1:${httpPort}` }),
     replicas: readReplicas(e),

@@ -14,11 +14,6 @@ export interface ServiceOptions {
   onLine: (line: string) => void
 }
 
-export interface ServiceProcess extends Child {
-  /** Settles when it said that it is ready, or has ended before. */
-  readonly ready: Promise<boolean>
-}
-
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** What the processes of a system are told. */
@@ -47,37 +42,18 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 }
 
 /** Starts one process of a service, `node services/<name>/src/main.ts`. */
-export function startServiceProcess({ service, index, mark, env, onLine }: ServiceOptions): ServiceProcess {
+export function startService({ service, index, mark, env, onLine }: ServiceOptions): Child {
   const name = `${service}-${index}`
-  const ready = Promise.withResolvers<boolean>()
-  const child = startChild({
-    name,
-    command: process.execPath,
-    args: [`--title=${markOf(mark, name)}`, `services/${service}/src/main.ts`],
-    env,
-    cwd: ROOT,
-    onLine: (line) => {
-      if (READY.test(line)) ready.resolve(true)
-      onLine(line)
-    },
-  })
-  void child.ended.then(() => ready.resolve(false))
-  return { ...child, ready: ready.promise }
+  const args = [`--title=${markOf(mark, name)}`, `services/${service}/src/main.ts`]
+  return startChild({ name, command: process.execPath, args, env, cwd: ROOT, onLine })
 }
 
-/** Every service logs this when it takes its first call. */
-const READY = /"msg":"ready"/
-
 export interface SupervisorOptions extends ServiceOptions {
-  /** It ended by itself and starts again after the delay. */
-  onRestart: (ending: Ending, delayMs: number) => void
+  /** It ended by itself, for the `failures`th time in a row, and starts again after the delay. */
+  onRestart: (ending: Ending, delayMs: number, failures: number) => void
 }
 
 export interface Supervisor {
-  readonly name: string
-  readonly pid: number | undefined
-  /** Settles when the process is ready for the first time; false when it ended `MAX_FAILED_STARTS` times before. */
-  readonly ready: Promise<boolean>
   kill(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
@@ -86,22 +62,15 @@ const FIRST_DELAY_MS = 200
 const MAX_DELAY_MS = 10_000
 /** Who lived this long has started well, and its next delay is the first again. */
 const SETTLED_MS = 10_000
-const MAX_FAILED_STARTS = 3
 
 /** Keeps one process of a service running: one that ends is started again, after a delay that doubles. */
 export function superviseService(options: SupervisorOptions): Supervisor {
-  const ready = Promise.withResolvers<boolean>()
   const stopped = Promise.withResolvers<void>()
   let stopping = false
-  let current = startServiceProcess(options)
-  const done = keepRunning().finally(() => ready.resolve(false))
+  let current = startService(options)
+  const done = keepRunning()
 
   return {
-    name: current.name,
-    get pid() {
-      return current.pid
-    },
-    ready: ready.promise,
     kill: (signal) => current.kill(signal),
     async stop() {
       stopping = true
@@ -113,22 +82,16 @@ export function superviseService(options: SupervisorOptions): Supervisor {
 
   async function keepRunning(): Promise<void> {
     let failures = 0
-    let everReady = false
     for (;;) {
       const startedMs = Date.now()
-      if (await current.ready) {
-        everReady = true
-        ready.resolve(true)
-      }
       const ending = await current.ended
-      if (Date.now() - startedMs > SETTLED_MS) failures = 0
-      failures += 1
-      if (stopping || (!everReady && failures >= MAX_FAILED_STARTS)) return
+      if (stopping) return
+      failures = Date.now() - startedMs > SETTLED_MS ? 1 : failures + 1
       const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
-      options.onRestart(ending, delayMs)
+      options.onRestart(ending, delayMs, failures)
       await delay(delayMs, stopped.promise)
       if (stopping) return
-      current = startServiceProcess(options)
+      current = startService(options)
     }
   }
 }

@@ -54,6 +54,9 @@ const SHARED_BUFFERS_MIB = 128
 const SPARE_CONNECTIONS = 30
 const HEALTH_LIMIT_MS = 30_000
 const HEALTH_POLL_MS = 50
+const MAX_FAILED_STARTS = 3
+/** How a service ends over its configuration (libs/config, run-service.ts): trying again would change nothing. */
+const EX_CONFIG = 78
 const INFO = 30
 const WARN = 40
 
@@ -88,10 +91,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     challengeKey: options.env.SVC_CHALLENGE_KEY ?? secrets.challengeKey,
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
   }
-  await startServices(run, BEHIND_THE_GATEWAY, settings)
-  await startServices(run, ['gateway'], settings)
-  const urls = gatewayPorts(config).map((port) => `http://127.0.0.1:${port}`)
-  await Promise.all(urls.map((url) => waitForHealth(url, signal)))
+  const givenUp = Promise.withResolvers<never>()
+  startServices(run, BEHIND_THE_GATEWAY, settings, givenUp.reject)
+  startServices(run, ['gateway'], settings, givenUp.reject)
+  const urls = gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
+  await Promise.race([givenUp.promise, Promise.all(urls.map((url) => waitForHealth(url, signal)))])
 
   const running = started.move()
   return { urls, failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
@@ -174,26 +178,36 @@ function adopt(
   })
 }
 
-/** Starts all processes of these services at once, and waits until they are ready. They are stopped at once as well. */
-async function startServices(run: Run, services: readonly ServiceName[], settings: SystemSettings): Promise<void> {
-  const { mark, log, signal } = run
-  const lastWords = new Map<string, string>()
+/**
+ * Starts all processes of these services at once; they are stopped at once as well.
+ * @param giveUp told, with a StartError, of a service that cannot start, which has a meaning until the stack is up.
+ */
+function startServices(
+  run: Run,
+  services: readonly ServiceName[],
+  settings: SystemSettings,
+  giveUp: (reason: StartError) => void,
+): void {
   const supervisors = services.flatMap((service) =>
     Array.from({ length: run.config.replicas[service] }, (_, at) => {
       const index = at + 1
       const name = `${service}-${index}`
+      let lastWords = 'it did not say why'
       return superviseService({
         service,
         index,
-        mark,
+        mark: run.mark,
         env: environmentFor(service, index, settings),
         onLine: (line) => {
           const event = parseLogLine(line, Date.now())
-          if (event.level >= WARN) lastWords.set(name, event.message)
-          log(name, event)
+          if (event.level >= WARN) lastWords = event.message
+          run.log(name, event)
         },
-        onRestart: ({ reason }, delayMs) =>
-          say(run, WARN, `${name} ended (${reason}) and starts again in ${delayMs / 1000} s`),
+        onRestart: ({ code, reason }, delayMs, failures) => {
+          say(run, WARN, `${name} ended (${reason}) and starts again in ${delayMs / 1000} s`)
+          if (code === EX_CONFIG || failures >= MAX_FAILED_STARTS)
+            giveUp(new StartError(`${name} does not start: ${lastWords}`))
+        },
       })
     }),
   )
@@ -201,16 +215,6 @@ async function startServices(run: Run, services: readonly ServiceName[], setting
   run.started.defer(async () => {
     await Promise.all(supervisors.map((supervisor) => supervisor.stop()))
   })
-  const aborted = Promise.withResolvers<void>()
-  signal.addEventListener('abort', () => aborted.resolve())
-  const allReady = Promise.all(
-    supervisors.map(async ({ name, ready }) => {
-      if ((await ready) || signal.aborted) return
-      throw new StartError(`${name} does not start: ${lastWords.get(name) ?? 'it did not say why'}`)
-    }),
-  )
-  await Promise.race([allReady, aborted.promise])
-  signal.throwIfAborted()
 }
 
 /** The gateway's health asks every service. */
@@ -220,7 +224,9 @@ async function waitForHealth(url: string, signal: AbortSignal): Promise<void> {
   while (Date.now() < deadline) {
     signal.throwIfAborted()
     try {
-      const { status } = await fetch(`${url}/v2/health`, { signal: AbortSignal.timeout(5_000) })
+      const { status } = await fetch(`${url}/v2/health`, {
+        signal: AbortSignal.any([signal, AbortSignal.timeout(5_000)]),
+      })
       if (status === 200) return
       last = `status ${status}`
     } catch {
@@ -237,9 +243,11 @@ async function checkPorts(config: LocalConfig): Promise<void> {
   for (const port of gatewayPorts(config)) {
     let free: boolean
     try {
-      free = await isPortFree(port)
+      free = await isPortFree(port, config.httpHost)
     } catch (error) {
-      throw new StartError(`Port ${port} cannot be listened on (${codeOf(error)}): set SVC_HTTP_PORT to another.`)
+      throw new StartError(
+        `The gateway cannot listen on port ${port} of ${config.httpHost} (${codeOf(error)}): set SVC_HTTP_PORT to another.`,
+      )
     }
     if (!free)
       throw new StartError(`Port ${port} is in use by another program: end that, or set SVC_HTTP_PORT to another port.`)
@@ -248,6 +256,13 @@ async function checkPorts(config: LocalConfig): Promise<void> {
 
 function gatewayPorts({ httpPort, replicas }: LocalConfig): number[] {
   return Array.from({ length: replicas.gateway }, (_, at) => httpPort + at)
+}
+
+/** Where one asks a gateway that listens on `host`. */
+function reachableHost(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
 }
 
 function migrationsOf(store: StoreName): string {

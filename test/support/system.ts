@@ -1,0 +1,130 @@
+import { randomBytes } from 'node:crypto'
+import { findFreePort, isPortFree } from '@svc/local/ports.ts'
+import { environmentFor, type SystemSettings } from '@svc/local/services.ts'
+import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
+import { createTestDatabase, type TestDatabase } from './database.ts'
+import { findTestRun, startTestNats, type TestNats } from './engines.ts'
+import { eventually } from './eventually.ts'
+import { startTestProcess, type TestProcess } from './processes.ts'
+
+/** The whole system as it runs anywhere else: processes, NATS between them, a database of its own. */
+export interface TestSystem extends AsyncDisposable {
+  /** Base addresses of the gateways. */
+  readonly urls: readonly string[]
+  /** What requests are signed for; the same at every gateway. */
+  readonly authority: string
+  readonly database: TestDatabase
+  readonly nats: TestNats
+  /** `messaging-1`, ...; those that run. */
+  readonly processes: ReadonlyMap<string, TestProcess>
+  /** Starts a process that has ended, under its name and with its settings; further variables only for this one. */
+  start(name: string, env?: NodeJS.ProcessEnv): Promise<TestProcess>
+  /** SIGKILL. */
+  kill(name: string): Promise<void>
+}
+
+export interface SystemOptions {
+  /** Of each service; two where nothing is said, so that state hidden in a process fails a test. */
+  replicas?: Partial<Record<ServiceName, number>>
+  /** For every service. */
+  env?: NodeJS.ProcessEnv
+  /** For one process, e.g. `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
+  envOf?: Record<string, NodeJS.ProcessEnv>
+}
+
+const REPLICAS = 2
+const HEALTHY_LIMIT_MS = 20_000
+const PORT_ATTEMPTS = 20
+/** No test waits for proofs of work or runs into limits that it does not test. */
+const TEST_SETTINGS: NodeJS.ProcessEnv = {
+  SVC_POW_DIFFICULTY: '4',
+  SVC_RATE_PER_SECOND: '100000',
+  SVC_RATE_BURST: '100000',
+  SVC_REGISTRATION_RATE_PER_SECOND: '100000',
+  SVC_REGISTRATION_RATE_BURST: '100000',
+}
+
+export async function startSystem({ replicas = {}, env = {}, envOf = {} }: SystemOptions = {}): Promise<TestSystem> {
+  await using started = new AsyncDisposableStack()
+  const { mark } = await findTestRun()
+  const database = started.use(await createTestDatabase(STORES))
+  const nats = started.use(await startTestNats())
+  const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
+  const httpPort = await findFreePorts(countOf('gateway'))
+  const authority = `127.0.0.1:${httpPort}`
+  const settings: SystemSettings = {
+    natsUrlFor: nats.urlFor,
+    databaseUrlFor: database.urlFor,
+    httpPort,
+    authority,
+    challengeKey: randomBytes(32).toString('hex'),
+    env: { PATH: process.env.PATH, ...TEST_SETTINGS, ...env },
+  }
+  const processes = new Map<string, TestProcess>()
+  started.defer(() => stopAll(processes))
+
+  const launch = (name: string, extra: NodeJS.ProcessEnv = {}): TestProcess => {
+    const { service, index } = parseName(name)
+    const own = { ...environmentFor(service, index, settings), ...envOf[name], ...extra }
+    const child = startTestProcess({ service, index, mark, env: own })
+    processes.set(name, child)
+    return child
+  }
+  const names = SERVICES.flatMap((service) =>
+    Array.from({ length: countOf(service) }, (_, at) => `${service}-${at + 1}`),
+  )
+  await Promise.all(names.map((name) => launch(name).untilReady()))
+  const urls = Array.from({ length: countOf('gateway') }, (_, at) => `http://127.0.0.1:${httpPort + at}`)
+  await Promise.all(urls.map(untilHealthy))
+
+  const running = started.move()
+  return {
+    urls,
+    authority,
+    database,
+    nats,
+    processes,
+    async start(name, extra) {
+      const child = launch(name, extra)
+      await child.untilReady()
+      return child
+    },
+    async kill(name) {
+      await processes.get(name)?.kill('SIGKILL')
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** Gateways first, as in every stop: what they still have under way needs the others. */
+async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<void> {
+  const [gateways, others] = [true, false].map((wanted) =>
+    [...processes.values()].filter(({ name }) => name.startsWith('gateway') === wanted),
+  )
+  await Promise.all(gateways?.map((gateway) => gateway.stop()) ?? [])
+  await Promise.all(others?.map((other) => other.stop()) ?? [])
+}
+
+async function untilHealthy(url: string): Promise<void> {
+  await eventually(async () => (await fetch(`${url}/v2/health`)).status === 200, {
+    timeoutMs: HEALTHY_LIMIT_MS,
+    what: `${url} being healthy`,
+  })
+}
+
+/** @returns the first of `count` free ports in a row. */
+async function findFreePorts(count: number): Promise<number> {
+  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt += 1) {
+    const first = await findFreePort()
+    const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
+    if (!free.includes(false)) return first
+  }
+  throw new Error(`no ${count} free ports in a row`)
+}
+
+function parseName(name: string): { service: ServiceName; index: number } {
+  const [prefix, digits] = name.split('-')
+  const service = SERVICES.find((one) => one === prefix)
+  if (service === undefined) throw new Error(`no service is called ${prefix}`)
+  return { service, index: Number(digits) }
+}
