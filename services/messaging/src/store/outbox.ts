@@ -1,7 +1,7 @@
 import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
 import type { Publication } from '@svc/nats/stream-publisher.ts'
-import type { Sql } from '@svc/postgres/database.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { eventText, messageText } from '../domain/event-text.ts'
 import type { CommittedEntry } from './append.ts'
 
@@ -41,6 +41,23 @@ function eventOf(log: string, kind: Lane, position: number, message: string): Pu
     messageId: acceptedMessageId(log, position),
     text: eventText(position, kind, message),
   }
+}
+
+/** Adds one entry to what is to be published; nobody but the committer publishes it within the lease. @returns the row's id. */
+export async function insertOutbox(
+  tx: Tx,
+  entry: Pick<CommittedEntry, 'log' | 'kind' | 'position'>,
+  leaseSeconds: number,
+): Promise<number> {
+  const [row] = await tx<{ id: number }[]>`
+    insert into messaging.outbox (logs, kinds, positions, leased_until)
+    values (
+      array[${entry.log}], array[${entry.kind}], array[${entry.position}::bigint],
+      clock_timestamp() + make_interval(secs => ${leaseSeconds})
+    )
+    returning id`
+  if (row === undefined) throw new Error('an insert returns its row')
+  return row.id
 }
 
 /** Leases unpublished rows that nobody publishes now, oldest first; rows another process is leasing are skipped. */

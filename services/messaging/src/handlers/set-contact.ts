@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto'
+import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { setContact as setContactCall } from '@svc/contracts/messaging.ts'
+import type { Tx } from '@svc/postgres/database.ts'
+import type { Deps } from '../deps.ts'
+import { contactOperation } from '../domain/operations.ts'
+import { PUBLISH_LEASE_SECONDS } from '../outbox/publisher.ts'
+import { getContactState, saveContactState } from '../store/contacts.ts'
+import { lockLog, raiseStanding } from '../store/logs.ts'
+import { findOutboxRows, insertOutbox } from '../store/outbox.ts'
+import { promoteRequest } from '../store/requests.ts'
+
+type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publisher'>
+type Request = RequestOf<typeof setContactCall>
+type Result = ReplyOf<typeof setContactCall>
+
+/** service.md, Budget rules: a contact acceptance. */
+const ACCEPT_UNITS = 1
+
+/**
+ * Sets what the caller thinks of another agent. Whatever it was changed to holds for every append that comes after the
+ * answer: the change raises the standing of the caller's log under its lock.
+ *
+ * Only accepting costs anything. Blocking, removing and repeating never speak with budget, so they work with an exhausted
+ * budget, and while the budget service is down (decisions 26, 52).
+ */
+export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
+  const { agent_id, other, state } = request
+  if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
+  const current = await deps.database.run((sql) => getContactState(sql, agent_id, other))
+  if (current === state) return { state }
+  if (state === 'accepted') await accept(deps, request, context)
+  else await deps.database.transaction((tx) => change(tx, request))
+  return { state }
+}
+
+/** Charged once for each change to `accepted`: a repeat after a lost answer finds the state set, and is free. */
+async function accept(deps: ContactDeps, request: Request, context: CallContext): Promise<void> {
+  const { agent_id } = request
+  const operation = contactOperation(randomUUID())
+  const cost = { operation, agentId: agent_id, units: ACCEPT_UNITS, introductionPeer: null }
+  try {
+    const outboxId = await deps.charging.charge(cost, context, (reservation) =>
+      commitAccept(deps, request, reservation),
+    )
+    if (outboxId !== undefined) await announce(deps, outboxId)
+  } catch (error) {
+    // Another request of the caller has accepted meanwhile, and has paid for it.
+    if (!(error instanceof NotCommitted)) throw error
+  }
+}
+
+/** @returns the outbox row of the request that was promoted. @throws NotCommitted where the state is set already. */
+function commitAccept(
+  { database, operations }: ContactDeps,
+  request: Request,
+  reservation: Reservation,
+): Promise<number | undefined> {
+  return database.transaction(async (tx) => {
+    const changed = await change(tx, request)
+    if (changed === undefined || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
+    return changed.outboxId
+  })
+}
+
+/**
+ * Changes the state under the lock of the caller's log; an acceptance promotes the other's pending request at the same
+ * time (decisions 25). @returns undefined where nothing was to be changed.
+ */
+async function change(
+  tx: Tx,
+  { agent_id, other, state }: Request,
+): Promise<{ outboxId: number | undefined } | undefined> {
+  const { head } = await lockLog(tx, agent_id)
+  if ((await getContactState(tx, agent_id, other)) === state) return undefined
+  await saveContactState(tx, agent_id, other, state)
+  const position = head + 1
+  const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))
+  await raiseStanding(tx, agent_id, promoted ? position : head)
+  if (!promoted) return { outboxId: undefined }
+  return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position }, PUBLISH_LEASE_SECONDS) }
+}
+
+/** Publishes what was promoted, as the message is now. What fails is left to the outbox loop: the change is committed. */
+async function announce({ database, publisher }: ContactDeps, outboxId: number): Promise<void> {
+  const [row] = await database.run((sql) => findOutboxRows(sql, [outboxId])).catch(() => [])
+  if (row !== undefined) publisher.publishCommitted(row)
+}

@@ -1,0 +1,16 @@
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { setMailbox as setMailboxCall } from '@svc/contracts/messaging.ts'
+import type { Deps } from '../deps.ts'
+import { applyMailbox } from '../store/logs.ts'
+
+type Request = RequestOf<typeof setMailboxCall>
+type Result = ReplyOf<typeof setMailboxCall>
+
+/** Identity tells what a mailbox takes. Once this is answered no message gets in that was decided on anything older. */
+export async function setMailbox(
+  { database }: Pick<Deps, 'database'>,
+  { agent_id: agentId, policy, revoked, version }: Request,
+): Promise<Result> {
+  await database.run((sql) => applyMailbox(sql, { agentId, policy, revoked, version }))
+  return {}
+}

@@ -1,0 +1,35 @@
+import type { ContactState } from '@svc/contracts/resources.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+
+/** What `owner` thinks of `other`. */
+export async function getContactState(sql: Sql | Tx, owner: string, other: string): Promise<ContactState> {
+  const [row] = await sql<{ state: ContactState }[]>`
+    select c.state from messaging.contacts c where c.owner = ${owner} and c.other = ${other}`
+  return row?.state ?? 'none'
+}
+
+/** The caller holds the lock of the owner's log. */
+export async function saveContactState(tx: Tx, owner: string, other: string, state: ContactState): Promise<void> {
+  if (state === 'none') {
+    await tx`delete from messaging.contacts c where c.owner = ${owner} and c.other = ${other}`
+  } else {
+    await tx`
+      insert into messaging.contacts (owner, other, state) values (${owner}, ${other}, ${state})
+      on conflict (owner, other) do update set state = excluded.state`
+  }
+}
+
+export interface ContactRow {
+  other: string
+  state: ContactState
+}
+
+/** Contacts in byte order of the id, those of revoked identities left out (decisions 35). @param after need not exist. */
+export async function listContacts(sql: Sql, owner: string, after: string, limit: number): Promise<ContactRow[]> {
+  return sql<ContactRow[]>`
+    select c.other, c.state
+    from messaging.contacts c
+    where c.owner = ${owner} and c.other > ${after}
+      and not exists (select from messaging.logs l where l.id = c.other and l.revoked)
+    order by c.other limit ${limit}`
+}

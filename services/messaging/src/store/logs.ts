@@ -1,0 +1,43 @@
+import type { InboxPolicy } from '@svc/contracts/resources.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+
+/** Locks the log of an agent, making it where the agent has none yet, until the transaction ends. */
+export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }> {
+  await tx`insert into messaging.logs (id) values (${agentId}) on conflict (id) do nothing`
+  const [log] = await tx<{ head: number }[]>`select l.head from messaging.logs l where l.id = ${agentId} for update`
+  if (log === undefined) throw new Error('a log is never deleted')
+  return log
+}
+
+/**
+ * Makes every append that was decided before this transaction decide again, and sets the position of the last entry.
+ * The caller holds the lock of the log: what was not appended before will see what changed.
+ */
+export async function raiseStanding(tx: Tx, agentId: string, head: number): Promise<void> {
+  await tx`
+    update messaging.logs l set standing_version = l.standing_version + 1, head = ${head} where l.id = ${agentId}`
+}
+
+export interface Mailbox {
+  agentId: string
+  policy: InboxPolicy
+  revoked: boolean
+  version: number
+}
+
+/**
+ * Applies a mailbox, unless one of the same or a higher version was applied. A log that is made here has another
+ * standing than 0, which is what an append decided on that found no log.
+ */
+export async function applyMailbox(sql: Sql, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
+  await sql`
+    insert into messaging.logs as l (id, policy, revoked, mailbox_version, standing_version)
+    values (${agentId}, ${policy}, ${revoked}, ${version}, 1)
+    on conflict (id) do update set
+      policy = excluded.policy,
+      revoked = excluded.revoked,
+      mailbox_version = excluded.mailbox_version,
+      standing_version = l.standing_version
+        + case when (l.policy, l.revoked) is distinct from (excluded.policy, excluded.revoked) then 1 else 0 end
+    where l.mailbox_version < excluded.mailbox_version`
+}

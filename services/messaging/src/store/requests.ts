@@ -1,0 +1,26 @@
+import type { Tx } from '@svc/postgres/database.ts'
+import { nowSeconds } from './clock.ts'
+
+/**
+ * Moves the unexpired pending request of `sender` into the inbox, at `position`, and ends its being pending. Its older
+ * entry stays (decisions 25). The caller holds the lock of the recipient's log, and `position` is the next of it.
+ * @returns whether there was one.
+ */
+export async function promoteRequest(tx: Tx, recipient: string, sender: string, position: number): Promise<boolean> {
+  const moved = await tx`
+    with moved as (
+      update messaging.messages m set lane = 'inbox', request_position = m.position, position = ${position}
+      from messaging.pending p
+      where p.recipient = ${recipient} and p.sender = ${sender} and m.id = p.message
+        and m.lane = 'requests' and m.expires_at > ${nowSeconds(tx)}
+      returning m.id, m.thread_id, m.expires_at
+    ), entered as (
+      insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+      select ${recipient}, 'inbox', ${position}, m.id, m.thread_id, m.expires_at from moved m
+    ), answered as (
+      delete from messaging.pending p using moved m
+      where p.recipient = ${recipient} and p.sender = ${sender} and p.message = m.id
+    )
+    select m.id from moved m`
+  return moved.length > 0
+}
