@@ -1,0 +1,27 @@
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { isMessageId } from '@svc/contracts/ids.ts'
+import type { listInbox as listInboxCall } from '@svc/contracts/messaging.ts'
+import type { Deps } from '../deps.ts'
+import { decodeCursor, encodeCursor, START } from '../domain/cursors.ts'
+import { messageListText, takePage } from '../domain/pages.ts'
+import { type InboxRow, listInbox as listRows } from '../store/inbox.ts'
+
+type Request = RequestOf<typeof listInboxCall>
+type Result = ReplyOf<typeof listInboxCall>
+
+/** A page of one lane, by event cursor (decisions 35). @throws ServiceError `invalid_cursor`. */
+export async function listInbox({ database }: Pick<Deps, 'database'>, request: Request): Promise<Result> {
+  const { agent_id: agentId, lane, unacked, thread_id: threadId, limit } = request
+  const [after] = request.after === null ? START.inbox : decodeCursor('inbox', agentId, request.after)
+  const rows = await findRows()
+  const page = takePage(rows, limit)
+  const last = page.rows.at(-1)
+  const nextCursor = page.more && last !== undefined ? encodeCursor('inbox', agentId, [last.position]) : ''
+  return { meta: {}, text: messageListText(page.texts, nextCursor) }
+
+  async function findRows(): Promise<InboxRow[]> {
+    // What cannot be an id names nothing (decisions 21).
+    if (threadId !== null && !isMessageId(threadId)) return []
+    return database.run((sql) => listRows(sql, { agentId, lane, unacked, threadId, after, limit: limit + 1 }))
+  }
+}

@@ -1,0 +1,101 @@
+import type { Sql } from '@svc/postgres/database.ts'
+import type { Fragment } from 'postgres'
+import type { ListedRow } from '../domain/pages.ts'
+import { nowSeconds } from './clock.ts'
+import { listedColumns } from './listed.ts'
+
+export interface ExportQuery {
+  agentId: string
+  /** Of the root. */
+  threadId: string | null
+  /** Place by acceptance; messages behind it are exported. */
+  after: { batch: number; ordinal: number }
+  /** Rows at most. */
+  limit: number
+}
+
+export interface ExportRow extends ListedRow {
+  batch: number
+  ordinal: number
+}
+
+export interface ExportedPart {
+  rows: ExportRow[]
+  /** Every batch below it has ended: nothing will appear there any more. */
+  horizon: number
+  /** The newest committed batch with a message of the agent at or past the horizon; null where there is none. */
+  newest: number | null
+}
+
+interface Row extends Omit<ExportRow, 'ordinal'> {
+  horizon: number
+  newest: number | null
+  /** Null in the one row that says there are none. */
+  ordinal: number | null
+}
+
+/**
+ * Live messages that the agent sent or received, by acceptance, in the part of that order which is complete.
+ *
+ * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
+ * one under way would hand out a cursor behind which it appears later. So no page reaches `pg_snapshot_xmin`, the oldest
+ * transaction that had not ended when the statement began (field notes 2.3). The horizon and the rows are of one snapshot.
+ */
+export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
+  const rows = await sql<Row[]>`
+    with horizon as materialized (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as batch)
+    select h.batch as horizon, greatest(
+        (select max(m.batch) from messaging.messages m where m.sender = ${query.agentId} and m.batch >= (select batch from horizon)),
+        (select max(m.batch) from messaging.messages m where m.recipient = ${query.agentId} and m.batch >= (select batch from horizon))
+      ) as newest,
+      p.batch, p.ordinal, ${listedColumns(sql, sql`p.batch, p.ordinal`)}
+    from horizon h
+    left join (${query.threadId === null ? everything(sql, query) : threadOf(sql, query, query.threadId)}) p on true
+    order by p.batch, p.ordinal`
+  const [first] = rows
+  if (first === undefined) throw new Error('the horizon is always there')
+  return { rows: rows.filter(isMessage), horizon: first.horizon, newest: first.newest }
+}
+
+function isMessage(row: Row): row is Row & { ordinal: number } {
+  return row.ordinal !== null
+}
+
+/** Two searches, each bounded by the limit. What the agent sent to itself is found by both and stays once. */
+function everything(sql: Sql, query: ExportQuery): Fragment {
+  return sql`
+    select distinct on (m.batch, m.ordinal) m.*
+    from (
+      (${ordered(sql, query, sql`m.sender = ${query.agentId}`)})
+      union all
+      (${ordered(sql, query, sql`m.recipient = ${query.agentId}`)})
+    ) m
+    order by m.batch, m.ordinal limit ${query.limit}`
+}
+
+/**
+ * The members of a thread and its root (decisions 21). All of them have the same two participants, so one look at the
+ * first member tells a stranger from them, however long the thread is.
+ */
+function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
+  const participant = sql`${query.agentId} in (m.sender, m.recipient)`
+  const isParticipant = sql`(
+    select ${participant} from messaging.messages m where m.thread_id = ${threadId} order by m.batch, m.ordinal limit 1)`
+  return sql`
+    select m.*
+    from (
+      (${ordered(sql, query, sql`m.thread_id = ${threadId} and ${participant} and ${isParticipant}`)})
+      union all
+      (${ordered(sql, query, sql`m.id = ${threadId} and m.thread_id is null and ${participant}`)})
+    ) m
+    order by m.batch, m.ordinal limit ${query.limit}`
+}
+
+function ordered(sql: Sql, { after, limit }: ExportQuery, which: Fragment): Fragment {
+  return sql`
+    select m.batch, m.ordinal, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
+    from messaging.messages m
+    where ${which} and (m.batch, m.ordinal) > (${after.batch}, ${after.ordinal}) and m.batch < (select batch from horizon)
+      and m.expires_at > ${nowSeconds(sql)}
+    order by m.batch, m.ordinal limit ${limit}`
+}

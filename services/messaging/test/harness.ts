@@ -1,0 +1,235 @@
+/** A messaging service without NATS: real handlers over a real database, a budget in memory. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Charging, Cost } from '@svc/charging/charging.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { ContactState, Events, InboxPolicy, Lane, MessageList, SendResult } from '@svc/contracts/resources.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import postgres from 'postgres'
+import type { Deps, SendDeps } from '../src/deps.ts'
+import { ackMessage } from '../src/handlers/ack-message.ts'
+import { exportMessages } from '../src/handlers/export-messages.ts'
+import { getMessage } from '../src/handlers/get-message.ts'
+import { listEvents } from '../src/handlers/list-events.ts'
+import { listInbox } from '../src/handlers/list-inbox.ts'
+import { sendMessage } from '../src/handlers/send-message.ts'
+import { setContact } from '../src/handlers/set-contact.ts'
+import { setMailbox } from '../src/handlers/set-mailbox.ts'
+import { createAppend } from '../src/store/append.ts'
+import type { OutboxRow } from '../src/store/outbox.ts'
+import { createPreflight } from '../src/store/preflight.ts'
+
+const logger = createLogger('test', 'silent')
+const SECONDS_PER_DAY = 86_400
+
+export interface Sending {
+  from: string
+  to: string
+  id?: string
+  /** Seconds; 0: none. */
+  ttl?: number
+  /** Of `ts`. */
+  agoSeconds?: number
+  threadId?: string
+  replyTo?: string
+  body?: string
+}
+
+export interface Process {
+  deps: Deps
+  send(message: Sending): Promise<SendResult & { id: string }>
+  setContact(owner: string, other: string, state: ContactState): Promise<void>
+  setPolicy(agent: string, policy: InboxPolicy, version: number): Promise<void>
+}
+
+export type Harness = Awaited<ReturnType<typeof startHarness>>
+
+export async function startHarness({ retentionDays = 30 }: { retentionDays?: number } = {}) {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const charged: Charged[] = []
+  const published: OutboxRow[] = []
+  const budget = { isDown: false }
+  const first = startProcess()
+
+  return {
+    ...first,
+    /** Attempts at what costs something, in order. */
+    charged,
+    /** What a committer handed over for publication, besides appends. */
+    published,
+    budget,
+    /** Another process on the same database. */
+    startProcess,
+    /** A connection as superuser, to look and to tamper. */
+    openAdmin: () => stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (sql) => sql.end()),
+    urlFor: () => testDatabase.urlFor('messaging'),
+    inbox: (agent: string, query: Partial<Parameters<typeof listInbox>[1]> = {}) => inbox(first.deps, agent, query),
+    events: (agent: string, after = 0, limit = 100) => events(first.deps, agent, after, limit),
+    exported: (agent: string, query: Partial<Parameters<typeof exportMessages>[1]> = {}) =>
+      exported(first.deps, agent, query),
+    ack: (agent: string, id: string) => ackMessage(first.deps, { agent_id: agent, id }),
+    read: async (viewer: string | null, id: string) => JSON.parse((await getMessage(first.deps, { viewer, id })).text),
+    expire: (...ids: string[]) => expire(first.deps.database, ids),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+
+  function startProcess(): Process {
+    const options = { url: testDatabase.urlFor('messaging'), application: 'test', logger }
+    const database = stack.use(openDatabase(options))
+    const charging = createMemoryCharging(charged, budget)
+    const publisher = {
+      publishCommitted: (row: OutboxRow) => void published.push(row),
+      publishLeft: async () => false,
+      requeueForgotten: async () => false,
+    }
+    const operations = createOperations({ database, schema: 'messaging' })
+    const deps: Deps = { database, charging, operations, publisher, retentionDays }
+    const append = createAppend({
+      database,
+      retentionSeconds: retentionDays * SECONDS_PER_DAY,
+      leaseSeconds: 5,
+      onCommitted: () => {},
+    })
+    const sendDeps: SendDeps = { preflight: createPreflight(database), append, charging }
+    return {
+      deps,
+      send: (message) => send(sendDeps, message),
+      async setContact(owner, other, state) {
+        await setContact(deps, { agent_id: owner, other, state }, contextNow())
+      },
+      async setPolicy(agent, policy, version) {
+        await setMailbox(deps, { agent_id: agent, policy, revoked: false, version })
+      },
+    }
+  }
+}
+
+export interface Charged {
+  cost: Cost
+  outcome: 'held' | 'settled' | 'released'
+}
+
+/** As libs/charging behaves towards its callers; what it does between processes is tested there. */
+function createMemoryCharging(charged: Charged[], budget: { isDown: boolean }): Charging {
+  return {
+    owner: 'messaging',
+    async charge(cost, _context, commit) {
+      if (budget.isDown) throw new ServiceError('unavailable')
+      const entry: Charged = { cost, outcome: 'held' }
+      charged.push(entry)
+      try {
+        const result = await commit({ operation: cost.operation, deadlineMs: Date.now() + 10_000 })
+        entry.outcome = 'settled'
+        return result
+      } catch (error) {
+        entry.outcome = 'released'
+        throw error
+      }
+    },
+    abandon: async () => {},
+  }
+}
+
+export function contextNow(): CallContext {
+  return { traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 }
+}
+
+export function newId(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+async function send(deps: SendDeps, message: Sending): Promise<SendResult & { id: string }> {
+  const { from, to, id = newId(), ttl = 0, agoSeconds = 0, threadId, replyTo, body = 'hello' } = message
+  const envelope = JSON.stringify({ id, from, to, ttl, body })
+  const result = await sendMessage(
+    deps,
+    {
+      signer: from,
+      recipient: { kind: 'agent', id: to },
+      facts: {
+        id,
+        digest: createHash('sha256').update(envelope).digest('hex'),
+        ts_ms: Date.now() - agoSeconds * 1000,
+        ttl,
+        reply_to: replyTo ?? null,
+        thread_id: threadId ?? null,
+        payload_bytes: body.length + 2,
+      },
+      envelope,
+    },
+    contextNow(),
+  )
+  return { ...result, id }
+}
+
+async function inbox(
+  deps: Deps,
+  agent: string,
+  query: Partial<Parameters<typeof listInbox>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { lane: 'inbox', unacked: false, thread_id: null, after: null, limit: 100 } as const
+  const { text } = await listInbox(deps, { agent_id: agent, ...all, ...query })
+  return { ...readList(text), text }
+}
+
+async function exported(
+  deps: Deps,
+  agent: string,
+  query: Partial<Parameters<typeof exportMessages>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { thread_id: null, after: null, limit: 100 }
+  const { text } = await exportMessages(deps, { agent_id: agent, ...all, ...query }, contextNow())
+  return { ...readList(text), text }
+}
+
+async function events(deps: Deps, agent: string, after: number, limit: number): Promise<ReadEvents> {
+  const { meta, text } = await listEvents(deps, { agent_id: agent, after, limit })
+  const page = JSON.parse(text) as Events
+  return {
+    earliest: meta.earliest,
+    next: page.next_cursor,
+    events: page.events.map(({ cursor, kind, message }) => ({
+      cursor,
+      kind,
+      lane: message.lane,
+      id: message.envelope.id,
+    })),
+    retentionDays: page.retention_days,
+  }
+}
+
+export interface ReadList {
+  ids: string[]
+  next: string
+}
+
+export interface ReadEvents {
+  earliest: number
+  next: number
+  events: { cursor: number; kind: Lane; lane: Lane; id: string }[]
+  retentionDays: number
+}
+
+function readList(text: string): ReadList {
+  const { messages, next_cursor } = JSON.parse(text) as MessageList
+  return { ids: messages.map((message) => message.envelope.id), next: next_cursor }
+}
+
+/** Makes these messages expired a second ago, as if their time had passed. */
+async function expire(database: Database, ids: string[]): Promise<void> {
+  await database.run(
+    (sql) => sql`
+      with past as (select floor(extract(epoch from clock_timestamp()))::bigint - 1 as seconds),
+      messages as (
+        update messaging.messages m set expires_at = past.seconds from past where m.id = any (${ids}::text[])
+      ), entries as (
+        update messaging.entries e set expires_at = past.seconds from past where e.message = any (${ids}::text[])
+      )
+      update messaging.pending p set expires_at = past.seconds from past where p.message = any (${ids}::text[])`,
+  )
+}
