@@ -1,0 +1,26 @@
+import type { Database } from '@svc/postgres/database.ts'
+import { type Loop, startLoop } from '@svc/service/loop.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { purgeMessageFences } from '../store/message-fences.ts'
+import { purgeMessages, purgeOutbox, purgePending } from '../store/purge.ts'
+
+/** Nothing waits for a purge: what has expired is invisible before. */
+const INTERVAL_MS = 5_000
+/** Rows of one transaction: short, so that an append that needs one of them does not wait. */
+const BATCH_ROWS = 200
+/** design.md, Outbox: what JetStream forgets within a day is published again. */
+const OUTBOX_SECONDS = 24 * 60 * 60
+
+/** Removes what has expired, a small transaction at a time. Any number at once: rows that another takes are skipped. */
+export function startPurgeLoop(database: Database, logger: Logger): Loop {
+  return startLoop({ name: 'purge', logger, intervalMs: INTERVAL_MS, run: () => purgeOnce(database) })
+}
+
+/** One batch of each kind. @returns true where more is waiting. */
+export async function purgeOnce(database: Database): Promise<boolean> {
+  const messages = await database.run((sql) => purgeMessages(sql, BATCH_ROWS))
+  const pending = await database.run((sql) => purgePending(sql, BATCH_ROWS))
+  const outbox = await database.run((sql) => purgeOutbox(sql, OUTBOX_SECONDS, BATCH_ROWS))
+  const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
+  return Math.max(messages, pending, outbox, fences) === BATCH_ROWS
+}
