@@ -1,0 +1,30 @@
+import { Agent, type Place } from './agent.ts'
+import { type SystemOptions, startSystem, type TestSystem } from './system.ts'
+
+/** A running system and agents in it; every second agent talks to the second gateway. */
+export interface Harness extends AsyncDisposable {
+  readonly system: TestSystem
+  readonly place: Place
+  /** Registered agents with names of their own, so that tests of one system do not meet. */
+  agents(count: number): Promise<Agent[]>
+}
+
+export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
+  const system = await startSystem(options)
+  const places = system.urls.map((url): Place => ({ url, authority: system.authority }))
+  const place = places[0]
+  if (place === undefined) throw new Error('a system has at least one gateway')
+  let made = 0
+  return {
+    system,
+    place,
+    agents: (count) =>
+      Promise.all(
+        Array.from({ length: count }, () => {
+          made += 1
+          return new Agent(places[made % places.length] ?? place).register()
+        }),
+      ),
+    [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
+  }
+}
