@@ -1,0 +1,366 @@
+import type {
+  Agent,
+  Budget,
+  Contact,
+  ContactEntry,
+  ContactState,
+  Envelope,
+  Health,
+  Identity,
+  Message,
+  Receipt,
+  RegistrationResult,
+  SendResult,
+  Settings,
+} from '@svc/contracts/resources.ts'
+import { parsePublicKey } from '@svc/svc1/public-key.ts'
+import * as answers from './answers.ts'
+import { type Clock, createClock } from './clock.ts'
+import { composeEnvelope, type Draft } from './compose.ts'
+import { AnswerError, ApiError, VerificationError } from './errors.ts'
+import { createEventListing, type EventListing, type EventOptions } from './event-listing.ts'
+import { createKeyBook, type KeyBook } from './key-book.ts'
+import type { AgentKey } from './keys.ts'
+import { createListing, type Listing, type Page } from './listing.ts'
+import type { Manifest } from './manifest.ts'
+import { type Opened, openReceived } from './open.ts'
+import type {
+  CallOptions,
+  ClientOptions,
+  ClientRuntime,
+  ComposeOptions,
+  InboxOptions,
+  OpenOptions,
+  PageOptions,
+} from './options.ts'
+import { type RegisterOptions, register } from './register.ts'
+import { DEFAULT_RETRY } from './retry.ts'
+import { createTransport, type Operation, type Transport } from './transport.ts'
+import { sleep, untilAborted } from './waiting.ts'
+
+const DEFAULT_TIMEOUT_MS = 10_000
+const SIGNATURE_VERSION = 'SVC1'
+
+/**
+ * A client of one service for one agent. Every call throws ApiError (the service refused), NetworkError (no answer,
+ * after repeating) or AnswerError (no answer of this API); signed calls without a key throw TypeError. Answers are as
+ * the contract has them, in its names; times are Unix seconds. Keeps no connection and no timer of its own.
+ */
+export class AgentClient {
+  /** Undefined for a client of the public reads alone. */
+  readonly key: AgentKey | undefined
+  readonly #call: Transport
+  readonly #clock: Clock
+  readonly #keys: KeyBook = createKeyBook()
+  #authority: Promise<string> | string | undefined
+
+  constructor(options: ClientOptions, runtime: Partial<ClientRuntime> = {}) {
+    this.key = options.key
+    this.#authority = options.authority
+    this.#clock = createClock(runtime.nowMs)
+    if (options.key !== undefined) this.#keys.add(options.key.pubkey)
+    this.#call = createTransport({
+      origin: originOf(options.url),
+      key: options.key,
+      authority: (signal) => this.authority({ signal }),
+      clock: this.#clock,
+      retry: { ...DEFAULT_RETRY, ...options.retry },
+      timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
+      fetch: options.fetch ?? ((...request) => fetch(...request)),
+      nowMs: runtime.nowMs ?? Date.now,
+      sleep: runtime.sleep ?? sleep,
+      random: runtime.random ?? Math.random,
+    })
+  }
+
+  // ---- the service
+
+  /** Whether the service can work. `status` is `unavailable` where it answers 503; that is not an error here. */
+  async health({ signal }: CallOptions = {}): Promise<Health> {
+    return this.#get('/v2/health', answers.health, { signal, signed: false, alsoStatus: 503 })
+  }
+
+  /** Limits, formats and the authority of the service. */
+  async manifest({ signal }: CallOptions = {}): Promise<Manifest> {
+    return this.#get('/.well-known/agent.json', answers.manifest, { signal, signed: false })
+  }
+
+  /** The public authority: what was given, or what the manifest says; asked for once. */
+  async authority({ signal }: CallOptions = {}): Promise<string> {
+    if (this.#authority === undefined) {
+      // shared by all who ask meanwhile, so no single caller's signal ends it; a failure is not kept
+      const discovery = this.#discoverAuthority()
+      this.#authority = discovery
+      discovery.catch(() => {
+        this.#authority = undefined
+      })
+    }
+    return untilAborted(this.#authority, signal)
+  }
+
+  // ---- identity
+
+  /**
+   * Registers the client's key under a name, with the proof of work; for the default difficulty about a quarter of a
+   * second. The same name and key again succeed again. Codes: `invalid_name`, `name_taken`, `key_registered`.
+   */
+  async register(name: string, options: RegisterOptions = {}): Promise<RegistrationResult> {
+    const { pubkey } = this.#signer()
+    const { signal } = options
+    const calls = {
+      requestChallenge: () =>
+        this.#send('POST', '/v2/challenges', answers.challenge, { body: { pubkey }, signal, signed: false }),
+      submit: (challenge: string, nonce: string) =>
+        this.#send('POST', '/v2/agents/register', answers.registration, {
+          body: { name, pubkey, challenge, nonce },
+          signal,
+        }),
+    }
+    return register(calls, options)
+  }
+
+  /** The agent with exactly this name, revoked ones too. Its key is remembered for `open`. Codes: `not_found`. */
+  async lookup(name: string, { signal }: CallOptions = {}): Promise<Agent> {
+    const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
+    if (agent.name !== name || this.#learn(agent.pubkey) !== agent.agent_id) {
+      throw new AnswerError(`the answer for ${name} contradicts itself: its agent_id is not that of its pubkey`)
+    }
+    return agent
+  }
+
+  /** The directory: agents that are discoverable, in order of their names. `after` is a name. */
+  agents(options: PageOptions = {}): Listing<Agent> {
+    return this.#list('/v2/agents', answers.agentPage, options, { signed: false })
+  }
+
+  /** The own identity and its settings. */
+  async me({ signal }: CallOptions = {}): Promise<Identity> {
+    return this.#get('/v2/me', answers.identity, { signal })
+  }
+
+  /** Changes settings. Costs a unit; closing the inbox alone, and changing nothing, are free. */
+  async updateSettings(settings: Settings, { signal }: CallOptions = {}): Promise<Identity> {
+    return this.#send('PATCH', '/v2/me', answers.identity, { body: settings, signal })
+  }
+
+  /**
+   * Revokes the client's identity for ever. @param agentId the client's own, as a confirmation.
+   * Codes: `confirmation_mismatch`; `signer_revoked` where it was revoked before this call.
+   */
+  async revoke(agentId: string, { signal }: CallOptions = {}): Promise<{ status: string }> {
+    const revoked = { status: 'revoked' }
+    return this.#send('POST', '/v2/me/revoke', answers.status, {
+      body: { confirm_agent_id: agentId },
+      signal,
+      // after a lost answer, this refusal is the answer
+      recover: (refusal: ApiError) => (refusal.code === 'signer_revoked' ? revoked : undefined),
+    })
+  }
+
+  /** Units, credits and introductions of the current UTC day. */
+  async budget({ signal }: CallOptions = {}): Promise<Budget> {
+    return this.#get('/v2/budget', answers.budget, { signal })
+  }
+
+  // ---- contacts
+
+  /** Accepted and blocked agents, in order of their ids. `after` is an agent id. */
+  contacts(options: PageOptions = {}): Listing<ContactEntry> {
+    return this.#list('/v2/contacts', answers.contactPage, options)
+  }
+
+  /**
+   * Accepts (a unit; moves a pending request into the inbox), blocks (free), or forgets an agent (`none`, free).
+   * Codes: `not_found` for an unknown id, `invalid_request` for the own one, the budget's.
+   */
+  async setContact(agentId: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
+    return this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal })
+  }
+
+  // ---- messages
+
+  /**
+   * Composes and posts one message. What was composed is repeated as the same envelope while this call lasts; to be
+   * able to repeat it after the call failed or the process died, `compose` it, keep it, and `post` that.
+   */
+  async send(draft: Draft, options: ComposeOptions = {}): Promise<SendResult> {
+    const { revision } = this.#clock
+    try {
+      return await this.post(await this.compose(draft, options), options)
+    } catch (error) {
+      // Composed by a clock that the service has corrected since. Refused means that nothing has this id.
+      const mistimed = error instanceof ApiError && error.code === 'envelope_timestamp_out_of_range'
+      if (!mistimed || this.#clock.revision === revision) throw error
+      return this.post(await this.compose(draft, options), options)
+    }
+  }
+
+  /** Builds a signed envelope, or a sealed one; sends nothing. Sealing by a name looks its key up. */
+  async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
+    const key = this.#signer()
+    const authority = await this.authority({ signal })
+    const address = draft.to.includes('@') ? draft.to : `${draft.to}@${authority}`
+    const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
+    return composeEnvelope(draft, { key, address, nowMs: this.#clock.nowMs(), sealFor })
+  }
+
+  /**
+   * Posts an envelope. Repeating the same one is safe for ever: `duplicate` is true and nothing is charged again.
+   * Codes: `id_conflict`, `envelope_timestamp_out_of_range` (older than 5 minutes), `recipient_unavailable`,
+   * `admission_denied`, `request_pending`, `message_too_large`, `invalid_reference`, the budget's.
+   */
+  async post(envelope: Envelope, { signal }: CallOptions = {}): Promise<SendResult> {
+    return this.#send('POST', '/v2/messages', answers.sendResult, { body: envelope, signal })
+  }
+
+  /** One message, for its participants. Codes: `not_found`. */
+  async message(id: string, { signal }: CallOptions = {}): Promise<Message> {
+    return this.#get(`/v2/messages/${segment(id)}`, answers.message, { signal, signed: this.key !== undefined })
+  }
+
+  /** Acknowledges a received message; again is the same. Codes: `not_found`, `forbidden` for its sender. */
+  async ack(id: string, { signal }: CallOptions = {}): Promise<{ status: string }> {
+    return this.#send('POST', `/v2/messages/${segment(id)}/ack`, answers.status, { signal })
+  }
+
+  /** Whether the recipient has acknowledged: `accepted`, then `processed`. Codes: `not_found`. */
+  async receipt(id: string, { signal }: CallOptions = {}): Promise<Receipt> {
+    return this.#get(`/v2/messages/${segment(id)}/receipts`, answers.receipt, { signal })
+  }
+
+  /** Received messages, oldest first. `after` is the `next` of one of its pages. */
+  inbox(options: InboxOptions = {}): Listing<Message> {
+    const { lane, unacked, threadId } = options
+    return this.#list('/v2/inbox', answers.messagePage, options, { query: { lane, unacked, thread_id: threadId } })
+  }
+
+  /** All that was sent and received, in the order of acceptance. `after` is the `next` of one of its pages. */
+  export(options: PageOptions & { readonly threadId?: string | undefined } = {}): Listing<Message> {
+    return this.#list('/v2/export', answers.messagePage, options, { query: { thread_id: options.threadId } })
+  }
+
+  /**
+   * Events from `after` to the current end, in the order of their cursors. To go on later keep the cursor of the last
+   * event that was dealt with, or `next` of its page. None is skipped and none repeated.
+   */
+  events(options: PageOptions<number> & EventOptions = {}): EventListing {
+    const { pageSize: limit, signal } = options
+    return createEventListing((after) => {
+      const query = { after: after === 0 ? undefined : after, limit }
+      return this.#call({ method: 'GET', path: '/v2/events', query, signed: true, shape: answers.events }, signal)
+    }, options)
+  }
+
+  // ---- what others wrote
+
+  /**
+   * Reads a message or envelope that came from another agent: opens it where it is sealed, and verifies its sender's
+   * signature. The service proves that a sender was there when the message was posted; this proves it without the service.
+   * `from` is an agent id, the hash of the sender's key, and the API finds keys by name only. So the key must come from
+   * somewhere: `sender`, an earlier `lookup` of that agent, or `trust`. Wherever it came from, it is held to `from`.
+   * It says nothing of when the message was sent, whether it came before (compare ids), or, for a signed one, whether it
+   * was meant for this agent (compare `to`).
+   * @throws VerificationError saying which of the four ways it failed.
+   */
+  async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
+    const envelope = 'envelope' in received ? received.envelope : received
+    const publicKey = await this.#senderKey(envelope, options)
+    if (publicKey === undefined && options.allowUnverified !== true) {
+      throw new VerificationError('unknown_sender', `no key is known for ${envelope.from}: say who it should be`)
+    }
+    return openReceived(envelope, this.key, publicKey)
+  }
+
+  /**
+   * Remembers a public key that came by another way, for `open`. It is remembered as its own agent's, so that no key
+   * can harm another. @returns its agent id. @throws TypeError where it is not `ed25519:<HEX>` of a key of prime order.
+   */
+  trust(pubkey: string): string {
+    return this.#keys.add(pubkey)
+  }
+
+  // ---- how
+
+  async #discoverAuthority(): Promise<string> {
+    const { authority, signature } = await this.manifest()
+    if (signature.version !== SIGNATURE_VERSION) {
+      throw new AnswerError(`this SDK signs by ${SIGNATURE_VERSION}, the service asks for ${signature.version}`)
+    }
+    return authority
+  }
+
+  async #senderKey({ from }: Envelope, { sender, signal }: OpenOptions): Promise<Uint8Array | undefined> {
+    if (sender === undefined) return this.#keys.find(from)
+    return publicKeyOf(sender.includes(':') ? sender : (await this.lookup(sender, { signal })).pubkey)
+  }
+
+  async #recipientKey(address: string, seal: true | string, { signal }: CallOptions): Promise<Uint8Array> {
+    if (seal !== true) return publicKeyOf(seal)
+    const name = address.slice(0, address.indexOf('@'))
+    return publicKeyOf((await this.lookup(name, { signal })).pubkey)
+  }
+
+  /** @throws AnswerError: what a directory gives must be a key. */
+  #learn(pubkey: string): string {
+    try {
+      return this.#keys.add(pubkey)
+    } catch (cause) {
+      throw new AnswerError('the answer has a public key that is none', { cause })
+    }
+  }
+
+  #signer(): AgentKey {
+    if (this.key === undefined) throw new TypeError('this call is signed: give the client a key')
+    return this.key
+  }
+
+  async #get<T>(path: string, shape: Operation<T>['shape'], rest: Details<T>): Promise<T> {
+    return this.#send('GET', path, shape, rest)
+  }
+
+  async #send<T>(
+    method: Operation<T>['method'],
+    path: string,
+    shape: Operation<T>['shape'],
+    { signal, signed = true, ...rest }: Details<T>,
+  ): Promise<T> {
+    return (await this.#call({ method, path, shape, signed, ...rest }, signal)).value
+  }
+
+  #list<T>(
+    path: string,
+    shape: Operation<Page<T>>['shape'],
+    { after: start, pageSize: limit, signal }: PageOptions,
+    { query = {}, signed = true }: Pick<Details<Page<T>>, 'query' | 'signed'> = {},
+  ): Listing<T> {
+    return createListing(
+      (after) => this.#get(path, shape, { query: { ...query, after, limit }, signal, signed }),
+      start,
+    )
+  }
+}
+
+type Details<T> = CallOptions & { signed?: boolean } & Pick<Operation<T>, 'query' | 'body' | 'alsoStatus' | 'recover'>
+
+function originOf(url: string): string {
+  const { protocol, origin, pathname, search, hash, username, password } = new URL(url)
+  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('url must begin with http:// or https://')
+  if (pathname !== '/' || search + hash + username + password !== '') {
+    throw new TypeError('url is scheme, host and port, with nothing after')
+  }
+  return origin
+}
+
+/** One segment of a path, percent-encoded. */
+function segment(text: string): string {
+  // a URL takes these for steps up, whatever encoding they have
+  if (text === '' || text === '.' || text === '..')
+    throw new TypeError(`${JSON.stringify(text)} is neither a name nor an id`)
+  return encodeURIComponent(text)
+}
+
+function publicKeyOf(pubkey: string): Uint8Array {
+  const publicKey = parsePublicKey(pubkey)
+  if (publicKey === undefined) throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
+  return publicKey
+}

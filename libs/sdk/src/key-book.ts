@@ -1,0 +1,30 @@
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { parsePublicKey } from '@svc/svc1/public-key.ts'
+
+/** Public keys by agent id. An id is the hash of its key, so an entry can be neither wrong nor stale. */
+export interface KeyBook {
+  /** Raw 32 bytes. */
+  find(agentId: string): Uint8Array | undefined
+  /** @param pubkey `ed25519:<HEX>`. @returns the agent id. @throws TypeError where it is not a key that the service would register. */
+  add(pubkey: string): string
+}
+
+/** The oldest make room for new ones: a client that lives long and looks up many keeps its size. */
+const MAX_KEYS = 10_000
+
+export function createKeyBook(): KeyBook {
+  const keys = new Map<string, Uint8Array>()
+  return {
+    find: (agentId) => keys.get(agentId),
+    add(pubkey) {
+      const publicKey = parsePublicKey(pubkey)
+      if (publicKey === undefined)
+        throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
+      const agentId = agentIdOf(publicKey)
+      const [oldest] = keys.keys()
+      if (oldest !== undefined && keys.size >= MAX_KEYS && !keys.has(agentId)) keys.delete(oldest)
+      keys.set(agentId, publicKey)
+      return agentId
+    },
+  }
+}

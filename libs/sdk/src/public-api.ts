@@ -1,0 +1,46 @@
+// What the published package is: everything here is kept, everything else may change. Inside this repository import the
+// file that holds the thing, as everywhere.
+export type { ErrorCode } from '@svc/contracts/errors.ts'
+export type {
+  Agent,
+  Budget,
+  Contact,
+  ContactEntry,
+  ContactState,
+  Envelope,
+  Event,
+  Health,
+  Identity,
+  InboxPolicy,
+  Lane,
+  Message,
+  Receipt,
+  RegistrationResult,
+  SealedEnvelope,
+  SendResult,
+  Settings,
+  SignedEnvelope,
+} from '@svc/contracts/resources.ts'
+export type { EnvelopeType } from '@svc/envelope/envelope.ts'
+export type { JsonObject, JsonValue } from '@svc/envelope/i-json.ts'
+export type { SolveProgress } from '@svc/svc1/pow.ts'
+export { AgentClient } from './client.ts'
+export type { Draft } from './compose.ts'
+export type { UnknownErrorCode, VerificationFailure } from './errors.ts'
+export { AnswerError, ApiError, NetworkError, VerificationError } from './errors.ts'
+export type { EventGap, EventListing, EventOptions, EventPage } from './event-listing.ts'
+export type { AgentKey } from './keys.ts'
+export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
+export type { Listing, Page } from './listing.ts'
+export type { Manifest } from './manifest.ts'
+export type { Opened } from './open.ts'
+export type {
+  CallOptions,
+  ClientOptions,
+  ComposeOptions,
+  InboxOptions,
+  OpenOptions,
+  PageOptions,
+} from './options.ts'
+export type { RegisterOptions } from './register.ts'
+export type { RetryPolicy } from './retry.ts'

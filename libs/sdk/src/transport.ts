@@ -1,0 +1,232 @@
+import { signRequest } from '@svc/svc1/sign.ts'
+import { errorOf, type Shape } from './answers.ts'
+import type { Clock } from './clock.ts'
+import { AnswerError, ApiError, NetworkError } from './errors.ts'
+import type { AgentKey } from './keys.ts'
+import { delayBeforeRetry, type RetryPolicy } from './retry.ts'
+
+/** One operation of the API, with all that its requests have in common. */
+export interface Operation<T> {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** Begins with `/`; its variable parts are percent-encoded. */
+  readonly path: string
+  /** In this order; undefined ones are left out. */
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
+  /** A JSON value, sent as the same bytes with every repetition. */
+  readonly body?: unknown
+  /** Whether requests are signed; public reads are not, so that they cost no nonce and name nobody. */
+  readonly signed: boolean
+  readonly shape: Shape<T>
+  /** Another status than 2xx whose body has the shape as well. */
+  readonly alsoStatus?: number
+  /**
+   * What a refusal means when the answer to an earlier request of the same call was lost: the value, where it shows
+   * that the earlier one took effect.
+   */
+  readonly recover?: (refusal: ApiError) => T | undefined
+}
+
+export interface Answer<T> {
+  readonly value: T
+  readonly headers: Headers
+}
+
+export interface TransportOptions {
+  /** Scheme, host and port, nothing after. */
+  readonly origin: string
+  readonly key: AgentKey | undefined
+  /** The public authority that signatures name. */
+  readonly authority: (signal: AbortSignal | undefined) => Promise<string>
+  readonly clock: Clock
+  readonly retry: RetryPolicy
+  /** For one request and its answer. */
+  readonly timeoutMs: number
+  readonly fetch: typeof fetch
+  /** Epoch milliseconds by this machine's clock. */
+  readonly nowMs: () => number
+  readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+}
+
+export type Transport = <T>(operation: Operation<T>, signal?: AbortSignal) => Promise<Answer<T>>
+
+/** Answers are read to this size: some times the largest page, so that a hostile peer cannot fill the memory. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024
+/** Corrections of the clock in one call: one is enough, unless a clock is set meanwhile. */
+const MAX_CORRECTIONS = 2
+
+const encoder = new TextEncoder()
+
+/**
+ * Performs operations: signs each request anew, keeps the clock by the `Date` of answers, repeats what is worth
+ * repeating. The returned function throws ApiError, NetworkError, AnswerError, or the signal's reason; TypeError where
+ * a signed operation has no key.
+ */
+export function createTransport(options: TransportOptions): Transport {
+  const { clock, retry, random, sleep } = options
+
+  return async (operation, signal) => {
+    const url = urlOf(options.origin, operation)
+    const body = operation.body === undefined ? undefined : encoder.encode(JSON.stringify(operation.body))
+    let attempts = 0
+    let corrections = 0
+    let outcomeUnknown = false
+    for (;;) {
+      signal?.throwIfAborted()
+      const { revision } = clock
+      try {
+        return await request(options, operation, url, body, signal)
+      } catch (failure) {
+        signal?.throwIfAborted()
+        const recovered = outcomeUnknown && failure instanceof ApiError ? operation.recover?.(failure) : undefined
+        if (recovered !== undefined) return { value: recovered, headers: new Headers() }
+        if (isCode(failure, 'timestamp_out_of_range') && clock.revision !== revision && corrections < MAX_CORRECTIONS) {
+          corrections += 1
+          continue
+        }
+        attempts += 1
+        const delayMs = delayBeforeRetry(failure, attempts, retry, random)
+        if (delayMs === undefined) throw failure
+        outcomeUnknown ||= isUnknownOutcome(failure)
+        await sleep(delayMs, signal)
+      }
+    }
+  }
+}
+
+async function request<T>(
+  options: TransportOptions,
+  operation: Operation<T>,
+  url: URL,
+  body: Uint8Array<ArrayBuffer> | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Answer<T>> {
+  const { clock, nowMs } = options
+  const headers = new Headers(operation.signed ? await signatureOf(options, operation, url, body, signal) : {})
+  headers.set('accept', 'application/json')
+  if (body !== undefined) headers.set('content-type', 'application/json')
+  const timeout = AbortSignal.timeout(options.timeoutMs)
+  const sentMs = nowMs()
+  let response: Response
+  let text: string
+  try {
+    response = await options.fetch(url, {
+      method: operation.method,
+      headers,
+      ...(body === undefined ? {} : { body }),
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+      // a signature is for one target, and a cached answer is somebody else's time
+      redirect: 'error',
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+    clock.observe(response.headers.get('date'), sentMs, nowMs())
+    text = await readText(response)
+  } catch (cause) {
+    if (cause instanceof AnswerError) throw cause
+    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause)}`, { cause })
+  }
+  return { value: readAnswer(operation, response, text), headers: response.headers }
+}
+
+async function signatureOf<T>(
+  options: TransportOptions,
+  operation: Operation<T>,
+  url: URL,
+  body: Uint8Array | undefined,
+  signal: AbortSignal | undefined,
+): Promise<Record<string, string>> {
+  if (options.key === undefined) throw new TypeError('this call is signed: give the client a key')
+  return signRequest(options.key, {
+    authority: await options.authority(signal),
+    method: operation.method,
+    target: url.pathname + url.search,
+    body,
+    timestamp: Math.floor(options.clock.nowMs() / 1000),
+  })
+}
+
+/** What is signed and what is sent are read from one URL, so that they are the same, percent-encoding included. */
+function urlOf<T>(origin: string, { path, query = {} }: Operation<T>): URL {
+  const url = new URL(path, origin)
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== undefined) url.searchParams.append(name, String(value))
+  }
+  return url
+}
+
+async function readText(response: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  if (response.body === null) return text
+  const reader = response.body.getReader()
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.length
+    if (bytes > MAX_ANSWER_BYTES) {
+      await reader.cancel()
+      throw new AnswerError(`the answer is over ${MAX_ANSWER_BYTES} bytes`, describe(response))
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+function readAnswer<T>(operation: Operation<T>, response: Response, text: string): T {
+  const value = parseJson(text)
+  if (response.ok || response.status === operation.alsoStatus) {
+    try {
+      return operation.shape(value)
+    } catch (cause) {
+      // a status with two meanings: the body that is not the answer is an error
+      if (response.ok) throw answerError(operation, response, (cause as Error).message, cause)
+    }
+  }
+  const error = errorOf(value)
+  if (error === undefined) throw answerError(operation, response, 'its body is not an error of this API')
+  throw new ApiError({ ...error, ...describe(response), retryAfterSeconds: retryAfterOf(response) })
+}
+
+function answerError<T>(operation: Operation<T>, response: Response, problem: string, cause?: unknown): AnswerError {
+  const what = `${operation.method} ${operation.path} answered ${response.status}, but ${problem}`
+  return new AnswerError(what, { ...describe(response), cause })
+}
+
+function describe(response: Response): { status: number; requestId: string | undefined } {
+  return { status: response.status, requestId: response.headers.get('x-request-id') ?? undefined }
+}
+
+/** Whole seconds; the service sends no dates here. */
+function retryAfterOf(response: Response): number | undefined {
+  const value = response.headers.get('retry-after')
+  return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** `fetch` says no more than «fetch failed»; what happened is in its cause, where the platform tells. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.name === 'TimeoutError') return 'it took too long'
+  const { cause } = error
+  if (!(cause instanceof Error)) return error.message
+  const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
+  return cause.message === '' ? code : cause.message
+}
+
+function isCode(failure: unknown, code: string): boolean {
+  return failure instanceof ApiError && failure.code === code
+}
+
+/** A refusal is certain; what was lost on the way, or a 5xx (decisions 45), is not. */
+function isUnknownOutcome(failure: unknown): boolean {
+  return !(failure instanceof ApiError) || failure.status >= 500
+}

@@ -1,0 +1,379 @@
+import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
+import type { EventGap } from '@svc/sdk/event-listing.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import { describe, expect, test } from 'vitest'
+import { clientOf, collect, registered } from './agents.ts'
+import { startFakeService } from './fake-service.ts'
+
+test('the main job: register, send signed and sealed, read, acknowledge, receipt, budget', async () => {
+  await using service = await startFakeService()
+  const [alice, bob] = await registered(service, 'alice', 'bob')
+  await bob.setContact(alice.key.agentId, 'accepted')
+
+  const sent = await alice.send({ to: 'bob', body: { text: 'hello' } })
+  const sealed = await alice.send({ to: `bob@${service.authority}`, body: 'secret' }, { seal: true })
+  expect(sent).toMatchObject({ status: 'accepted', lane: 'inbox', duplicate: false, sender_authenticated: true })
+
+  const inbox = await collect(bob.inbox())
+  expect(inbox.map(({ envelope }) => envelope.id)).toEqual([sent.msg_id, sealed.msg_id])
+  expect(JSON.stringify(inbox[1])).not.toContain('secret')
+  const read = await Promise.all(inbox.map((message) => bob.open(message, { sender: 'alice' })))
+  expect(read).toEqual([
+    { body: { text: 'hello' }, sealed: false, verified: true },
+    { body: 'secret', sealed: true, verified: true },
+  ])
+
+  expect(await alice.receipt(sent.msg_id)).toMatchObject({ status: 'accepted' })
+  expect(await bob.ack(sent.msg_id)).toMatchObject({ status: 'acked' })
+  expect(await alice.receipt(sent.msg_id)).toMatchObject({ status: 'processed' })
+  expect(await collect(bob.inbox({ unacked: true }))).toHaveLength(1)
+  expect(await alice.message(sent.msg_id)).toMatchObject({ acked: true })
+  expect(await alice.budget()).toMatchObject({ used_units: 2 })
+})
+
+test('all of a draft gets into the envelope', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const root = await alice.send({ to: 'alice', body: 1 })
+  const envelope = await alice.compose({
+    to: 'alice',
+    body: [null, 'ü', { b: 1, a: 0.5 }],
+    type: 'response',
+    ttl: 60,
+    replyTo: root.msg_id,
+    threadId: root.msg_id,
+    id: 'an-id-of-my-own',
+  })
+  expect(envelope).toMatchObject({
+    id: 'an-id-of-my-own',
+    from: alice.key.agentId,
+    to: `alice@${service.authority}`,
+    type: 'response',
+    ttl: 60,
+    reply_to: root.msg_id,
+    thread_id: root.msg_id,
+    body: [null, 'ü', { b: 1, a: 0.5 }],
+  })
+  expect(Math.abs(Date.parse(envelope.ts) - Date.now())).toBeLessThan(5_000)
+  await alice.post(envelope)
+  expect(await collect(alice.inbox({ threadId: root.msg_id }))).toHaveLength(2)
+})
+
+test.each([
+  ['undefined', undefined],
+  ['a function', () => 1],
+  ['a lone surrogate', '\ud800'],
+  ['a __proto__ member', JSON.parse('{"__proto__":1}')],
+  ['65 levels', JSON.parse(`${'['.repeat(65)}${']'.repeat(65)}`)],
+])('decisions 6: a body that is %s is refused before it is sent', async (_, body) => {
+  const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
+  await expect(client.compose({ to: 'bob', body })).rejects.toThrow(TypeError)
+})
+
+test('a body is what JSON makes of it, so that what is signed is what arrives', async () => {
+  const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
+  const at = new Date(0)
+  const envelope = await client.compose({ to: 'bob', body: { at, not: undefined, zero: -0 } })
+  expect(envelope).toMatchObject({ body: { at: at.toISOString(), zero: 0 } })
+  expect(await client.open(JSON.parse(JSON.stringify(envelope)))).toMatchObject({ verified: true })
+})
+
+test('settings, contacts and the directory', async () => {
+  await using service = await startFakeService()
+  const [alice, bob] = await registered(service, 'alice', 'bob')
+  expect(await alice.me()).toMatchObject({ address: `alice@${service.authority}`, inbox_policy: 'requests' })
+  expect(await alice.updateSettings({ discoverable: true })).toMatchObject({ discoverable: true })
+  expect(await bob.updateSettings({ inbox_policy: 'open', discoverable: true })).toMatchObject({ inbox_policy: 'open' })
+  expect((await collect(alice.agents({ pageSize: 1 }))).map(({ name }) => name)).toEqual(['alice', 'bob'])
+
+  expect(await alice.setContact(bob.key.agentId, 'blocked')).toMatchObject({ state: 'blocked' })
+  expect(await collect(alice.contacts())).toMatchObject([{ agent_id: bob.key.agentId, state: 'blocked' }])
+  await expect(bob.send({ to: 'alice', body: 1 })).rejects.toMatchObject({ code: 'admission_denied', status: 403 })
+  expect(await alice.setContact(bob.key.agentId, 'none')).toMatchObject({ state: 'none' })
+  expect(await collect(alice.contacts())).toEqual([])
+})
+
+test('public reads need no key and are not signed', async () => {
+  await using service = await startFakeService()
+  await registered(service, 'alice')
+  const seen = service.requests.length
+  const anyone = clientOf(service)
+  expect(await anyone.health()).toMatchObject({ status: 'ok' })
+  expect(await anyone.manifest()).toMatchObject({ authority: service.authority })
+  expect(await anyone.lookup('alice')).toMatchObject({ name: 'alice' })
+  expect(await collect(anyone.agents())).toEqual([])
+  expect(service.requests.slice(seen).every(({ headers }) => headers.authorization === undefined)).toBe(true)
+  await expect(anyone.me()).rejects.toThrow(TypeError)
+  await expect(anyone.send({ to: 'alice', body: 1 })).rejects.toThrow(TypeError)
+})
+
+test('decisions 44: an unavailable service answers health, and that is no error', async () => {
+  await using service = await startFakeService()
+  const body = JSON.stringify({ status: 'unavailable', service: 's', version: '2.0.0' })
+  service.meet('GET /v2/health', { kind: 'answer', status: 503, body })
+  expect(await clientOf(service).health()).toMatchObject({ status: 'unavailable' })
+  expect(service.requests).toHaveLength(1)
+})
+
+test('the authority is asked for once, by all calls together, and again after a failure', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const manifests = (): number => service.requests.filter(({ target }) => target.startsWith('/.well-known')).length
+  const before = manifests()
+  const client = clientOf(service, { key: alice.key })
+  service.meet('GET /.well-known', { kind: 'answer', status: 404, body: '' })
+  await expect(client.me()).rejects.toThrow(AnswerError)
+  await Promise.all([client.me(), client.budget(), client.me()])
+  await client.me()
+  expect(manifests() - before).toBe(2)
+})
+
+test('a given authority is signed and not asked for', async () => {
+  await using service = await startFakeService({ authority: 'agents.example' })
+  const [alice] = await registered(service, 'alice')
+  const right = clientOf(service, { key: alice.key, authority: 'agents.example' })
+  const wrong = clientOf(service, { key: alice.key, authority: 'elsewhere.example' })
+  const seen = service.requests.length
+  expect(await right.me()).toMatchObject({ address: 'alice@agents.example' })
+  await expect(wrong.me()).rejects.toMatchObject({ code: 'signature_invalid' })
+  expect(service.requests).toHaveLength(seen + 2)
+})
+
+test('a service that signs by another version is not signed for', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const manifest = await alice.manifest()
+  const body = JSON.stringify({ ...manifest, signature: { ...manifest.signature, version: 'SVC2' } })
+  service.meet('GET /.well-known', { kind: 'answer', status: 200, body })
+  await expect(clientOf(service, { key: alice.key }).me()).rejects.toThrow('SVC2')
+})
+
+describe('register', () => {
+  test('reports progress, and is the same when repeated', async () => {
+    await using service = await startFakeService({ difficulty: 14 })
+    const alice = clientOf(service, { key: generateKey() })
+    const progress: number[] = []
+    const first = await alice.register('alice', { onProgress: ({ hashes }) => progress.push(hashes) })
+    expect(first).toMatchObject({ agent_id: alice.key?.agentId, address: `alice@${service.authority}` })
+    expect(progress).toEqual([...progress].sort((a, b) => a - b))
+    expect(await alice.register('alice')).toEqual(first)
+  })
+
+  test('asks for another challenge where one ran out or was used meanwhile, and not for ever', async () => {
+    await using service = await startFakeService()
+    const alice = clientOf(service, { key: generateKey() })
+    const register = 'POST /v2/agents/register'
+    service.meet(
+      register,
+      { kind: 'refuse', code: 'challenge_invalid' },
+      { kind: 'refuse', code: 'challenge_consumed' },
+    )
+    expect(await alice.register('alice')).toMatchObject({ address: `alice@${service.authority}` })
+    expect(service.requests.filter(({ target }) => target === '/v2/challenges')).toHaveLength(3)
+    const refused = { kind: 'refuse', code: 'challenge_invalid' } as const
+    service.meet(register, refused, refused, refused)
+    await expect(alice.register('alice')).rejects.toMatchObject({ code: 'challenge_invalid' })
+  })
+
+  test.each([
+    ['a taken name', 'alice', 'name_taken'],
+    ['a name of another form', 'Alice', 'invalid_name'],
+  ])('%s is refused', async (_, name, code) => {
+    await using service = await startFakeService()
+    await registered(service, 'alice')
+    await expect(clientOf(service, { key: generateKey() }).register(name)).rejects.toMatchObject({ code })
+  })
+
+  test('work that no challenge outlasts is not begun', async () => {
+    await using service = await startFakeService({ difficulty: 200 })
+    await expect(clientOf(service, { key: generateKey() }).register('alice')).rejects.toThrow('200 bits')
+  })
+
+  test('can be stopped at work', async () => {
+    await using service = await startFakeService({ difficulty: 28 })
+    const stop = new AbortController()
+    const alice = clientOf(service, { key: generateKey() })
+    const options = { signal: stop.signal, onProgress: () => stop.abort(new Error('enough')) }
+    await expect(alice.register('alice', options)).rejects.toThrow('enough')
+    expect(service.requests.some(({ target }) => target === '/v2/agents/register')).toBe(false)
+  })
+})
+
+describe('revoke', () => {
+  test('takes the own agent id as a confirmation, and then nothing is signed for', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    await expect(alice.revoke(generateKey().agentId)).rejects.toMatchObject({ code: 'confirmation_mismatch' })
+    expect(await alice.revoke(alice.key.agentId)).toMatchObject({ status: 'revoked' })
+    await expect(alice.me()).rejects.toMatchObject({ code: 'signer_revoked' })
+    await expect(alice.revoke(alice.key.agentId)).rejects.toMatchObject({ code: 'signer_revoked' })
+    expect(await alice.lookup('alice')).toMatchObject({ revoked: true })
+  })
+
+  test('whose answer was lost is done, since its repetition is refused as revoked', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('POST /v2/me/revoke', { kind: 'lose' })
+    expect(await alice.revoke(alice.key.agentId)).toEqual({ status: 'revoked' })
+  })
+})
+
+test('a directory that gives a key of somebody else is not believed', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const agent = await alice.lookup('alice')
+  const lies = [
+    { ...agent, pubkey: generateKey().pubkey },
+    { ...agent, name: 'bob' },
+    { ...agent, pubkey: 'ed25519:00' },
+  ]
+  for (const lie of lies) {
+    service.meet('GET /v2/agents/alice', { kind: 'answer', status: 200, body: JSON.stringify(lie) })
+    await expect(alice.lookup('alice')).rejects.toThrow(AnswerError)
+  }
+})
+
+describe('lists', () => {
+  test('are read page by page, with cursors that need percent-encoding', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) ids.push((await alice.send({ to: 'alice', body: n })).msg_id)
+    const seen = service.requests.length
+    const messages = await collect(alice.inbox({ pageSize: 2 }))
+    expect(messages.map(({ envelope }) => envelope.id)).toEqual(ids)
+    expect(
+      service.requests.slice(seen).map(({ target }) => new URL(target, service.url).searchParams.get('limit')),
+    ).toEqual(['2', '2', '2'])
+    expect((await collect(alice.export({ pageSize: 100 }))).map(({ envelope }) => envelope.id)).toEqual(ids)
+  })
+
+  test('can be gone on with from a page', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
+    const first = await alice.inbox({ pageSize: 3 }).page()
+    expect(first.items).toHaveLength(3)
+    expect(await collect(alice.inbox({ after: first.next }))).toHaveLength(2)
+    const sizes = (await collect(alice.inbox({ pageSize: 2 }).pages())).map(({ items }) => items.length)
+    expect(sizes).toEqual([2, 2, 1])
+  })
+
+  test('ask for nothing before they are read, and for no more than is read', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    for (let n = 0; n < 3; n++) await alice.send({ to: 'alice', body: n })
+    const seen = service.requests.length
+    const inbox = alice.inbox({ pageSize: 1 })
+    expect(service.requests).toHaveLength(seen)
+    for await (const { envelope } of inbox) {
+      expect(envelope.from).toBe(alice.key.agentId)
+      break
+    }
+    expect(service.requests).toHaveLength(seen + 1)
+  })
+
+  test('of a hostile service end', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const page = { kind: 'answer', status: 200, body: JSON.stringify({ messages: [], next_cursor: 'again' }) } as const
+    service.meet('GET /v2/inbox', page, page, page)
+    await expect(collect(alice.inbox())).rejects.toThrow('does not advance')
+  })
+})
+
+describe('events', () => {
+  test('decisions 37: come in order of their cursors, and are gone on with from any', async () => {
+    await using service = await startFakeService()
+    const [alice, bob] = await registered(service, 'alice', 'bob')
+    await bob.send({ to: 'alice', body: 'request' })
+    await alice.setContact(bob.key.agentId, 'accepted')
+    for (let n = 0; n < 3; n++) await bob.send({ to: 'alice', body: n })
+    const events = await collect(alice.events({ pageSize: 2 }))
+    expect(events.map(({ cursor }) => cursor)).toEqual([1, 2, 3, 4, 5])
+    expect(events.map(({ kind }) => kind).slice(1)).toEqual(['inbox', 'inbox', 'inbox', 'inbox'])
+    expect((await collect(alice.events({ after: 3 }))).map(({ cursor }) => cursor)).toEqual([4, 5])
+    expect(await alice.events({ after: 5 }).page()).toMatchObject({
+      items: [],
+      next: 5,
+      earliest: 1,
+      retentionDays: 30,
+    })
+  })
+
+  test('decisions 51: what can no longer be had is told from quiet', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
+    service.forgetEvents('alice', 3)
+    const gapsAfter = async (after: number): Promise<EventGap[]> => {
+      const gaps: EventGap[] = []
+      await collect(alice.events({ after, pageSize: 1, onGap: (gap) => gaps.push(gap) }))
+      return gaps
+    }
+    expect(await gapsAfter(1)).toEqual([{ after: 1, earliest: 4 }])
+    expect(await gapsAfter(3)).toEqual([])
+    expect(await gapsAfter(0)).toEqual([])
+    service.forgetEvents('alice', 5)
+    expect(await gapsAfter(4)).toEqual([{ after: 4, earliest: 6 }])
+    expect(await gapsAfter(5)).toEqual([])
+  })
+
+  test.each([
+    ['repeats', { events: [2, 2], next_cursor: 2 }],
+    ['goes back', { events: [], next_cursor: 0 }],
+    ['gives what is before', { events: [1], next_cursor: 3 }],
+    ['gives what it has not examined', { events: [5], next_cursor: 4 }],
+  ])('a service that %s is not believed', async (_, { events, next_cursor }) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const { msg_id } = await alice.send({ to: 'alice', body: 1 })
+    const message = await alice.message(msg_id)
+    const body = {
+      events: events.map((cursor) => ({ cursor, kind: 'inbox', message })),
+      next_cursor,
+      retention_days: 30,
+    }
+    service.meet('GET /v2/events', { kind: 'answer', status: 200, body: JSON.stringify(body) })
+    await expect(collect(alice.events({ after: 1 }))).rejects.toThrow(AnswerError)
+  })
+})
+
+test.each([
+  'ftp://x.example',
+  'http://x.example/prefix',
+  'http://x.example/?a=1',
+  'http://user:pass@x.example',
+  'http://x.example/#there',
+])('%s is no address of a service', (url) => {
+  expect(() => clientOf({ url })).toThrow(TypeError)
+})
+
+test.each(['', '.', '..'])('%j cannot leave its place in a path', async (id) => {
+  const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
+  await expect(client.message(id)).rejects.toThrow(TypeError)
+  await expect(client.lookup(id)).rejects.toThrow(TypeError)
+})
+
+test('an id with characters of a URL stays one segment, and is signed as sent', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  for (const id of ['../me', 'a/b?c#d', 'ü %2e%2e'])
+    await expect(alice.receipt(id)).rejects.toMatchObject({ code: 'not_found' })
+  expect(service.requests.at(-1)?.target).toBe('/v2/messages/%C3%BC%20%252e%252e/receipts')
+})
+
+test('an error has what is needed to act on it and to ask about it', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  service.meet('POST /v2/messages', { kind: 'refuse', code: 'budget_exhausted', retryAfterSeconds: 3600 })
+  const error = await alice.send({ to: 'alice', body: 1 }).catch((failure: unknown) => failure)
+  expect(error).toBeInstanceOf(ApiError)
+  expect(error).toMatchObject({
+    status: 429,
+    code: 'budget_exhausted',
+    message: 'free units and credits do not cover the cost',
+    retryAfterSeconds: 3600,
+    requestId: expect.stringMatching(/^\d{32}$/),
+  })
+})

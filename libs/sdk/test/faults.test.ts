@@ -1,0 +1,233 @@
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { clientOf, registered, waits } from './agents.ts'
+import { type FakeService, type Fault, startFakeService } from './fake-service.ts'
+
+const HTML = '<html>Bad Gateway</html>'
+
+beforeEach(() => {
+  waits.length = 0
+})
+
+function sends(service: FakeService) {
+  return service.requests.filter(({ method, target }) => method === 'POST' && target === '/v2/messages')
+}
+
+describe('service.md, Client retry guidance: a fresh nonce and signature each time, the same id and exact envelope', () => {
+  const faults: [string, Fault, { duplicate: boolean; requests: number }][] = [
+    ['503', { kind: 'refuse', code: 'unavailable' }, { duplicate: false, requests: 2 }],
+    [
+      '429 rate_limited',
+      { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 1 },
+      { duplicate: false, requests: 2 },
+    ],
+    ["a proxy's 502", { kind: 'answer', status: 502, body: HTML }, { duplicate: false, requests: 2 }],
+    ['a cut connection', { kind: 'cut' }, { duplicate: false, requests: 2 }],
+    ['a lost answer', { kind: 'lose' }, { duplicate: true, requests: 2 }],
+    ['a request that came twice', { kind: 'double' }, { duplicate: true, requests: 2 }],
+  ]
+  test.each(faults)('after %s', async (_, fault, expected) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('POST /v2/messages', fault)
+    expect(await alice.send({ to: 'alice', body: 'once' })).toMatchObject({ duplicate: expected.duplicate })
+    const requests = sends(service)
+    expect(requests).toHaveLength(expected.requests)
+    expect(new Set(requests.map(({ body }) => body)).size).toBe(1)
+    expect(new Set(requests.map(({ headers }) => headers['x-svc-nonce'])).size).toBe(requests.length)
+    expect(new Set(requests.map(({ headers }) => headers.authorization)).size).toBe(requests.length)
+    expect(await alice.budget()).toMatchObject({ used_units: 1 })
+  })
+
+  test('a sealed envelope is sealed once', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('POST /v2/messages', { kind: 'cut' }, { kind: 'lose' })
+    expect(await alice.send({ to: 'alice', body: 'once' }, { seal: true })).toMatchObject({ duplicate: true })
+    expect(new Set(sends(service).map(({ body }) => body)).size).toBe(1)
+  })
+
+  test('what was composed can be posted again by a later process', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const kept = JSON.stringify(await alice.compose({ to: 'alice', body: 'once' }))
+    expect(await alice.post(JSON.parse(kept))).toMatchObject({ duplicate: false })
+    expect(await clientOf(service, { key: alice.key }).post(JSON.parse(kept))).toMatchObject({ duplicate: true })
+  })
+})
+
+test('waits at least for Retry-After, and grows its own', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  waits.length = 0
+  const limited = { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 3 } as const
+  const cut = { kind: 'cut' } as const
+  service.meet('GET /v2/me', limited, cut, cut, cut)
+  await alice.me()
+  expect(waits).toHaveLength(4)
+  expect(waits[0]).toBeGreaterThanOrEqual(3_000)
+  expect(waits[3]).toBeGreaterThan(waits[1] ?? 0)
+})
+
+test('gives up after a bounded number of requests', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  service.meet('GET /v2/me', ...Array.from({ length: 20 }, () => ({ kind: 'refuse', code: 'unavailable' }) as const))
+  const seen = service.requests.length
+  await expect(alice.me()).rejects.toMatchObject({ code: 'unavailable' })
+  expect(service.requests).toHaveLength(seen + 6)
+  const once = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
+  await expect(once.me()).rejects.toMatchObject({ code: 'unavailable' })
+  expect(service.requests).toHaveLength(seen + 7)
+})
+
+test.each([
+  ['the budget', { kind: 'refuse', code: 'budget_exhausted', retryAfterSeconds: 1 }],
+  ['the ceiling', { kind: 'refuse', code: 'hard_limit_reached', retryAfterSeconds: 1 }],
+  ['introductions', { kind: 'refuse', code: 'introduction_limit_reached', retryAfterSeconds: 1 }],
+  ['an internal error', { kind: 'refuse', code: 'internal' }],
+  ['a long Retry-After', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 3_600 }],
+] satisfies [string, Fault][])('%s is not repeated', async (_, fault) => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  service.meet('POST /v2/messages', fault)
+  await expect(alice.send({ to: 'alice', body: 1 })).rejects.toBeInstanceOf(ApiError)
+  expect(sends(service)).toHaveLength(1)
+})
+
+describe('decisions 51: the clock', () => {
+  const HOUR = 3_600_000
+  test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])('that is %i ms off is corrected', async (offset) => {
+    await using service = await startFakeService({ clockOffsetMs: offset })
+    const [alice] = await registered(service, 'alice')
+    expect(await alice.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
+    const refused = service.requests.length
+    await alice.me()
+    expect(service.requests).toHaveLength(refused + 1)
+  })
+
+  test('is corrected by the refusal where nothing was asked before, the envelope included', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.clockOffsetMs = HOUR
+    const client = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
+    expect(await client.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
+    // once with the wrong time, once with the old envelope, once with a new one
+    expect(sends(service)).toHaveLength(3)
+  })
+
+  test('is not blamed twice: a refusal that brings no other time is thrown', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet(
+      'GET /v2/me',
+      ...Array.from({ length: 5 }, () => ({ kind: 'refuse', code: 'timestamp_out_of_range' }) as const),
+    )
+    const seen = service.requests.length
+    await expect(alice.me()).rejects.toMatchObject({ code: 'timestamp_out_of_range' })
+    expect(service.requests).toHaveLength(seen + 1)
+  })
+
+  test('an envelope that the caller made long ago is not remade', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const envelope = await alice.compose({ to: 'alice', body: 1 })
+    service.clockOffsetMs = HOUR
+    await expect(alice.post(envelope)).rejects.toMatchObject({ code: 'envelope_timestamp_out_of_range' })
+  })
+})
+
+describe('no answer', () => {
+  test('from a port where nobody listens', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await new Promise((resolve) => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    await new Promise((resolve) => server.close(resolve))
+    const error = await clientOf({ url: `http://127.0.0.1:${port}` })
+      .health()
+      .catch((failure: unknown) => failure)
+    expect(error).toBeInstanceOf(NetworkError)
+    expect(error).toMatchObject({
+      message: expect.stringMatching(`^no answer from http://127.0.0.1:${port}: .*ECONNREFUSED`),
+    })
+    expect(waits).toHaveLength(5)
+  })
+
+  test('in time', async () => {
+    await using service = await startFakeService()
+    service.meet('GET /v2/health', { kind: 'hang' })
+    const client = clientOf(service, { timeoutMs: 50, retry: { attempts: 1 } })
+    await expect(client.health()).rejects.toThrow('it took too long')
+  })
+
+  test('because the caller wants none any more', async () => {
+    await using service = await startFakeService()
+    service.meet('GET /v2/health', { kind: 'hang' })
+    const reason = new Error('enough')
+    const stop = new AbortController()
+    const call = clientOf(service).health({ signal: stop.signal })
+    stop.abort(reason)
+    await expect(call).rejects.toBe(reason)
+    expect(waits).toEqual([])
+  })
+
+  test('because the caller does not wait for the next request', async () => {
+    await using service = await startFakeService()
+    service.meet('GET /v2/health', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 20 })
+    const reason = new Error('enough')
+    const stop = new AbortController()
+    const answered: typeof fetch = async (...request) => {
+      const response = await fetch(...request)
+      setTimeout(() => stop.abort(reason), 20)
+      return response
+    }
+    // with the platform's own timer
+    const call = new AgentClient({ url: service.url, fetch: answered }).health({ signal: stop.signal })
+    await expect(call).rejects.toBe(reason)
+    expect(service.requests).toHaveLength(1)
+  })
+})
+
+describe('answers that this API does not give', () => {
+  test.each([
+    ['a page with 200', { kind: 'answer', status: 200, body: HTML }],
+    ['a page with 404', { kind: 'answer', status: 404, body: HTML }],
+    ['another shape', { kind: 'answer', status: 200, body: '{"agent":{}}' }],
+    ['an error without a code', { kind: 'answer', status: 400, body: '{"error":{"message":"x"}}' }],
+    ['an empty body', { kind: 'answer', status: 200, body: '' }],
+    ['far too much', { kind: 'answer', status: 200, body: `"${'x'.repeat(9 * 1024 * 1024)}"` }],
+  ] satisfies [string, Fault][])('%s', async (_, fault) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('GET /v2/me', fault)
+    const error = await alice.me().catch((failure: unknown) => failure)
+    expect(error).toBeInstanceOf(AnswerError)
+    expect(error).toMatchObject({ status: fault.kind === 'answer' ? fault.status : 0 })
+  })
+
+  test('a redirection is not followed: the signature is for one target', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('GET /v2/me', { kind: 'answer', status: 307, body: '', headers: { location: '/v2/budget' } })
+    const client = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
+    await expect(client.me()).rejects.toThrow(NetworkError)
+    expect(service.requests.at(-1)?.target).toBe('/v2/me')
+  })
+
+  test('a code that this SDK does not know is handed on', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const body = JSON.stringify({ error: { code: 'not_invented_yet', message: 'x' } })
+    service.meet('GET /v2/me', { kind: 'answer', status: 418, body })
+    await expect(alice.me()).rejects.toMatchObject({ name: 'ApiError', status: 418, code: 'not_invented_yet' })
+  })
+})
+
+test('calls of an unregistered key are refused by the service', async () => {
+  await using service = await startFakeService()
+  await expect(clientOf(service, { key: generateKey() }).me()).rejects.toMatchObject({ code: 'signer_unknown' })
+})
