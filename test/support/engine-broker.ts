@@ -91,10 +91,12 @@ export async function startEngineBroker(): Promise<EngineBroker> {
 
   async function makeDatabase(stores: StoreName[]): Promise<DatabaseAnswer> {
     server ??= startServer()
-    const { adminUrl, passwordOf } = await server
+    const running = await server
+    const { adminUrl, passwordOf } = running
     const { mark } = await theRun()
     const key = stores.join('+')
-    const template = templates.get(key) ?? makeTemplate(await server, mark, stores)
+    // Nothing is awaited between the look and the note: two tests that begin at once share one template.
+    const template = templates.get(key) ?? makeTemplate(running, mark, stores)
     templates.set(key, template)
     made += 1
     const name = `svc_${mark.run}_${made}`
