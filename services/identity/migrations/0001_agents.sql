@@ -1,0 +1,29 @@
+-- The directory of agents. Owner of every object: the migrating role; the service's own role gets what it uses at the
+-- end. Times are Unix seconds (decisions 1). Names and ids are compared by their bytes (decisions 35).
+
+create table identity.agents (
+  -- base58 of SHA-256 of the key, so a key is registered once where its id is.
+  agent_id text collate "C" constraint agents_key_once primary key, -- findAgents, insertAgent
+  name text collate "C" not null constraint agents_name_once unique, -- findAgentsByName, insertAgent
+  public_key bytea not null check (octet_length(public_key) = 32),
+  created_at bigint not null default floor(extract(epoch from clock_timestamp())),
+  inbox_policy text not null default 'requests' check (inbox_policy in ('requests', 'open', 'contacts', 'closed')),
+  discoverable boolean not null default false,
+  revoked boolean not null default false,
+  -- Raised by every change of what messaging has to know: inbox_policy and revoked.
+  mailbox_version bigint not null default 0,
+  -- The highest version that messaging has confirmed.
+  mailbox_pushed bigint not null default 0,
+  check (mailbox_pushed <= mailbox_version)
+);
+create index agents_listed on identity.agents (name) where discoverable and not revoked; -- listAgents
+-- admit: every request asks for its signer here. Few are revoked, so this stays small and in memory.
+create index agents_revoked on identity.agents (agent_id) where revoked;
+create index agents_unpushed on identity.agents (agent_id) where mailbox_pushed < mailbox_version; -- listUnpushed
+
+grant usage on schema identity to identity;
+-- No delete, and no update of id, name, key or time: names are never reassigned, and an id is its key for ever. What a
+-- deployment grants by default is taken back first.
+revoke all on identity.agents from identity;
+grant select, insert on identity.agents to identity;
+grant update (inbox_policy, discoverable, revoked, mailbox_version, mailbox_pushed) on identity.agents to identity;

@@ -1,0 +1,11 @@
+-- The challenges that registrations have consumed (decisions 9, 10). Issuing one writes nothing, so only those that
+-- somebody has done the work for are here, and only until they have expired anyway.
+create table identity.consumed_challenges (
+  id uuid primary key, -- insertAgent, findStanding
+  expires_at bigint not null -- Unix seconds
+);
+create index consumed_challenges_expiry on identity.consumed_challenges (expires_at); -- purgeChallenges
+
+revoke all on identity.consumed_challenges from identity;
+-- Update: to lock the rows that are purged.
+grant select, insert, update, delete on identity.consumed_challenges to identity;

@@ -1,0 +1,37 @@
+import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
+import { describe, expect, test } from 'vitest'
+import { applySettings, settingsChange } from './settings.ts'
+
+const POLICIES: InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
+const DISCOVERABLE = [true, false]
+
+describe('decisions 12: a PATCH costs 1 unit where it changes anything besides closing the inbox', () => {
+  const rows = POLICIES.flatMap((from) =>
+    DISCOVERABLE.flatMap((shown) =>
+      [...POLICIES, undefined].flatMap((to) =>
+        [...DISCOVERABLE, undefined].map((show) => {
+          const policyChanges = to !== undefined && to !== from
+          const listingChanges = show !== undefined && show !== shown
+          const price = listingChanges ? 'paid' : !policyChanges ? 'nothing' : to === 'closed' ? 'free' : 'paid'
+          return { from, shown, to, show, price }
+        }),
+      ),
+    ),
+  )
+
+  test.each(rows)('$from/$shown to $to/$show: $price', ({ from, shown, to, show, price }) => {
+    const before = { inbox_policy: from, discoverable: shown }
+    const settings: Settings = {
+      ...(to === undefined ? {} : { inbox_policy: to }),
+      ...(show === undefined ? {} : { discoverable: show }),
+    }
+    const after = applySettings(before, settings)
+    expect(after).toEqual({ inbox_policy: to ?? from, discoverable: show ?? shown })
+    expect(settingsChange(before, after)).toBe(price)
+  })
+
+  test('decisions 52: closing alone is free, also where the PATCH repeats what is there', () => {
+    const before = { inbox_policy: 'open', discoverable: true } as const
+    expect(settingsChange(before, applySettings(before, { inbox_policy: 'closed', discoverable: true }))).toBe('free')
+  })
+})

@@ -1,0 +1,87 @@
+import type { Agent } from '@svc/contracts/resources.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { AgentRecord } from '../domain/agent.ts'
+import type { CurrentSettings } from '../domain/settings.ts'
+
+/** What messaging has to know of an agent (libs/contracts, setMailbox). */
+export type Mailbox = Pick<AgentRecord, 'agent_id' | 'inbox_policy' | 'revoked' | 'mailbox_version'>
+
+export async function findAgents(sql: Sql, agentIds: readonly string[]): Promise<AgentRecord[]> {
+  return sql<AgentRecord[]>`select ${columns(sql)} from identity.agents a where a.agent_id = any (${agentIds}::text[])`
+}
+
+export async function findAgentsByName(sql: Sql, names: readonly string[]): Promise<AgentRecord[]> {
+  return sql<AgentRecord[]>`select ${columns(sql)} from identity.agents a where a.name = any (${names}::text[])`
+}
+
+/** Discoverable agents that are not revoked, in byte order of the name, those past `after` (decisions 35). */
+export async function listAgents(sql: Sql, after: string, limit: number): Promise<Agent[]> {
+  return sql<Agent[]>`
+    select a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked
+    from identity.agents a
+    where a.discoverable and not a.revoked and a.name > ${after}
+    order by a.name limit ${limit}`
+}
+
+/**
+ * @returns false, without having waited for longer than another's transaction, where the name or the key is taken.
+ * @param publicKey 32 raw bytes.
+ */
+export async function insertAgent(tx: Tx, agentId: string, name: string, publicKey: Uint8Array): Promise<boolean> {
+  const { count } = await tx`
+    insert into identity.agents (agent_id, name, public_key) values (${agentId}, ${name}, ${publicKey})
+    on conflict do nothing`
+  return count === 1
+}
+
+/** The agent's row, which nobody else changes until the transaction has ended. */
+export async function lockAgent(tx: Tx, agentId: string): Promise<AgentRecord | undefined> {
+  const [record] = await tx<AgentRecord[]>`
+    select ${columns(tx)} from identity.agents a where a.agent_id = ${agentId} for no key update`
+  return record
+}
+
+/** Writes the settings of a locked row; the mailbox has a new version where its policy is another. */
+export async function writeSettings(tx: Tx, agentId: string, settings: CurrentSettings): Promise<AgentRecord> {
+  const [record] = await tx<AgentRecord[]>`
+    update identity.agents a
+    set inbox_policy = ${settings.inbox_policy},
+      discoverable = ${settings.discoverable},
+      mailbox_version = a.mailbox_version + (a.inbox_policy <> ${settings.inbox_policy})::integer
+    where a.agent_id = ${agentId}
+    returning ${columns(tx)}`
+  if (record === undefined) throw new Error('the settings of an agent that is not there')
+  return record
+}
+
+/** Revokes, which nothing undoes; undefined where there is no such agent. A repeat changes nothing. */
+export async function revokeAgent(sql: Sql, agentId: string): Promise<AgentRecord | undefined> {
+  const [record] = await sql<AgentRecord[]>`
+    update identity.agents a
+    set revoked = true, mailbox_version = a.mailbox_version + (not a.revoked)::integer
+    where a.agent_id = ${agentId}
+    returning ${columns(sql)}`
+  return record
+}
+
+/** Agents whose mailbox messaging has not confirmed, those past `after`, by id. */
+export async function listUnpushed(sql: Sql, after: string, limit: number): Promise<Mailbox[]> {
+  return sql<Mailbox[]>`
+    select a.agent_id, a.inbox_policy, a.revoked, a.mailbox_version
+    from identity.agents a
+    where a.mailbox_pushed < a.mailbox_version and a.agent_id > ${after}
+    order by a.agent_id limit ${limit}`
+}
+
+/** Records that messaging has confirmed this version; a later one that it confirmed meanwhile stays. */
+export async function markPushed(sql: Sql, agentId: string, version: number): Promise<void> {
+  await sql`
+    update identity.agents a set mailbox_pushed = ${version}
+    where a.agent_id = ${agentId} and a.mailbox_pushed < ${version}`
+}
+
+function columns(sql: Sql | Tx) {
+  return sql`
+    a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked,
+    a.inbox_policy, a.discoverable, a.mailbox_version, a.mailbox_pushed`
+}

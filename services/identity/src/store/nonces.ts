@@ -1,0 +1,53 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { type Database, retryOnConflict, type Sql } from '@svc/postgres/database.ts'
+import { nonceKey } from '../domain/nonce-key.ts'
+
+export interface Admission {
+  agentId: string
+  /** Lower-case hex. */
+  nonce: string
+}
+
+export interface Admitted {
+  replayed: boolean
+  revoked: boolean
+}
+
+const MAX_ITEMS = 128
+
+/**
+ * Consumes nonces, those that are asked for together in one transaction and one round trip (migrations/0003_nonces.sql).
+ * Two items with one nonce may share a batch: the first is new, the other is replayed.
+ */
+export function createAdmit(database: Database): Batcher<Admission, Admitted> {
+  return createBatcher({
+    maxItems: MAX_ITEMS,
+    // While one commit waits for the disk, the next batch gathers and starts.
+    concurrency: 2,
+    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many requests wait to be admitted') }),
+    run: (items) => retryOnConflict(() => admitBatch(database, items)),
+  })
+}
+
+/** @param at For tests: the time instead of the database's. */
+export async function admitBatch(database: Database, items: readonly Admission[], at?: Date): Promise<Admitted[]> {
+  const agents = items.map((item) => item.agentId)
+  const keys = items.map((item) => nonceKey(item.agentId, item.nonce))
+  const [row] = await database.run(
+    (sql) => sql<{ replayed: number[]; revoked: string[] }[]>`
+      select r.replayed, r.revoked
+      from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r`,
+  )
+  if (row === undefined) throw new Error('identity.admit answers one row')
+  const replayed = new Set(row.replayed)
+  const revoked = new Set(row.revoked)
+  return items.map((item, index) => ({ replayed: replayed.has(index), revoked: revoked.has(item.agentId) }))
+}
+
+/** Empties the partition that comes next, where it is time to. @returns whether there was anything in it. */
+export async function truncateNonces(sql: Sql, at?: Date): Promise<boolean> {
+  const [row] = await sql<{ truncated: boolean }[]>`
+    select identity.truncate_nonces(${at ?? null}::timestamptz) as truncated`
+  return row?.truncated ?? false
+}
