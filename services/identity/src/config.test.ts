@@ -1,0 +1,46 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+const KEY = 'k'.repeat(32)
+const ENV = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p', SVC_CHALLENGE_KEY: KEY }
+
+test('design.md, Configuration: defaults', () => {
+  expect(readConfig(ENV)).toEqual({
+    natsUrl: 'nats://n',
+    databaseUrl: 'postgres://p',
+    authority: '127.0.0.1:8080',
+    powDifficulty: 18,
+    challengeKeys: [KEY],
+    poolSize: 8,
+  })
+})
+
+test('every mistake is reported at once, by the name of its variable', () => {
+  const env = { SVC_AUTHORITY: 'a b', SVC_POW_DIFFICULTY: '18.5', SVC_DATABASE_POOL: '0' }
+  expect(() => readConfig(env)).toThrow(
+    /SVC_NATS_URL.*SVC_DATABASE_URL.*SVC_AUTHORITY.*SVC_POW_DIFFICULTY.*SVC_CHALLENGE_KEY.*SVC_DATABASE_POOL/,
+  )
+})
+
+test('the challenge key may be a list, the new one first, and none of them short', () => {
+  const old = 'o'.repeat(40)
+  expect(readConfig({ ...ENV, SVC_CHALLENGE_KEY: `${KEY}, ${old}` }).challengeKeys).toEqual([KEY, old])
+  for (const keys of ['short', `${KEY},short`, `${KEY},`]) {
+    expect(() => readConfig({ ...ENV, SVC_CHALLENGE_KEY: keys })).toThrow('SVC_CHALLENGE_KEY')
+  }
+})
+
+test('the challenge key may come from a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-identity-'))
+  try {
+    const file = join(folder, 'key')
+    writeFileSync(file, `${KEY}\n`)
+    const { SVC_CHALLENGE_KEY: _, ...env } = ENV
+    expect(readConfig({ ...env, SVC_CHALLENGE_KEY_FILE: file }).challengeKeys).toEqual([KEY])
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+})

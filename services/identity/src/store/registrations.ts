@@ -1,0 +1,58 @@
+import type { Database } from '@svc/postgres/database.ts'
+import type { Challenge } from '../domain/challenge.ts'
+import type { Standing } from '../domain/registration.ts'
+import { insertAgent } from './agents.ts'
+import { consumeChallenge } from './consumed-challenges.ts'
+
+/** What is registered and consumed already, in one look. `challengeId` undefined: there is none to look for. */
+export async function findStanding(
+  database: Database,
+  agentId: string,
+  name: string,
+  challengeId: string | undefined,
+): Promise<Standing> {
+  const [row] = await database.run(
+    (sql) => sql<{ name_owner: string | null; own_name: string | null; consumed: boolean }[]>`
+      select
+        (select a.agent_id from identity.agents a where a.name = ${name}) as name_owner,
+        (select a.name from identity.agents a where a.agent_id = ${agentId}) as own_name,
+        exists (select from identity.consumed_challenges c where c.id = ${challengeId ?? null}::uuid) as consumed`,
+  )
+  return {
+    nameOwner: row?.name_owner ?? undefined,
+    ownName: row?.own_name ?? undefined,
+    challengeConsumed: row?.consumed ?? false,
+  }
+}
+
+/**
+ * Consumes the challenge and inserts the agent, both or neither. Of transactions that want the same challenge, name or
+ * key, each waits at the first unique index where it meets another (always in this order, so never in a circle) and goes on
+ * where the other failed.
+ * @returns false where one of the three is taken; nothing has changed then.
+ */
+export async function register(
+  database: Database,
+  {
+    agentId,
+    name,
+    publicKey,
+    challenge,
+  }: { agentId: string; name: string; publicKey: Uint8Array; challenge: Challenge },
+): Promise<boolean> {
+  try {
+    await database.transaction(async (tx) => {
+      const won =
+        (await consumeChallenge(tx, challenge.id, challenge.expiresAt)) &&
+        (await insertAgent(tx, agentId, name, publicKey))
+      if (!won) throw TAKEN
+    })
+    return true
+  } catch (error) {
+    if (error === TAKEN) return false
+    throw error
+  }
+}
+
+/** Thrown inside a transaction to undo it. */
+const TAKEN = new Error('the challenge, the name or the key is taken')
