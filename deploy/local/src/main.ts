@@ -5,12 +5,14 @@ import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './log-lines.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
+import { watchStarter } from './starter.ts'
 
 const stop = new AbortController()
 const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
+watchStarter(() => stop.abort())
 // Who reads this may go away first, as in `pnpm start | head`; the stack then stops like at any other end.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})

@@ -92,10 +92,15 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
   }
   const givenUp = Promise.withResolvers<never>()
+  const ending = new AbortController()
+  started.defer(() => ending.abort())
   startServices(run, BEHIND_THE_GATEWAY, settings, givenUp.reject)
   startServices(run, ['gateway'], settings, givenUp.reject)
   const urls = gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
-  await Promise.race([givenUp.promise, Promise.all(urls.map((url) => waitForHealth(url, signal)))])
+  await Promise.race([
+    givenUp.promise,
+    Promise.all(urls.map((url) => waitForHealth(url, AbortSignal.any([signal, ending.signal])))),
+  ])
 
   const running = started.move()
   return { urls, failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
@@ -192,7 +197,7 @@ function startServices(
     Array.from({ length: run.config.replicas[service] }, (_, at) => {
       const index = at + 1
       const name = `${service}-${index}`
-      let lastWords = 'it did not say why'
+      let lastWords = ''
       return superviseService({
         service,
         index,
@@ -200,13 +205,14 @@ function startServices(
         env: environmentFor(service, index, settings),
         onLine: (line) => {
           const event = parseLogLine(line, Date.now())
-          if (event.level >= WARN) lastWords = event.message
+          const telling = lastWords === '' || /error|configuration/i.test(event.message)
+          if (event.level >= WARN && telling) lastWords = event.message
           run.log(name, event)
         },
         onRestart: ({ code, reason }, delayMs, failures) => {
           say(run, WARN, `${name} ended (${reason}) and starts again in ${delayMs / 1000} s`)
           if (code === EX_CONFIG || failures >= MAX_FAILED_STARTS)
-            giveUp(new StartError(`${name} does not start: ${lastWords}`))
+            giveUp(new StartError(`${name} does not start: ${lastWords || reason}`))
         },
       })
     }),

@@ -1,0 +1,231 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { findTestRun } from '../../../test/support/engines.ts'
+import { eventually } from '../../../test/support/eventually.ts'
+import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/marks.ts'
+import { findFreePort } from '../src/ports.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const START_LIMIT_MS = 40_000
+
+interface Launcher {
+  readonly child: ChildProcess
+  readonly ended: Promise<number | null>
+  output(): string
+}
+
+let dataDir: string
+let stack: string
+let port: number
+let launchers: Launcher[]
+
+beforeEach(async () => {
+  dataDir = mkdtempSync(join((await findTestRun()).folder, 'stack-'))
+  stack = createMark(dataDir).stack
+  port = await findFreePort()
+  launchers = []
+})
+
+afterEach(async () => {
+  for (const { child, ended } of launchers) {
+    child.kill('SIGTERM')
+    await ended
+  }
+  await reclaim(stack)
+})
+
+function launch(env: NodeJS.ProcessEnv = {}): Launcher {
+  const { SVC_DATABASE_URL: _database, SVC_NATS_URL: _nats, ...inherited } = process.env
+  const settings = { SVC_DATA_DIR: dataDir, SVC_HTTP_PORT: String(port), SVC_POW_DIFFICULTY: '4' }
+  const child = spawn(process.execPath, ['deploy/local/src/main.ts'], {
+    cwd: ROOT,
+    env: { ...inherited, ...settings, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text) => (output += text))
+  const ended = once(child, 'close').then(([code]) => code as number | null)
+  const launcher = { child, ended, output: () => output }
+  launchers.push(launcher)
+  return launcher
+}
+
+/** @returns when the last screen is there. */
+async function launchUntilUp(env: NodeJS.ProcessEnv = {}): Promise<Launcher> {
+  const launcher = launch(env)
+  await eventually(
+    () => {
+      if (launcher.child.exitCode !== null) return true
+      return launcher.output().includes('The system is up')
+    },
+    { timeoutMs: START_LIMIT_MS, what: 'the last screen' },
+  )
+  expect(launcher.output()).toContain('The system is up')
+  return launcher
+}
+
+function processes(): MarkedProcess[] {
+  return existsSync(dataDir)
+    ? findMarked(createMark(dataDir).stack).filter(({ name }) => name !== 'postgres-child')
+    : []
+}
+
+function pidOf(name: string): number {
+  const found = processes().find((one) => one.name === name)
+  if (found === undefined) throw new Error(`${name} does not run`)
+  return found.pid
+}
+
+async function health(at = port): Promise<number> {
+  return (await fetch(`http://127.0.0.1:${at}/v2/health`)).status
+}
+
+/** What is left of the output when nothing but the reason is in it. */
+async function refusalOf({ ended, output }: Launcher): Promise<string> {
+  expect(await ended).toBe(1)
+  const lines = output().trim().split('\n')
+  expect(lines).toHaveLength(1)
+  expect(processes()).toEqual([])
+  return lines[0] ?? ''
+}
+
+describe('issue 2, Local stack', { timeout: 120_000 }, () => {
+  test('it comes up, its data is private, and SIGTERM ends all of it with code 0', async () => {
+    const launcher = await launchUntilUp()
+    expect(await health()).toBe(200)
+    expect(
+      processes()
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['budget-1', 'gateway-1', 'identity-1', 'keeper', 'messaging-1', 'nats', 'postgres'])
+    for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o077, name).toBe(0)
+    launcher.child.kill('SIGTERM')
+    expect(await launcher.ended).toBe(0)
+    expect(processes()).toEqual([])
+    const words = launcher.output()
+    expect(words.indexOf('gateway-1    info  stopped')).toBeLessThan(words.indexOf('messaging-1  info  draining'))
+  })
+
+  test('a second start on the same data works, also after kill -9 of everything', async () => {
+    const first = await launchUntilUp()
+    first.child.kill('SIGTERM')
+    await first.ended
+    const second = await launchUntilUp()
+    for (const pid of [second.child.pid, ...processes().map((one) => one.pid)]) process.kill(pid ?? 0, 'SIGKILL')
+    await second.ended
+    await launchUntilUp()
+    expect(await health()).toBe(200)
+  })
+
+  test('kill -9 of the launcher: the next start comes up, and nothing of the old run stays', async () => {
+    const first = await launchUntilUp()
+    const before = processes().map(({ pid }) => pid)
+    first.child.kill('SIGKILL')
+    await launchUntilUp()
+    expect(await health()).toBe(200)
+    expect(processes().filter(({ pid }) => before.includes(pid))).toEqual([])
+  })
+
+  test('a second Ctrl-C does not wait', async () => {
+    const launcher = await launchUntilUp()
+    process.kill(pidOf('messaging-1'), 'SIGSTOP') // it would drain for ever
+    launcher.child.kill('SIGINT')
+    await eventually(() => launcher.output().includes('again to stop at once'))
+    launcher.child.kill('SIGINT')
+    expect(await launcher.ended).toBe(0)
+    expect(processes()).toEqual([])
+  })
+
+  test('SVC_REPLICAS: further gateways on the following ports', async () => {
+    await launchUntilUp({ SVC_REPLICAS: 'messaging:2,gateway:2' })
+    expect([await health(), await health(port + 1)]).toEqual([200, 200])
+    expect(processes().map(({ name }) => name)).toContain('messaging-2')
+  })
+
+  test('a service that dies is started again', async () => {
+    await launchUntilUp()
+    const before = pidOf('messaging-1')
+    process.kill(before, 'SIGKILL')
+    await eventually(() => pidOf('messaging-1') !== before)
+    await eventually(async () => (await health()) === 200, { timeoutMs: START_LIMIT_MS })
+  })
+
+  test.each(['nats', 'postgres'])('%s dies: everything ends, with the reason', async (engine) => {
+    const launcher = await launchUntilUp()
+    process.kill(pidOf(engine), 'SIGKILL')
+    expect(await launcher.ended).toBe(1)
+    expect(launcher.output()).toMatch(/(NATS|Postgres) ended by itself \(signal SIGKILL\)/)
+    expect(processes()).toEqual([])
+  })
+
+  test('two on the same data: the second says so', async () => {
+    await launchUntilUp()
+    const second = launch({ SVC_HTTP_PORT: String(await findFreePort()) })
+    expect(await second.ended).toBe(1)
+    expect(second.output()).toMatch(/^The stack is already running on this data.*\n$/)
+    expect(await health()).toBe(200)
+  })
+})
+
+describe('issue 2, Local stack: what is in the way is one clear sentence, and nothing stays', {
+  timeout: 60_000,
+}, () => {
+  test('a port in use', async () => {
+    const holder = createServer().listen(port, '127.0.0.1')
+    await once(holder, 'listening')
+    try {
+      expect(await refusalOf(launch())).toMatch(/^Port \d+ is in use by another program: .*SVC_HTTP_PORT/)
+      expect(existsSync(dataDir)).toBe(false)
+    } finally {
+      holder.close()
+    }
+  })
+
+  test('a data folder that is a file', async () => {
+    const file = join(dataDir, 'file')
+    writeFileSync(file, '')
+    expect(await refusalOf(launch({ SVC_DATA_DIR: join(file, 'data') }))).toMatch(
+      /cannot be written \(ENOTDIR\): .*SVC_DATA_DIR/,
+    )
+  })
+
+  test.skipIf(process.getuid?.() === 0)('a folder that may not be written', async () => {
+    chmodSync(dataDir, 0o500)
+    expect(await refusalOf(launch())).toMatch(/cannot be written \(EACCES\): .*SVC_DATA_DIR/)
+    chmodSync(dataDir, 0o700)
+  })
+
+  test('data of another Postgres', async () => {
+    mkdirSync(join(dataDir, 'postgres'), { mode: 0o700 })
+    writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '16\n')
+    writeFileSync(join(dataDir, 'secret.key'), 'a'.repeat(64))
+    if (process.getuid?.() === 0) chownSync(join(dataDir, 'postgres'), 65534, 65534)
+    expect(await refusalOf(launch())).toMatch(/is of Postgres 16 and this is Postgres 18/)
+  })
+
+  test('data without its key', async () => {
+    mkdirSync(join(dataDir, 'postgres'), { mode: 0o700 })
+    expect(await refusalOf(launch())).toMatch(/secret\.key is gone/)
+  })
+
+  test('a setting that is none', async () => {
+    expect(await refusalOf(launch({ SVC_REPLICAS: 'mesaging:2' }))).toMatch(/SVC_REPLICAS has "mesaging:2"/)
+  })
+
+  test("a service's setting that is none", async () => {
+    const launcher = launch({ SVC_POW_DIFFICULTY: 'hard' })
+    expect(await launcher.ended).toBe(1)
+    expect(launcher.output()).toMatch(/does not start: configuration: SVC_POW_DIFFICULTY must be a whole number/)
+    expect(processes()).toEqual([])
+  })
+
+  test('a Postgres elsewhere that does not answer', async () => {
+    const refusal = await refusalOf(launch({ SVC_DATABASE_URL: `postgres://a:b@127.0.0.1:${port}/svc` }))
+    expect(refusal).toMatch(/SVC_DATABASE_URL\) does not answer \(ECONNREFUSED\)/)
+  })
+})
