@@ -1,0 +1,165 @@
+import { randomBytes } from 'node:crypto'
+import { ACCEPTED_STREAM, acceptedMessageId } from '@svc/contracts/accepted.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { acceptedStream } from '@svc/nats/streams.ts'
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { startTestNats } from '@svc/test/support/engines.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { expect, test } from 'vitest'
+import { messageOperation } from '../src/domain/operations.ts'
+import { createPublisher } from '../src/outbox/publisher.ts'
+import { createAppend } from '../src/store/append.ts'
+import { rowOf } from '../src/store/outbox.ts'
+
+const logger = createLogger('test', 'silent')
+
+async function startHarness() {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const server = stack.use(await startTestNats())
+  const database = stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  const connect = async (user: 'messaging' | 'admin' = 'messaging') =>
+    stack.adopt(await connectNats({ url: server.urlFor(user), name: 'test', logger }), (nats) => drainNats(nats))
+  const operator = await connect('admin')
+  const nats = await connect()
+  const publisherOn = async (on: typeof nats) =>
+    createPublisher({ database, stream: await StreamPublisher.open(on, acceptedStream(1)), logger })
+  const publisher = await publisherOn(nats)
+  const appendWith = (publish: boolean, leaseSeconds: number) =>
+    createAppend({
+      database,
+      retentionSeconds: 3_600,
+      leaseSeconds,
+      onCommitted: (id, entries) => {
+        if (publish) publisher.publishCommitted(rowOf(id, entries))
+      },
+    })
+  return {
+    server,
+    publisher,
+    /** Another process, which has published nothing yet. */
+    startOther: async () => publisherOn(await connect()),
+    appendAndPublish: appendWith(true, 5),
+    /** A process that dies between its commit and its publication. */
+    appendAndDie: appendWith(false, 0),
+    /** What the loop does; true when nothing is left. A pass that fails is followed by another, as in the loop. */
+    pass: async () => {
+      try {
+        await publisher.requeueForgotten()
+        await publisher.publishLeft()
+      } catch {
+        return false
+      }
+      const [row] = await database.run(
+        (sql) =>
+          sql<{ left: boolean }[]>`select exists (select from messaging.outbox where published_at is null) as left`,
+      )
+      return row?.left === false
+    },
+    unpublished: async () => {
+      const [row] = await database.run(
+        (sql) => sql<{ count: number }[]>`select count(*) as count from messaging.outbox where published_at is null`,
+      )
+      return row?.count
+    },
+    /** What the stream holds, oldest first. */
+    stored: async () => {
+      const manager = await operator.connection.jetstreamManager({ checkAPI: false })
+      const info = await manager.streams.info(ACCEPTED_STREAM)
+      const all: { subject: string; id: string; event: { cursor: number; kind: string } }[] = []
+      for (let seq = info.state.first_seq; seq > 0 && seq <= info.state.last_seq; seq += 1) {
+        const message = await manager.streams.getMessage(ACCEPTED_STREAM, { seq })
+        all.push({ subject: message.subject, id: message.header.get('Nats-Msg-Id'), event: message.json() })
+      }
+      return all
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+function message(recipient: string) {
+  const id = randomBytes(12).toString('base64url')
+  const digest = randomBytes(32).toString('hex')
+  return {
+    id,
+    digest,
+    sender: 'alice',
+    recipient,
+    lane: 'inbox' as const,
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    standingVersion: 0,
+    operation: messageOperation(id, digest),
+    deadlineMs: Date.now() + 60_000,
+  }
+}
+
+const idsOf = (log: string, count: number) => Array.from({ length: count }, (_, at) => acceptedMessageId(log, at + 1))
+
+test('design, Outbox: the committer publishes each entry once, whole, in the order of its log', async () => {
+  await using h = await startHarness()
+  const sent = Array.from({ length: 40 }, () => message('bob'))
+  await Promise.all(sent.map((each) => h.appendAndPublish(each)))
+  await eventually(async () => (await h.unpublished()) === 0)
+  const stored = await h.stored()
+  expect(stored.map((each) => each.id)).toEqual(idsOf('bob', 40))
+  expect(new Set(stored.map((each) => each.subject))).toEqual(new Set(['accepted.bob.inbox']))
+  expect(stored[0]?.event).toEqual({
+    cursor: 1,
+    kind: 'inbox',
+    message: {
+      envelope: { id: sent[0]?.id },
+      lane: 'inbox',
+      created_at: expect.any(Number),
+      expires_at: expect.any(Number),
+      acked: false,
+      upvotes: 0,
+    },
+  })
+})
+
+test('design, Outbox: what a dead committer left is published by any other process, once', async () => {
+  await using h = await startHarness()
+  await Promise.all(Array.from({ length: 5 }, () => h.appendAndDie(message('bob'))))
+  const other = await h.startOther()
+  await Promise.all([h.publisher.publishLeft(), other.publishLeft()])
+  expect(await h.unpublished()).toBe(0)
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 5).sort())
+})
+
+test('design, Outbox: what was published and not marked is not stored twice', async () => {
+  await using h = await startHarness()
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  await h.appendAndDie(message('bob'))
+  await h.publisher.publishLeft()
+  // A death after the publication and before the mark: the row is due again.
+  await h.publisher.publishLeft()
+  expect((await h.stored()).map((each) => each.id)).toEqual(idsOf('bob', 2))
+})
+
+test('design, Outbox: when NATS has lost all of its data, everything acknowledged is published again', async () => {
+  await using h = await startHarness()
+  await Promise.all(Array.from({ length: 10 }, () => h.appendAndPublish(message('bob'))))
+  await eventually(async () => (await h.unpublished()) === 0)
+  await h.server.restart({ wipe: true })
+  // What is accepted meanwhile does not hide the gap.
+  await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass(), { timeoutMs: 15_000 })
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
+})
+
+test('design, Outbox: while NATS is away messages are accepted, and they are published when it is back', async () => {
+  await using h = await startHarness()
+  await h.publisher.requeueForgotten()
+  await h.server.kill()
+  expect((await h.appendAndPublish(message('bob'))).outcome).toBe('accepted')
+  await h.server.restart()
+  await h.appendAndDie(message('bob'))
+  await eventually(() => h.pass(), { timeoutMs: 15_000 })
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 2))
+})
