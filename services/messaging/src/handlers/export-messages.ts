@@ -5,13 +5,13 @@ import type { exportMessages as exportMessagesCall } from '@svc/contracts/messag
 import type { Deps } from '../deps.ts'
 import { decodeCursor, encodeCursor, START } from '../domain/cursors.ts'
 import { messageListText, takePage } from '../domain/pages.ts'
-import { type ExportedPart, type ExportQuery, listExport } from '../store/export.ts'
+import { type ExportedPart, type ExportQuery, findSettledBatch, listExport } from '../store/export.ts'
 
 type Request = RequestOf<typeof exportMessagesCall>
 type Result = ReplyOf<typeof exportMessagesCall>
 
-/** About a second together. A transaction takes milliseconds, so the first pause is nearly always the last. */
-const PAUSES_MS = [5, 10, 20, 40, 80, 160, 320, 320]
+/** About a second together. An append takes milliseconds, so the first or second is nearly always the last. */
+const PAUSES_MS = [0, 5, 10, 20, 40, 80, 160, 320, 320]
 /** Left of the deadline when the last look begins. */
 const LAST_LOOK_MS = 500
 
@@ -30,34 +30,37 @@ export async function exportMessages(
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
 
   const query = { agentId, threadId, after: { batch, ordinal }, limit: limit + 1 }
-  const part = await untilComplete(database, query, context)
+  const part = await untilComplete(database, query, limit, context)
   const page = takePage(part.rows, limit)
   const last = page.rows.at(-1) ?? query.after
   // Messages that are there but not yet in a settled order are no end: the caller asks again from the last place.
-  const nextCursor =
-    page.more || part.newest !== null ? encodeCursor('export', agentId, [last.batch, last.ordinal]) : ''
-  return { meta: {}, text: messageListText(page.texts, nextCursor) }
+  const more = page.more || part.newest !== null
+  return {
+    meta: {},
+    text: messageListText(page.texts, more ? encodeCursor('export', agentId, [last.batch, last.ordinal]) : ''),
+  }
 }
 
 /**
- * The rows behind the cursor, with all that was accepted before the call. What was accepted just now can lie past the
- * horizon, behind which no page reaches, because an unrelated transaction that began before it is still under way. That one ends
- * in a moment, so this waits for it; where it does not end, the page ends before it and the cursor says that more is there.
+ * The rows behind the cursor, with all that was accepted before the call, or a full page of them. What was accepted just
+ * now can lie past the horizon, behind which no page reaches, because a transaction that began before it is still under
+ * way. Where that is no append, one look at the locks tells; where it is, it ends in a moment and is waited for. Where it
+ * does not end, the page ends before it, and its cursor says that more is there.
  */
 async function untilComplete(
   database: Deps['database'],
-  query: ExportQuery,
+  query: Omit<ExportQuery, 'settled'>,
+  limit: number,
   { deadlineMs }: CallContext,
 ): Promise<ExportedPart> {
-  const look = (): Promise<ExportedPart> => database.run((sql) => listExport(sql, query))
-  const first = await look()
-  const newest = first.newest ?? 0
-  let part = first
+  let part = await database.run((sql) => listExport(sql, { ...query, settled: 0 }))
+  const newest = part.newest ?? 0
   for (const pauseMs of PAUSES_MS) {
-    const isFull = part.rows.length >= query.limit
-    if (isFull || part.horizon > newest || Date.now() + pauseMs + LAST_LOOK_MS > deadlineMs) break
+    const isComplete = part.horizon > newest || part.rows.length >= limit
+    if (isComplete || Date.now() + pauseMs + LAST_LOOK_MS > deadlineMs) break
     await sleep(pauseMs)
-    part = await look()
+    const settled = await database.run(findSettledBatch)
+    part = await database.run((sql) => listExport(sql, { ...query, settled }))
   }
   return part
 }

@@ -10,6 +10,8 @@ export interface ExportQuery {
   threadId: string | null
   /** Place by acceptance; messages behind it are exported. */
   after: { batch: number; ordinal: number }
+  /** From `findSettledBatch`, 0 where that was not asked. */
+  settled: number
   /** Rows at most. */
   limit: number
 }
@@ -38,12 +40,14 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
  * Live messages that the agent sent or received, by acceptance, in the part of that order which is complete.
  *
  * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
- * one under way would hand out a cursor behind which it appears later. So no page reaches `pg_snapshot_xmin`, the oldest
- * transaction that had not ended when the statement began (field notes 2.3). The horizon and the rows are of one snapshot.
+ * one under way would hand out a cursor behind which it appears later (field notes 2.3). So no page reaches the horizon:
+ * the oldest transaction of any kind that had not ended when the statement began, or `settled` where that is further.
  */
 export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
   const rows = await sql<Row[]>`
-    with horizon as materialized (select pg_snapshot_xmin(pg_current_snapshot())::text::bigint as batch)
+    with horizon as materialized (
+      select greatest(pg_snapshot_xmin(pg_current_snapshot())::text::bigint, ${query.settled}) as batch
+    )
     select h.batch as horizon, greatest(
         (select max(m.batch) from messaging.messages m where m.sender = ${query.agentId} and m.batch >= (select batch from horizon)),
         (select max(m.batch) from messaging.messages m where m.recipient = ${query.agentId} and m.batch >= (select batch from horizon))
@@ -55,6 +59,29 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
   const [first] = rows
   if (first === undefined) throw new Error('the horizon is always there')
   return { rows: rows.filter(isMessage), horizon: first.horizon, newest: first.newest }
+}
+
+/**
+ * A batch below which every append had ended, so that a later statement sees all of them. Other than the oldest
+ * transaction it does not wait for what has nothing to do with messages, in any database of the server.
+ *
+ * An append takes its advisory lock before its transaction gets an id, and lets it go after it has become visible. So one
+ * with an id below the snapshot's end either holds the lock when the locks are read, which is after, or has ended. Locks
+ * show the low 32 bits of a transaction's id; it lies less than 2^31 before the end.
+ */
+export async function findSettledBatch(sql: Sql): Promise<number> {
+  const [row] = await sql<{ batch: number }[]>`
+    with snapshot as materialized (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax)
+    select least(s.xmax, min(s.xmax - ((s.xmax - x.transactionid::text::bigint) & 4294967295))) as batch
+    from snapshot s
+    left join (
+      pg_locks a join pg_locks x on x.virtualtransaction = a.virtualtransaction
+        and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock' and x.granted
+    ) on a.locktype = 'advisory' and a.objid = 7305001 and a.classid = 0 and a.objsubid = 1
+      and a.database = (select d.oid from pg_database d where d.datname = current_database())
+    group by s.xmax`
+  if (row === undefined) throw new Error('the end of the snapshot is always there')
+  return row.batch
 }
 
 function isMessage(row: Row): row is Row & { ordinal: number } {
