@@ -1,0 +1,69 @@
+-- What agents may spend and have spent. A day is a UTC day by this database's clock.
+
+-- One row for each agent that was ever charged or granted anything. Its lock orders everything that happens to the
+-- agent's budget: whoever reserves, releases or grants holds it from the first look to the commit.
+create table budget.accounts (
+  agent_id text collate "C" primary key, -- reserve, release, grant, getBudget
+  -- Grants less what was drawn and not given back.
+  credit_balance bigint not null default 0 check (credit_balance >= 0),
+  -- The day that the three counters below are of: the last one on which the agent was charged.
+  day date not null default '-infinity',
+  used_units bigint not null default 0 check (used_units >= 0),
+  used_introductions bigint not null default 0 check (used_introductions >= 0),
+  -- Of the units used, those that credits paid for.
+  credits_drawn bigint not null default 0 check (credits_drawn between 0 and used_units)
+) with (fillfactor = 50); -- room for the counters to be updated in place
+
+-- The counters of the days before, as they were when the next one began or as late releases have left them since.
+create table budget.past_days (
+  agent_id text collate "C" not null,
+  day date not null,
+  used_units bigint not null check (used_units >= 0),
+  used_introductions bigint not null check (used_introductions >= 0),
+  credits_drawn bigint not null check (credits_drawn between 0 and used_units),
+  primary key (agent_id, day) -- release
+);
+
+-- What an operation has taken. held: its owner has not said yet what became of it. settled: it is done, for good.
+-- released: it was given up and nothing is taken; another attempt takes it anew.
+create table budget.reservations (
+  operation text collate "C" primary key, -- reserve, settle, release
+  state text not null check (state in ('held', 'settled', 'released')),
+  owner text not null,
+  agent_id text collate "C" not null,
+  units bigint not null check (units >= 0),
+  introduction_peer text collate "C",
+  -- Of the last attempt: rises with each. No owner commits past it, and `release` names the attempt by it.
+  deadline_ms bigint not null,
+  -- On which day it was taken, and there it is given back.
+  day date not null,
+  -- Of the units, those that credits paid for.
+  credits bigint not null,
+  -- It is one of the operations that its pair's introduction stands on (budget.introductions).
+  introduces boolean not null
+);
+create index reservations_held on budget.reservations (owner, deadline_ms) where state = 'held'; -- listOverdue
+create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- purge
+
+-- Pairs that were introduced: for ever once an operation that introduced them is settled. Until then the pair stands on
+-- the reservations that wait for it together, is counted once, and goes with the last of them.
+create table budget.introductions (
+  agent_id text collate "C" not null,
+  peer text collate "C" not null,
+  -- On which day it was counted, and there it is given back.
+  day date not null,
+  settled boolean not null default false,
+  holders bigint not null,
+  primary key (agent_id, peer) -- reserve, settle, release
+);
+
+-- Credits that the operator has issued (decisions 49).
+create table budget.grants (
+  reference text collate "C" primary key, -- grant
+  agent_id text collate "C" not null,
+  units bigint not null check (units > 0),
+  granted_at timestamptz not null default clock_timestamp()
+);
+
+grant usage on schema budget to budget;
+grant select, insert, update, delete on all tables in schema budget to budget;

@@ -1,0 +1,10 @@
+import type { Database } from '@svc/postgres/database.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import type { Allowances } from './domain/decide.ts'
+
+/** What the calls work with. */
+export interface BudgetDeps {
+  readonly database: Database
+  readonly logger: Logger
+  readonly allowances: Allowances
+}

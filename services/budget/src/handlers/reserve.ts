@@ -1,0 +1,66 @@
+import { createBatcher } from '@svc/batching/batcher.ts'
+import type { reserve } from '@svc/contracts/budget.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import { retryOnConflict } from '@svc/postgres/database.ts'
+import type { BudgetDeps } from '../deps.ts'
+import { secondsToMidnight } from '../domain/day.ts'
+import { type Reserved, reserveBatch } from '../store/reserve.ts'
+
+type Request = RequestOf<typeof reserve>
+type Reply = ReplyOf<typeof reserve>
+
+interface Item {
+  request: Request
+  context: CallContext
+}
+
+/** Takes what an operation costs, together with the others that are asked for at the time: one transaction for all. */
+export function createReserve({
+  database,
+  allowances,
+}: BudgetDeps): (request: Request, context: CallContext) => Promise<Reply> {
+  const reserveSoon = createBatcher<Item, Reserved>({
+    // The statement sees each account and each operation once.
+    keyOf: ({ request }) => [request.agent_id, request.operation],
+    overloaded: () => new ServiceError('unavailable'),
+    run: async (items) => {
+      // Nobody waits any more for what has waited too long: it would be taken only to be given back.
+      const nowMs = Date.now()
+      const live = items.filter(({ context }) => context.deadlineMs > nowMs)
+      const reserved = await retryOnConflict(() =>
+        database.run((sql) => reserveBatch(sql, allowances, live.map(itemOf))),
+      )
+      failpoint('budget.reserved')
+      const outcomes = new Map(live.map((item, index) => [item, reserved[index]]))
+      return items.map((item) => outcomes.get(item) ?? new ServiceError('unavailable'))
+    },
+  })
+  return async (request, context) => answer(await reserveSoon({ request, context }))
+}
+
+function itemOf({ request }: Item): Parameters<typeof reserveBatch>[2][number] {
+  return {
+    operation: request.operation,
+    owner: request.owner,
+    agentId: request.agent_id,
+    units: request.units,
+    introductionPeer: request.introduction_peer,
+    holdMs: request.hold_ms,
+  }
+}
+
+function answer({ outcome, deadlineMs, nowMs }: Reserved): Reply {
+  switch (outcome) {
+    case 'taken':
+    case 'held':
+      return { deadline_ms: deadlineMs, settled: false }
+    case 'settled':
+      return { deadline_ms: deadlineMs, settled: true }
+    case 'differs':
+      throw new ServiceError('internal', { cause: new Error('an operation was reserved with other values before') })
+    default:
+      throw new ServiceError(outcome, { retryAfterSeconds: secondsToMidnight(nowMs) })
+  }
+}

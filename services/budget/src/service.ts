@@ -1,0 +1,39 @@
+/**
+ * Owns units, credits, introductions and reservations (schema `budget`).
+ * Scale: any number of processes; calls shared by queue group, an agent's charges ordered by the lock of its account; nothing kept between calls.
+ * Limit: one Postgres primary; an agent is the unit of sharding, and pays for one batch at a time; pool size x processes under max_connections.
+ */
+import type { RunningService } from '@svc/config/run-service.ts'
+import * as calls from '@svc/contracts/budget.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { BudgetConfig } from './config.ts'
+import { getBudget } from './handlers/get-budget.ts'
+import { grantCredits } from './handlers/grant-credits.ts'
+import { listOverdue } from './handlers/list-overdue.ts'
+import { createRelease } from './handlers/release.ts'
+import { createReserve } from './handlers/reserve.ts'
+import { createSettle, createSettleSoon } from './handlers/settle.ts'
+import { startPurgeReservations } from './loops/purge-reservations.ts'
+
+export function startBudget(config: BudgetConfig): Promise<RunningService> {
+  return startService({
+    name: 'budget',
+    config,
+    build({ logger, database }) {
+      const deps = { database, logger, allowances: config.allowances }
+      return {
+        endpoints: [
+          handle(calls.reserve, createReserve(deps)),
+          handle(calls.settle, createSettle(deps)),
+          handle(calls.settleSoon, createSettleSoon(deps)),
+          handle(calls.release, createRelease(deps)),
+          handle(calls.listOverdue, (request) => listOverdue(deps, request)),
+          handle(calls.getBudget, (request) => getBudget(deps, request)),
+          handle(calls.grantCredits, (request) => grantCredits(deps, request)),
+        ],
+        loops: [startPurgeReservations(deps)],
+      }
+    },
+  })
+}

@@ -1,0 +1,43 @@
+import type { Sql } from '@svc/postgres/database.ts'
+import type { Allowances, Refusal } from '../domain/decide.ts'
+
+/** One attempt at an operation, and what that costs. */
+export interface ReserveItem {
+  operation: string
+  owner: string
+  agentId: string
+  units: number
+  introductionPeer: string | null
+  holdMs: number
+}
+
+/** What became of it: migrations/0002_reserve.sql says when each is answered. */
+export interface Reserved {
+  outcome: 'taken' | 'held' | 'settled' | 'differs' | Refusal
+  deadlineMs: number
+  /** The database's clock when it was decided. */
+  nowMs: number
+}
+
+/** Takes what a batch of operations costs; an agent occurs once. @param at moves the clock, in tests. */
+export async function reserveBatch(
+  sql: Sql,
+  allowances: Allowances,
+  items: readonly ReserveItem[],
+  at: Date | null = null,
+): Promise<Reserved[]> {
+  return sql<Reserved[]>`
+    select r.outcome, r.deadline_ms as "deadlineMs", r.now_ms as "nowMs"
+    from budget.reserve(
+      ${items.map((item) => item.operation)}::text[],
+      ${items.map((item) => item.owner)}::text[],
+      ${items.map((item) => item.agentId)}::text[],
+      ${items.map((item) => item.units)}::bigint[],
+      ${items.map((item) => item.introductionPeer)}::text[],
+      ${items.map((item) => item.holdMs)}::bigint[],
+      ${allowances.freeUnits}::bigint,
+      ${allowances.hardLimit}::bigint,
+      ${allowances.introductions}::bigint,
+      ${at}::timestamptz
+    ) r order by r.ord`
+}
