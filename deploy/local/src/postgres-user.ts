@@ -5,13 +5,16 @@
  * never leaves it, so nothing above is ever walked. Program: where it cannot be run in place, a temporary copy.
  */
 import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import {
   chmodSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -19,7 +22,7 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Mark } from './marks.ts'
-import { codeOf, StartError } from './start-error.ts'
+import { StartError } from './start-error.ts'
 
 /** Who runs Postgres; empty: whoever runs this. */
 export interface PostgresUser {
@@ -65,17 +68,9 @@ export function dataPathFor(user: PostgresUser, cluster: string): string {
  */
 export function placeProgram(postgres: string, user: PostgresUser, mark: Mark): string {
   if (user.uid === undefined || canRun(postgres, user)) return postgres
-  const source = dirname(dirname(postgres))
-  for (const folder of scratchFolders(mark)) {
-    try {
-      mkdirSync(folder)
-      copyForAll(source, join(folder, 'postgres'))
-      const copy = join(folder, 'postgres', 'bin', 'postgres')
-      if (canRun(copy, user)) return copy
-    } catch (error) {
-      if (codeOf(error) === '') throw error
-    }
-    rmSync(folder, { recursive: true, force: true })
+  for (const place of scratchPlaces()) {
+    const copy = copyProgram(dirname(dirname(postgres)), join(place, `${scratchPrefix(mark)}${mark.run}`))
+    if (copy !== undefined && canRun(copy, user)) return copy
   }
   throw new StartError(
     `The user that runs Postgres (uid ${user.uid}) can reach neither its program nor a copy: set TMPDIR to a folder open to all.`,
@@ -99,8 +94,19 @@ function scratchPrefix({ stack }: Mark): string {
   return `svc-${stack}-`
 }
 
-function scratchFolders(mark: Mark): string[] {
-  return scratchPlaces().map((place) => join(place, `${scratchPrefix(mark)}${mark.run}`))
+/** One copy for all of a run; it appears whole, as several may make it at once. */
+function copyProgram(source: string, target: string): string | undefined {
+  const unfinished = `${target}.${randomBytes(4).toString('hex')}`
+  try {
+    if (!existsSync(target)) {
+      copyForAll(source, unfinished)
+      renameSync(unfinished, target)
+    }
+  } catch {
+    // The place is full, or forbids it, or another was faster.
+  }
+  rmSync(unfinished, { recursive: true, force: true })
+  return existsSync(target) ? join(target, 'bin', 'postgres') : undefined
 }
 
 function readdirIfThere(folder: string): string[] {
