@@ -1,0 +1,14 @@
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { admitRequest as admitRequestCall } from '@svc/contracts/identity.ts'
+import type { IdentityDeps } from '../deps.ts'
+
+/**
+ * Consumes a nonce, durably, and says whether the signer is revoked. The signer may be unknown here, as the one of a
+ * registration is: its nonce counts all the same (decisions 5).
+ */
+export async function admitRequest(
+  { admit }: Pick<IdentityDeps, 'admit'>,
+  { agent_id, nonce }: RequestOf<typeof admitRequestCall>,
+): Promise<ReplyOf<typeof admitRequestCall>> {
+  return admit({ agentId: agent_id, nonce })
+}

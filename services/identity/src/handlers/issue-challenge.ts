@@ -1,0 +1,28 @@
+import { randomUUID } from 'node:crypto'
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { issueChallenge as issueChallengeCall } from '@svc/contracts/identity.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { parsePublicKey } from '@svc/svc1/public-key.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { encodeChallenge } from '../domain/challenge.ts'
+
+type Request = RequestOf<typeof issueChallengeCall>
+type Reply = ReplyOf<typeof issueChallengeCall>
+
+/** Issues a challenge; any process can, and every process with the key believes it. Writes nothing (decisions 9). */
+export async function issueChallenge(
+  { challengeKeys, powDifficulty }: Pick<IdentityDeps, 'challengeKeys' | 'powDifficulty'>,
+  { pubkey }: Request,
+): Promise<Reply> {
+  const publicKey = parsePublicKey(pubkey)
+  if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
+  const expiresAt = Math.floor(Date.now() / 1000) + LIMITS.challengeSeconds
+  const challenge = { id: randomUUID(), publicKey, difficulty: powDifficulty, expiresAt }
+  return {
+    challenge: encodeChallenge(challenge, challengeKeys[0]),
+    difficulty: powDifficulty,
+    expires_at: expiresAt,
+    algorithm: 'sha256',
+  }
+}

@@ -1,0 +1,20 @@
+import type { CallContext } from '@svc/contracts/define.ts'
+import { setMailbox } from '@svc/contracts/messaging.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import type { IdentityDeps } from './deps.ts'
+import { type Mailbox, markPushed } from './store/agents.ts'
+
+/**
+ * Tells messaging what an agent's mailbox takes, and records that it knows. Pushes of one agent may overtake each other and be
+ * repeated: messaging keeps the highest version.
+ * @throws ServiceError `unavailable` where it is not known to have taken effect; the loop goes on with it.
+ */
+export async function pushMailbox(
+  { bus, database }: Pick<IdentityDeps, 'bus' | 'database'>,
+  { agent_id, inbox_policy, revoked, mailbox_version }: Mailbox,
+  context: CallContext,
+): Promise<void> {
+  await bus.call(setMailbox, { agent_id, policy: inbox_policy, revoked, version: mailbox_version }, context)
+  failpoint('identity.mailbox.pushed')
+  await database.run((sql) => markPushed(sql, agent_id, mailbox_version))
+}

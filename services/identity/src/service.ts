@@ -1,0 +1,78 @@
+/**
+ * Owns: agents and their settings, consumed challenges and nonces (schema `identity`).
+ * Scale: any number of processes; calls shared by queue group; every loop safe on many replicas; nothing kept between calls.
+ * Limit: one Postgres primary, and its commits: a signed request is one row, committed 128 at a time; pool size x processes
+ *        under max_connections.
+ */
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { createCharging } from '@svc/charging/charging.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import { startOperationsPurge } from '@svc/charging/purge.ts'
+import { startResolver } from '@svc/charging/resolver.ts'
+import type { RunningService } from '@svc/config/run-service.ts'
+import * as calls from '@svc/contracts/identity.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { IdentityConfig } from './config.ts'
+import type { IdentityDeps } from './deps.ts'
+import { admitRequest } from './handlers/admit-request.ts'
+import { findAgent } from './handlers/find-agent.ts'
+import { findAgentByName } from './handlers/find-agent-by-name.ts'
+import { getIdentity } from './handlers/get-identity.ts'
+import { issueChallenge } from './handlers/issue-challenge.ts'
+import { listAgents } from './handlers/list-agents.ts'
+import { registerAgent } from './handlers/register-agent.ts'
+import { revokeAgent } from './handlers/revoke-agent.ts'
+import { updateSettings } from './handlers/update-settings.ts'
+import { startPurgeChallenges } from './loops/purge-challenges.ts'
+import { startPushMailboxes } from './loops/push-mailboxes.ts'
+import { startTruncateNonces } from './loops/truncate-nonces.ts'
+import { createAdmit } from './store/nonces.ts'
+import { createAgentReaders } from './store/readers.ts'
+
+export function startIdentity(config: IdentityConfig): Promise<RunningService> {
+  return startService({
+    name: 'identity',
+    config,
+    build: ({ logger, database, bus }) => {
+      const operations = createOperations({ database, schema: 'identity' })
+      const deps: IdentityDeps = {
+        database,
+        bus,
+        operations,
+        charging: createCharging({ owner: 'identity', bus, logger, fences: operations }),
+        readers: createAgentReaders(database),
+        admit: createAdmit(database),
+        authority: config.authority,
+        powDifficulty: config.powDifficulty,
+        challengeKeys: secretKeys(config.challengeKeys),
+      }
+      return {
+        endpoints: [
+          handle(calls.issueChallenge, (request) => issueChallenge(deps, request)),
+          handle(calls.registerAgent, (request) => registerAgent(deps, request)),
+          handle(calls.findAgent, (request) => findAgent(deps, request)),
+          handle(calls.findAgentByName, (request) => findAgentByName(deps, request)),
+          handle(calls.admitRequest, (request) => admitRequest(deps, request)),
+          handle(calls.listAgents, (request) => listAgents(deps, request)),
+          handle(calls.getIdentity, (request) => getIdentity(deps, request)),
+          handle(calls.updateSettings, (request, context) => updateSettings(deps, request, context)),
+          handle(calls.revokeAgent, (request, context) => revokeAgent(deps, request, context)),
+        ],
+        loops: [
+          startPushMailboxes({ database, bus, logger }),
+          startTruncateNonces({ database, logger }),
+          startPurgeChallenges({ database, logger }),
+          startResolver({ owner: 'identity', bus, logger, fences: operations }),
+          startOperationsPurge({ owner: 'identity', bus, logger, operations }),
+        ],
+      }
+    },
+  })
+}
+
+/** Hashed into keys of one form by HMAC itself, so their text can be of any alphabet. */
+function secretKeys([first = '', ...others]: readonly string[]): [KeyObject, ...KeyObject[]] {
+  const toKey = (text: string): KeyObject => createSecretKey(text, 'utf8')
+  return [toKey(first), ...others.map(toKey)]
+}

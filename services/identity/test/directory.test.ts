@@ -1,0 +1,168 @@
+import { findAgent, findAgentByName, getIdentity, listAgents, updateSettings } from '@svc/contracts/identity.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listAgents as listAgentRows, revokeAgent } from '../src/store/agents.ts'
+import { createAgentReaders } from '../src/store/readers.ts'
+import { AUTHORITY, type Harness, startHarness } from './harness.ts'
+import { newKey, openTestStore } from './store.ts'
+
+describe('the directory over the bus', () => {
+  let h: Harness
+  beforeAll(async () => {
+    h = await startHarness()
+  })
+  afterAll(() => h[Symbol.asyncDispose]())
+
+  test('service.md, Agent: by id and by exact name, with the key in lower case and the time in Unix seconds', async () => {
+    const before = Math.floor(Date.now() / 1000)
+    const key = await h.register('alice')
+    const agent = {
+      agent_id: key.agentId,
+      name: 'alice',
+      pubkey: formatPublicKey(key.publicKey),
+      created_at: expect.any(Number),
+      revoked: false,
+    }
+    const byId = await h.call(findAgent, { agent_id: key.agentId })
+    expect(byId).toEqual({ agent })
+    expect(await h.call(findAgentByName, { name: 'alice' })).toEqual(byId)
+    expect(byId.agent?.created_at).toBeGreaterThanOrEqual(before - 1)
+    expect(byId.agent?.created_at).toBeLessThanOrEqual(Date.now() / 1000 + 1)
+  })
+
+  test.each(['Alice', 'alic', 'alicee', 'alice ', 'a%', '', 'alice\0', '\ud800'])(
+    'service.md, Endpoint rules 1: exact names only; %j is nobody’s',
+    async (name) => {
+      expect(await h.call(findAgentByName, { name })).toEqual({ agent: null })
+    },
+  )
+
+  test('an id that nobody has: null to find, not_found to get', async () => {
+    const { agentId } = newKey()
+    expect(await h.call(findAgent, { agent_id: agentId })).toEqual({ agent: null })
+    expect(await h.codeOf(getIdentity, { agent_id: agentId })).toBe('not_found')
+  })
+
+  test('decisions 11: the address, and what a new identity has', async () => {
+    const key = await h.register('bob')
+    expect(await h.call(getIdentity, { agent_id: key.agentId })).toEqual({
+      agent: expect.objectContaining({ agent_id: key.agentId, name: 'bob', revoked: false }),
+      address: `bob@${AUTHORITY}`,
+      inbox_policy: 'requests',
+      discoverable: false,
+    })
+  })
+
+  test('service.md, GET /v2/agents: those alone that are discoverable', async () => {
+    const shown = await h.register('shown')
+    await h.register('hidden')
+    await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: true } })
+    const { agents, next_cursor } = await h.call(listAgents, { after: '', limit: 100 })
+    expect(agents.map(({ name }) => name)).toEqual(['shown'])
+    expect(agents[0]).toEqual((await h.call(findAgent, { agent_id: shown.agentId })).agent)
+    expect(next_cursor).toBe('')
+    await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: false } })
+    expect(await h.call(listAgents, { after: '', limit: 100 })).toEqual({ agents: [], next_cursor: '' })
+  })
+})
+
+describe('decisions 35: the list of agents', () => {
+  test('is in byte order of the name; pages of any size hold each once; revoked ones are not listed', async () => {
+    await using store = await openTestStore()
+    // Orders that a locale would change: digits, `-` and `_` beside letters.
+    const names = [
+      'a-b',
+      'a_b',
+      'a0b',
+      'aab',
+      'ab-',
+      'ab_',
+      'ab0',
+      'aba',
+      '0ab',
+      'zz-',
+      'zz_',
+      'zzz',
+      'm--',
+      'm__',
+      'm00',
+    ]
+    const ids = await store.addAgents(...names, 'gone')
+    await store.database.run((sql) => sql`update identity.agents set discoverable = true`)
+    await store.database.run((sql) => revokeAgent(sql, ids.at(-1) ?? ''))
+    const sorted = [...names].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    for (const limit of [1, 2, 7, 15, 100]) {
+      const seen: string[] = []
+      for (let after = ''; ; after = seen.at(-1) ?? '') {
+        const page = await store.database.run((sql) => listAgentRows(sql, after, limit))
+        seen.push(...page.map(({ name }) => name))
+        if (page.length < limit) break
+      }
+      expect(seen).toEqual(sorted)
+    }
+  })
+
+  test('after is a place in that order and need not exist, whatever text it is', async () => {
+    await using h = await startHarness({ replicas: 1 })
+    const names = ['abc', 'abd', 'b-0', 'b00', 'bbb', '000']
+    for (const name of names) await h.register(name)
+    await h.database.run((sql) => sql`update identity.agents set discoverable = true`)
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 6 }),
+      fc.stringMatching(/^[ab0-]{0,4}$/),
+      fc.constantFrom(...names, 'abc\0', '\0', 'abc\0zzz', 'abc\ud800', '\uffff', '\u{1f600}', 'b'.repeat(5_000)),
+    )
+    await fc.assert(
+      fc.asyncProperty(text, fc.integer({ min: 1, max: 7 }), async (after, limit) => {
+        const past = [...names].sort().filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(after)) > 0)
+        const { agents, next_cursor } = await h.call(listAgents, { after, limit })
+        expect(agents.map(({ name }) => name)).toEqual(past.slice(0, limit))
+        expect(next_cursor).toBe(past.length > limit ? past[limit - 1] : '')
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('is one indexed query, without a sort, however many agents there are', async () => {
+    await using store = await openTestStore()
+    await store.database.run(
+      (sql) => sql`
+        insert into identity.agents (agent_id, name, public_key, discoverable)
+        select 'id' || n, 'name-' || n, decode(repeat('00', 32), 'hex'), n % 10 = 0 from generate_series(1, 5000) n`,
+    )
+    const [row] = await store.database.run(
+      (sql) => sql<{ 'QUERY PLAN': unknown }[]>`
+        explain (format json)
+        select a.agent_id from identity.agents a
+        where a.discoverable and not a.revoked and a.name > 'name-3' order by a.name limit 50`,
+    )
+    const plan = JSON.stringify(row?.['QUERY PLAN'])
+    expect(plan).toContain('"Index Name":"agents_listed"')
+    expect(plan).not.toContain('Sort')
+    expect(plan).not.toContain('Seq Scan')
+  })
+})
+
+describe('design, Natural batching: reads of single agents', () => {
+  test('50 asked for together are one query, each with its own answer', async () => {
+    await using store = await openTestStore()
+    const names = Array.from({ length: 25 }, (_, index) => `agent-${index}`)
+    const ids = await store.addAgents(...names)
+    let queries = 0
+    const counted = {
+      ...store.database,
+      run: (work: Parameters<typeof store.database.run>[0]) => {
+        queries += 1
+        return store.database.run(work)
+      },
+    }
+    const readers = createAgentReaders(counted as typeof store.database)
+    const unknown = newKey().agentId
+    const byId = await Promise.all([...ids, ...ids, unknown].map((id) => readers.byId(id)))
+    expect(byId.map((record) => record?.name)).toEqual([...names, ...names, undefined])
+    const byName = await Promise.all([...names, 'nobody'].map((name) => readers.byName(name)))
+    expect(byName.map((record) => record?.agent_id)).toEqual([...ids, undefined])
+    expect(queries).toBe(2)
+  })
+})

@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto'
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
+import type { Registration } from '@svc/contracts/resources.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import type { KeyPair } from '@svc/svc1/key-pair.ts'
+import { solveWork } from '@svc/svc1/pow.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import type { IdentityConfig } from '../src/config.ts'
+import { startIdentity } from '../src/service.ts'
+import { type BudgetPeer, type MessagingPeer, startBudgetPeer, startMessagingPeer } from './peers.ts'
+import { newKey, silent } from './store.ts'
+
+export const AUTHORITY = 'agents.example:8443'
+const DIFFICULTY = 4
+const DEFAULT_CALL_TIMEOUT_MS = 5_000
+
+export interface Harness extends AsyncDisposable {
+  readonly config: IdentityConfig
+  /** As the service's own role. */
+  readonly database: Database
+  readonly messaging: MessagingPeer
+  readonly budget: BudgetPeer
+  /** Calls identity as the gateway does. */
+  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
+  /** The code that the call is refused with, or `ok`. */
+  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
+  /** A challenge with its work done, ready to be sent. */
+  prepare(key: KeyPair, name: string): Promise<Registration>
+  /** Registers a new key. @returns it. */
+  register(name: string): Promise<KeyPair>
+  /** Starts a process of the service, which serves beside what the harness runs. */
+  spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
+}
+
+export interface HarnessOptions {
+  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  replicas?: number
+  challengeKeys?: string[]
+  /** How long a call waits for its answer. */
+  callTimeoutMs?: number
+}
+
+/** The service on real engines, with stand-ins for those that it calls. */
+export async function startHarness({
+  replicas = 2,
+  challengeKeys = [randomKey()],
+  callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
+}: HarnessOptions = {}): Promise<Harness> {
+  process.env.SVC_LOG_LEVEL ??= 'silent'
+  await using stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['identity']))
+  const nats = stack.use(await startTestNats())
+  const messaging = stack.use(await startMessagingPeer(nats.urlFor('messaging')))
+  const budget = stack.use(await startBudgetPeer(nats.urlFor('budget')))
+  const config: IdentityConfig = {
+    natsUrl: nats.urlFor('identity'),
+    databaseUrl: testDatabase.urlFor('identity'),
+    authority: AUTHORITY,
+    powDifficulty: DIFFICULTY,
+    challengeKeys,
+    poolSize: 4,
+  }
+  for (let replica = 0; replica < replicas; replica += 1) stack.use(await startIdentity(config))
+  const gateway = stack.adopt(
+    await connectNats({ url: nats.urlFor('gateway'), name: 'test-gateway', logger: silent }),
+    drainNats,
+  )
+  const bus = stack.use(createBus(gateway))
+  const database = stack.use(openDatabase({ url: config.databaseUrl, application: 'test', logger: silent }))
+
+  const call: Harness['call'] = (definition, request) =>
+    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + callTimeoutMs })
+  const prepare: Harness['prepare'] = async (key, name) => {
+    const pubkey = formatPublicKey(key.publicKey)
+    const { challenge, difficulty } = await call(issueChallenge, { pubkey })
+    return { name, pubkey, challenge, nonce: await solveWork(challenge, difficulty) }
+  }
+  const running = stack.move()
+  return {
+    config,
+    database,
+    messaging,
+    budget,
+    call,
+    prepare,
+    async codeOf(definition, request) {
+      try {
+        await call(definition, request)
+        return 'ok'
+      } catch (error) {
+        if (error instanceof ServiceError) return error.code
+        throw error
+      }
+    },
+    async register(name) {
+      const key = newKey()
+      await call(registerAgent, await prepare(key, name))
+      return key
+    },
+    async spawn(env = {}) {
+      const { mark } = await findTestRun()
+      const child = running.adopt(
+        startTestProcess({
+          service: 'identity',
+          mark,
+          env: {
+            PATH: process.env.PATH,
+            SVC_NATS_URL: config.natsUrl,
+            SVC_DATABASE_URL: config.databaseUrl,
+            SVC_AUTHORITY: config.authority,
+            SVC_POW_DIFFICULTY: String(config.powDifficulty),
+            SVC_CHALLENGE_KEY: config.challengeKeys.join(','),
+            ...env,
+          },
+        }),
+        async (one) => {
+          await one.stop()
+        },
+      )
+      await child.untilReady()
+      return child
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+export function randomKey(): string {
+  return randomBytes(32).toString('hex')
+}

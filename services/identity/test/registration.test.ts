@@ -1,0 +1,333 @@
+import { createSecretKey, randomUUID } from 'node:crypto'
+import { issueChallenge, registerAgent, revokeAgent } from '@svc/contracts/identity.ts'
+import type { Registration } from '@svc/contracts/resources.ts'
+import type { KeyPair } from '@svc/svc1/key-pair.ts'
+import { checkWork, solveWork } from '@svc/svc1/pow.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { encodeChallenge } from '../src/domain/challenge.ts'
+import { issueChallenge as issueChallengeHandler } from '../src/handlers/issue-challenge.ts'
+import { consumeChallenge, purgeChallenges } from '../src/store/consumed-challenges.ts'
+import { AUTHORITY, type Harness, randomKey, startHarness } from './harness.ts'
+import { newKey, openTestStore } from './store.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+let names = 0
+function newName(): string {
+  names += 1
+  return `agent-${names}`
+}
+
+async function countConsumed(): Promise<number> {
+  const rows = await h.database.run((sql) => sql`select from identity.consumed_challenges`)
+  return rows.length
+}
+
+async function findOwner(name: string): Promise<string | undefined> {
+  const [row] = await h.database.run(
+    (sql) => sql<{ agent_id: string }[]>`select agent_id from identity.agents where name = ${name}`,
+  )
+  return row?.agent_id
+}
+
+/** With a challenge that says what the test wants, made with the service's own key. */
+async function prepareWith(
+  key: KeyPair,
+  name: string,
+  change: { publicKey?: Uint8Array; expiresAt?: number; signingKey?: string },
+): Promise<Registration> {
+  const challenge = encodeChallenge(
+    {
+      id: randomUUID(),
+      publicKey: change.publicKey ?? key.publicKey,
+      difficulty: 4,
+      expiresAt: change.expiresAt ?? Math.floor(Date.now() / 1000) + 60,
+    },
+    createSecretKey(change.signingKey ?? h.config.challengeKeys[0] ?? '', 'utf8'),
+  )
+  return { name, pubkey: formatPublicKey(key.publicKey), challenge, nonce: await solveWork(challenge, 4) }
+}
+
+async function wrongNonce(challenge: string, difficulty: number): Promise<string> {
+  for (let counter = 0; ; counter += 1) if (!checkWork(challenge, String(counter), difficulty)) return String(counter)
+}
+
+describe('decisions 9: a challenge', () => {
+  test('has algorithm sha256, the configured difficulty and five minutes to live', async () => {
+    const before = Math.floor(Date.now() / 1000)
+    const answer = await h.call(issueChallenge, { pubkey: formatPublicKey(newKey().publicKey) })
+    expect(answer).toEqual({
+      challenge: expect.stringMatching(/^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/),
+      difficulty: 4,
+      algorithm: 'sha256',
+      expires_at: expect.any(Number),
+    })
+    expect(answer.expires_at).toBeGreaterThanOrEqual(before + 300)
+    expect(answer.expires_at).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 300)
+  })
+
+  test('writes nothing to any store: what issues it is given none, and every process takes it', async () => {
+    const [key, name] = [newKey(), newName()]
+    const [secret = ''] = h.config.challengeKeys
+    const storeless = { challengeKeys: [createSecretKey(secret, 'utf8')] as const, powDifficulty: 4 }
+    const pubkey = formatPublicKey(key.publicKey)
+    const { challenge } = await issueChallengeHandler(storeless, { pubkey })
+    const registration = { name, pubkey, challenge, nonce: await solveWork(challenge, 4) }
+    expect(await h.codeOf(registerAgent, registration)).toBe('ok')
+  })
+
+  test('is another one every time, for one key too', async () => {
+    const pubkey = formatPublicKey(newKey().publicKey)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => h.call(issueChallenge, { pubkey })))
+    expect(new Set(answers.map(({ challenge }) => challenge)).size).toBe(20)
+  })
+
+  test.each([
+    ['no prefix', '00'.repeat(32)],
+    ['another scheme', `x25519:${'11'.repeat(32)}`],
+    ['too short', `ed25519:${'11'.repeat(31)}`],
+    ['a line feed after it', `${formatPublicKey(newKey().publicKey)}\n`],
+    ['the identity', `ed25519:01${'00'.repeat(31)}`],
+    ['small order', `ed25519:${'00'.repeat(32)}`],
+    ['not canonical', `ed25519:ee${'ff'.repeat(30)}7f`],
+  ])('decisions 2: a key with %s is invalid_pubkey, to challenge and to register', async (_, pubkey) => {
+    expect(await h.codeOf(issueChallenge, { pubkey })).toBe('invalid_pubkey')
+    expect(await h.codeOf(registerAgent, { name: newName(), pubkey, challenge: '', nonce: '' })).toBe('invalid_pubkey')
+  })
+
+  test('a key is replaced by another without a registration failing: the first makes, all are believed', async () => {
+    const [oldKey, newKeyText] = [randomKey(), randomKey()]
+    await using before = await startHarness({ replicas: 1, challengeKeys: [oldKey] })
+    await using during = await startHarness({ replicas: 1, challengeKeys: [newKeyText, oldKey] })
+    const [old, current] = [newKey(), newKey()]
+    await during.call(registerAgent, await before.prepare(old, 'from-the-old'))
+    const registration = await during.prepare(current, 'from-the-new')
+    expect(await before.codeOf(registerAgent, registration)).toBe('challenge_invalid')
+    expect(await during.codeOf(registerAgent, registration)).toBe('ok')
+  })
+})
+
+describe('decisions 10: registration', () => {
+  test('first registration: the agent id and the address', async () => {
+    const [key, name] = [newKey(), newName()]
+    const answer = await h.call(registerAgent, await h.prepare(key, name))
+    expect(answer).toEqual({ agent_id: key.agentId, address: `${name}@${AUTHORITY}` })
+  })
+
+  test('decisions 2: a key in upper case is the same key', async () => {
+    const [key, name] = [newKey(), newName()]
+    const registration = await h.prepare(key, name)
+    const upper = { ...registration, pubkey: `ed25519:${registration.pubkey.slice(8).toUpperCase()}` }
+    expect(await h.codeOf(registerAgent, upper)).toBe('ok')
+    expect(await h.codeOf(registerAgent, registration)).toBe('ok')
+    expect(await findOwner(name)).toBe(key.agentId)
+  })
+
+  test.each([
+    ['the same challenge', (first: Registration) => first],
+    ['no challenge at all', (first: Registration) => ({ ...first, challenge: '', nonce: '' })],
+    ['a challenge that is nobody’s', (first: Registration) => ({ ...first, challenge: 'x.y' })],
+  ])('identical repeat with %s: the same answer, and nothing consumed', async (_, change) => {
+    const registration = await h.prepare(newKey(), newName())
+    const answer = await h.call(registerAgent, registration)
+    const consumed = await countConsumed()
+    expect(await h.call(registerAgent, change(registration))).toEqual(answer)
+    expect(await countConsumed()).toBe(consumed)
+  })
+
+  test('identical repeat of a revoked one: the same answer, and it stays revoked', async () => {
+    const [key, name] = [newKey(), newName()]
+    const registration = await h.prepare(key, name)
+    const answer = await h.call(registerAgent, registration)
+    await h.call(revokeAgent, { agent_id: key.agentId })
+    expect(await h.call(registerAgent, await h.prepare(key, name))).toEqual(answer)
+    const rows = await h.database.run((sql) => sql`select revoked from identity.agents where agent_id = ${key.agentId}`)
+    expect(rows).toEqual([{ revoked: true }])
+  })
+
+  const inAnHour = (): number => Math.floor(Date.now() / 1000) + 3_600
+  test.each<[string, string, (key: KeyPair, name: string) => Promise<Registration>]>([
+    ['bad name', 'invalid_name', async (key) => h.prepare(key, 'Bad Name')],
+    [
+      'challenge malformed',
+      'challenge_invalid',
+      async (key, name) => ({ ...(await h.prepare(key, name)), challenge: 'no' }),
+    ],
+    ['challenge foreign', 'challenge_invalid', (key, name) => prepareWith(key, name, { signingKey: randomKey() })],
+    [
+      'challenge for another key',
+      'challenge_invalid',
+      (key, name) => prepareWith(key, name, { publicKey: newKey().publicKey }),
+    ],
+    [
+      'challenge expired',
+      'challenge_invalid',
+      (key, name) => prepareWith(key, name, { expiresAt: Math.floor(Date.now() / 1000) }),
+    ],
+    ['challenge good for an hour still', 'ok', (key, name) => prepareWith(key, name, { expiresAt: inAnHour() })],
+    [
+      'wrong work',
+      'pow_invalid',
+      async (key, name) => {
+        const registration = await h.prepare(key, name)
+        return { ...registration, nonce: await wrongNonce(registration.challenge, 4) }
+      },
+    ],
+    [
+      'name taken by another key',
+      'name_taken',
+      async (key, name) => {
+        await h.register(name)
+        return h.prepare(key, name)
+      },
+    ],
+    [
+      'key registered under another name',
+      'key_registered',
+      async (key, name) => {
+        await h.call(registerAgent, await h.prepare(key, `${name}-first`))
+        return h.prepare(key, name)
+      },
+    ],
+    [
+      'challenge consumed',
+      'challenge_consumed',
+      async (key, name) => {
+        const registration = await h.prepare(key, `${name}-first`)
+        await h.call(registerAgent, registration)
+        return { ...registration, name }
+      },
+    ],
+  ])('%s: %s', async (_, code, prepare) => {
+    expect(await h.codeOf(registerAgent, await prepare(newKey(), newName()))).toBe(code)
+  })
+
+  test.each(['ab', 'a'.repeat(33), '-abc', '_abc', 'Abc', 'abc\n', 'a.b', 'añb', ''])(
+    'name %j: invalid_name',
+    async (name) => {
+      expect(await h.codeOf(registerAgent, await h.prepare(newKey(), name))).toBe('invalid_name')
+    },
+  )
+
+  test.each(['abc', 'a'.repeat(32), '0-_', '9zz'])('name %j is allowed', async (name) => {
+    expect(await h.codeOf(registerAgent, await h.prepare(newKey(), name))).toBe('ok')
+  })
+
+  test('only success consumes: a challenge that was refused for its name or work is good afterwards', async () => {
+    const [key, taken] = [newKey(), newName()]
+    await h.register(taken)
+    const consumed = await countConsumed()
+    const registration = await h.prepare(key, taken)
+    expect(await h.codeOf(registerAgent, registration)).toBe('name_taken')
+    const badWork = { ...registration, name: newName(), nonce: await wrongNonce(registration.challenge, 4) }
+    expect(await h.codeOf(registerAgent, badWork)).toBe('pow_invalid')
+    expect(await countConsumed()).toBe(consumed)
+    expect(await h.codeOf(registerAgent, { ...registration, name: newName() })).toBe('ok')
+    expect(await countConsumed()).toBe(consumed + 1)
+  })
+})
+
+describe('decisions 10, over two processes at once', () => {
+  const CROWD = 50
+  const crowd = <T>(make: (index: number) => Promise<T>): Promise<T[]> =>
+    Promise.all(Array.from({ length: CROWD }, (_, index) => make(index)))
+  const tally = (codes: string[]): Record<string, number> =>
+    Object.fromEntries([...new Set(codes)].map((code) => [code, codes.filter((one) => one === code).length]))
+
+  test('50 identical registrations, of one challenge: all succeed, it is consumed once', async () => {
+    const [key, name] = [newKey(), newName()]
+    const consumed = await countConsumed()
+    const registration = await h.prepare(key, name)
+    expect(tally(await crowd(() => h.codeOf(registerAgent, registration)))).toEqual({ ok: CROWD })
+    expect(await findOwner(name)).toBe(key.agentId)
+    expect(await countConsumed()).toBe(consumed + 1)
+  })
+
+  test('50 identical registrations, each of its own challenge: all succeed, one is consumed', async () => {
+    const [key, name] = [newKey(), newName()]
+    const consumed = await countConsumed()
+    const registrations = await crowd(() => h.prepare(key, name))
+    const codes = await Promise.all(registrations.map((registration) => h.codeOf(registerAgent, registration)))
+    expect(tally(codes)).toEqual({ ok: CROWD })
+    expect(await countConsumed()).toBe(consumed + 1)
+  })
+
+  test('50 keys for one name: one wins, the others get name_taken and keep their challenge', async () => {
+    const name = newName()
+    const consumed = await countConsumed()
+    const registrations = await crowd(() => h.prepare(newKey(), name))
+    const codes = await Promise.all(registrations.map((registration) => h.codeOf(registerAgent, registration)))
+    expect(tally(codes)).toEqual({ ok: 1, name_taken: CROWD - 1 })
+    expect(await countConsumed()).toBe(consumed + 1)
+    const losers = registrations.filter((_, index) => codes[index] === 'name_taken')
+    const again = await Promise.all(losers.map((one) => h.codeOf(registerAgent, { ...one, name: newName() })))
+    expect(tally(again)).toEqual({ ok: CROWD - 1 })
+  })
+
+  test('one key for 50 names: one wins, the others get key_registered, one challenge is consumed', async () => {
+    const key = newKey()
+    const consumed = await countConsumed()
+    const registrations = await crowd(() => h.prepare(key, newName()))
+    const codes = await Promise.all(registrations.map((registration) => h.codeOf(registerAgent, registration)))
+    expect(tally(codes)).toEqual({ ok: 1, key_registered: CROWD - 1 })
+    expect(await countConsumed()).toBe(consumed + 1)
+  })
+
+  test('one challenge for 50 names: one wins, the others get challenge_consumed', async () => {
+    const registration = await h.prepare(newKey(), newName())
+    const registrations = Array.from({ length: CROWD }, () => ({ ...registration, name: newName() }))
+    const codes = await Promise.all(registrations.map((one) => h.codeOf(registerAgent, one)))
+    expect(tally(codes)).toEqual({ ok: 1, challenge_consumed: CROWD - 1 })
+    expect(
+      await Promise.all(registrations.map(({ name }) => findOwner(name))).then((all) => all.filter(Boolean)),
+    ).toHaveLength(1)
+  })
+
+  test('50 pairs of key and name that cross each other never deadlock, and each name has one owner', async () => {
+    const keys = Array.from({ length: 10 }, newKey)
+    const rivals = Array.from({ length: 5 }, newName)
+    const registrations = await Promise.all(keys.flatMap((key) => rivals.map((name) => h.prepare(key, name))))
+    const codes = await Promise.all(registrations.map((registration) => h.codeOf(registerAgent, registration)))
+    expect(tally(codes).ok).toBe(rivals.length)
+    expect(codes.filter((code) => !['ok', 'name_taken', 'key_registered'].includes(code))).toEqual([])
+    expect(new Set(await Promise.all(rivals.map(findOwner))).size).toBe(rivals.length)
+  })
+})
+
+describe('consumed challenges', () => {
+  const seconds = (): number => Math.floor(Date.now() / 1000)
+
+  test('are stored until nobody can consume them, so storage is bounded', async () => {
+    await using store = await openTestStore()
+    const expiries = [-3_600, -601, -599, -301, 0, 300].map((age) => seconds() + age)
+    await store.database.run(
+      (sql) => sql`
+        insert into identity.consumed_challenges (id, expires_at)
+        select gen_random_uuid(), e from unnest(${expiries}::bigint[]) e`,
+    )
+    expect(await store.database.run((sql) => purgeChallenges(sql, 1))).toBe(1)
+    expect(await store.database.run((sql) => purgeChallenges(sql, 10))).toBe(1)
+    expect(await store.database.run((sql) => purgeChallenges(sql, 10))).toBe(0)
+    expect(await store.database.run((sql) => sql`select from identity.consumed_challenges`)).toHaveLength(4)
+  })
+
+  test('one that was purged is not taken for a fresh one, whatever a process believes the time to be', async () => {
+    await using store = await openTestStore()
+    for (const [age, consumable] of [
+      [-301, false],
+      [-290, true],
+      [300, true],
+    ] as const) {
+      const id = randomUUID()
+      const consume = (): Promise<boolean> =>
+        store.database.transaction((tx) => consumeChallenge(tx, id, seconds() + age))
+      expect(await consume()).toBe(consumable)
+      expect(await consume()).toBe(false)
+    }
+  })
+})

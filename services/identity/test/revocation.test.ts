@@ -1,0 +1,96 @@
+import {
+  admitRequest,
+  findAgent,
+  findAgentByName,
+  getIdentity,
+  listAgents,
+  revokeAgent,
+  updateSettings,
+} from '@svc/contracts/identity.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, startHarness } from './harness.ts'
+import { newKey, newNonce } from './store.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+afterEach(async () => {
+  await Promise.all([h.budget.up(), h.messaging.up()])
+})
+
+describe('decisions 13: revocation', () => {
+  test('the next request is refused, whichever process admits it, and its nonce is consumed', async () => {
+    const { agentId } = await h.register('next-request')
+    expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: false })
+    expect(await h.call(revokeAgent, { agent_id: agentId })).toEqual({ status: 'revoked' })
+    for (let request = 0; request < 20; request += 1) {
+      const nonce = newNonce()
+      const admitted = await h.call(admitRequest, { agent_id: agentId, nonce })
+      expect(admitted).toEqual({ replayed: false, revoked: true })
+      expect(await h.call(admitRequest, { agent_id: agentId, nonce })).toEqual({ replayed: true, revoked: true })
+    }
+  })
+
+  test('messaging takes nothing more for it before the client is answered', async () => {
+    const { agentId } = await h.register('mailbox')
+    await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open' } })
+    await h.call(revokeAgent, { agent_id: agentId })
+    expect(h.messaging.mailboxes.get(agentId)).toEqual({ policy: 'open', revoked: true, version: 2 })
+  })
+
+  test('service.md, Identity lifecycle: it stays known by id and name, with revoked true, and is listed no more', async () => {
+    const { agentId } = await h.register('still-known')
+    await h.call(updateSettings, { agent_id: agentId, settings: { discoverable: true } })
+    expect((await h.call(listAgents, { after: '', limit: 100 })).agents).toHaveLength(1)
+    await h.call(revokeAgent, { agent_id: agentId })
+    expect((await h.call(listAgents, { after: '', limit: 100 })).agents).toHaveLength(0)
+    const expected = { agent: expect.objectContaining({ agent_id: agentId, name: 'still-known', revoked: true }) }
+    expect(await h.call(findAgent, { agent_id: agentId })).toEqual(expected)
+    expect(await h.call(findAgentByName, { name: 'still-known' })).toEqual(expected)
+    expect(await h.call(getIdentity, { agent_id: agentId })).toMatchObject(expected)
+  })
+
+  test('a repeat, 20 at once too, is answered alike and changes nothing', async () => {
+    const { agentId } = await h.register('repeated')
+    const answers = await Promise.all(Array.from({ length: 20 }, () => h.codeOf(revokeAgent, { agent_id: agentId })))
+    expect(new Set(answers)).toEqual(new Set(['ok']))
+    expect(h.messaging.mailboxes.get(agentId)).toMatchObject({ revoked: true, version: 1 })
+  })
+
+  test('decisions 52: it is free and works while budget is down', async () => {
+    const { agentId } = await h.register('free')
+    await h.budget.down()
+    expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
+    await h.budget.up()
+    expect(h.budget.usedBy(agentId)).toBe(0)
+  })
+
+  test('while messaging is down it holds all the same, and a loop tells messaging later', async () => {
+    const { agentId } = await h.register('messaging-down')
+    await h.messaging.down()
+    expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('unavailable')
+    expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: true })
+    await h.messaging.up()
+    await eventually(() => h.messaging.mailboxes.get(agentId)?.revoked === true, { what: 'the push of the loop' })
+    expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
+  })
+
+  test('an id that nobody has: not_found', async () => {
+    expect(await h.codeOf(revokeAgent, { agent_id: newKey().agentId })).toBe('not_found')
+  })
+
+  test('nothing reverses it: the service’s own role may not rename, replace or remove an identity either', async () => {
+    const { agentId } = await h.register('for-ever')
+    const denied = 'permission denied'
+    const { database } = h
+    await expect(database.run((sql) => sql`delete from identity.agents where agent_id = ${agentId}`)).rejects.toThrow(
+      denied,
+    )
+    await expect(database.run((sql) => sql`truncate identity.agents`)).rejects.toThrow(denied)
+    await expect(database.run((sql) => sql`update identity.agents set name = 'other'`)).rejects.toThrow(denied)
+    await expect(database.run((sql) => sql`update identity.agents set public_key = ''`)).rejects.toThrow(denied)
+  })
+})
