@@ -1,0 +1,126 @@
+import {
+  admitRequest,
+  findAgentByName,
+  getIdentity,
+  registerAgent,
+  revokeAgent,
+  updateSettings,
+} from '@svc/contracts/identity.ts'
+import type { Settings } from '@svc/contracts/resources.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { type Harness, startHarness } from './harness.ts'
+import { newKey, newNonce } from './store.ts'
+
+/** Long enough for a call, short because the one whose process dies waits for all of it. */
+const CALL_TIMEOUT_MS = 1_500
+/** How long budget holds a reservation that nobody settles. */
+const HOLD_MS = 2_000
+const RESOLVED_MS = 15_000
+
+/** A process that dies at the place, an agent that was registered before, and nobody else who serves. */
+async function startDying(place: string): Promise<{ h: Harness; agentId: string; dies: () => Promise<string> }> {
+  const h = await startHarness({ replicas: 0, callTimeoutMs: CALL_TIMEOUT_MS })
+  h.budget.holdMs = HOLD_MS
+  const first = await h.spawn()
+  const { agentId } = await h.register('victim')
+  await first.stop()
+  const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill` })
+  return { h, agentId, dies: async () => (await dying.ended).reason }
+}
+
+describe('design, Charging: a process killed between any two steps of a PATCH', () => {
+  const PAID: Settings = { inbox_policy: 'open', discoverable: true }
+  test.concurrent.each<[string, Settings, number]>([
+    ['charging.identity.reserved', PAID, 1],
+    ['charging.identity.committed', PAID, 1],
+    ['charging.identity.settled', PAID, 1],
+    ['identity.settings.committed', PAID, 1],
+    ['identity.mailbox.pushed', PAID, 1],
+    ['identity.settings.committed', { inbox_policy: 'closed' }, 0],
+    ['identity.mailbox.pushed', { inbox_policy: 'closed' }, 0],
+  ])(
+    '%s, %j: the change and its charge stand or fall together, messaging learns of it, a repeat is never charged again',
+    async (place, settings, units) => {
+      const { h, agentId, dies } = await startDying(place)
+      await using _ = h
+      await h.codeOf(updateSettings, { agent_id: agentId, settings })
+      expect(await dies()).toBe('signal SIGKILL')
+
+      await h.spawn()
+      const after = await h.call(getIdentity, { agent_id: agentId })
+      const changed = after.inbox_policy === settings.inbox_policy
+      expect(after.discoverable).toBe(changed && settings.discoverable === true)
+      const used = changed ? units : 0
+      await eventually(() => h.budget.held === 0 && h.budget.usedBy(agentId) === used, {
+        timeoutMs: RESOLVED_MS,
+        what: `${used} units being charged for good`,
+      })
+      await eventually(() => (h.messaging.mailboxes.get(agentId)?.policy ?? 'requests') === after.inbox_policy, {
+        what: 'messaging knowing the policy',
+      })
+
+      expect(await h.call(updateSettings, { agent_id: agentId, settings })).toMatchObject(settings)
+      await eventually(() => h.budget.held === 0 && h.budget.usedBy(agentId) === units, { what: 'one charge at most' })
+      expect(h.messaging.mailboxes.get(agentId)).toMatchObject({ policy: settings.inbox_policy, version: 1 })
+    },
+    60_000,
+  )
+})
+
+describe('decisions 13: a process killed between any two steps of a revocation', () => {
+  test.concurrent.each(['identity.revocation.committed', 'identity.mailbox.pushed'])(
+    '%s: it holds, and messaging learns of it without a repeat',
+    async (place) => {
+      const { h, agentId, dies } = await startDying(place)
+      await using _ = h
+      await h.codeOf(revokeAgent, { agent_id: agentId })
+      expect(await dies()).toBe('signal SIGKILL')
+
+      await h.spawn()
+      expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: true })
+      await eventually(() => h.messaging.mailboxes.get(agentId)?.revoked === true, { what: 'messaging knowing it' })
+      expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
+      expect(h.messaging.mailboxes.get(agentId)?.version).toBe(1)
+    },
+    60_000,
+  )
+})
+
+describe('decisions 10: a process killed after a registration was committed', () => {
+  test.concurrent('identity.registration.committed: the repeat, with the consumed challenge, is answered like the first', async () => {
+    const { h, dies } = await startDying('identity.registration.committed')
+    await using _ = h
+    const key = newKey()
+    const registration = await h.prepare(key, 'survivor')
+    expect(await h.codeOf(registerAgent, registration)).toBe('unavailable')
+    expect(await dies()).toBe('signal SIGKILL')
+
+    await h.spawn()
+    expect((await h.call(findAgentByName, { name: 'survivor' })).agent?.agent_id).toBe(key.agentId)
+    expect(await h.call(registerAgent, registration)).toMatchObject({ agent_id: key.agentId })
+  }, 60_000)
+})
+
+describe('decisions 5: a nonce is consumed durably', () => {
+  test.concurrent('one that was admitted is replayed after kill -9 of the process that admitted it', async () => {
+    const h = await startHarness({ replicas: 0 })
+    await using _ = h
+    const first = await h.spawn()
+    const item = { agent_id: newKey().agentId, nonce: newNonce() }
+    expect(await h.call(admitRequest, item)).toMatchObject({ replayed: false })
+    await first.kill('SIGKILL')
+    await h.spawn()
+    expect(await h.call(admitRequest, item)).toMatchObject({ replayed: true })
+  }, 60_000)
+})
+
+describe('design, Failing: SIGTERM', () => {
+  test.concurrent('ends the process with code 0, and another one goes on', async () => {
+    const h = await startHarness({ replicas: 1 })
+    await using _ = h
+    const child = await h.spawn()
+    expect(await child.stop()).toMatchObject({ code: 0 })
+    await h.register('goes-on')
+  }, 60_000)
+})
