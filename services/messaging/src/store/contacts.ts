@@ -30,6 +30,6 @@ export async function listContacts(sql: Sql, owner: string, after: string, limit
     select c.other, c.state
     from messaging.contacts c
     where c.owner = ${owner} and c.other > ${after}
-      and not exists (select from messaging.logs l where l.id = c.other and l.revoked)
+      and (select l.revoked from messaging.logs l where l.id = c.other) is not true
     order by c.other limit ${limit}`
 }

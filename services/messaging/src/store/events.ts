@@ -49,10 +49,12 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
   const firstLive = (kind: Fragment): Fragment => sql`(
     select min(e.position) from messaging.entries e
     where e.log = ${agentId} and e.kind = ${kind} and e.expires_at > ${nowSeconds(sql)})`
-  const live = (kind: Fragment): Fragment => sql`
+  // Each kind is limited by itself: with one limit for all, the planner may read everything and sort it.
+  const live = (kind: Fragment): Fragment => sql`(
     select e.kind, e.position, e.message from messaging.entries e
     where e.log = ${agentId} and e.kind = ${kind} and e.position > ${after}
-      and e.position <= (select examined from bounds) and e.expires_at > ${nowSeconds(sql)}`
+      and e.position <= (select examined from bounds) and e.expires_at > ${nowSeconds(sql)}
+    order by e.position limit ${limit})`
   const [inbox, requests, board] = [sql`'inbox'`, sql`'requests'`, sql`'board'`]
 
   const rows = await sql<Row[]>`
