@@ -1,0 +1,172 @@
+import type { Sql } from '@svc/postgres/database.ts'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { DAY_MS } from '../src/domain/day.ts'
+import { grantCredits } from '../src/store/grants.ts'
+import { releaseBatch } from '../src/store/release.ts'
+import { reserveBatch } from '../src/store/reserve.ts'
+import { settleBatch } from '../src/store/settle.ts'
+import { startHarness } from './harness.ts'
+import { type Cost, Model } from './model.ts'
+
+const ALLOWANCES = { freeUnits: 6, hardLimit: 12, introductions: 2 }
+const AGENTS = ['ann', 'ben', 'cid']
+const OPERATIONS = 12
+
+/** What happens, by numbers; a history names operations by their place among `costs`. */
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      does: fc.constant('reserve' as const),
+      operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 3 }),
+      holdMs: fc.integer({ min: 1, max: 60_000 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant('settle' as const),
+      operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 4 }),
+    }),
+  },
+  // By how much the deadline that the owner names is off the last one.
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      does: fc.constant('release' as const),
+      operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 4 }),
+      late: fc.constantFrom(0, 0, 0, 1000, -1),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      does: fc.constant('grant' as const),
+      agent: fc.constantFrom(...AGENTS),
+      units: fc.integer({ min: 1, max: 5 }),
+      reference: fc.constantFrom('a', 'b', 'c', 'd'),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      does: fc.constant('wait' as const),
+      ms: fc.constantFrom(1, 1000, DAY_MS / 3, DAY_MS, 3 * DAY_MS, -DAY_MS / 2),
+    }),
+  },
+)
+const cost = fc.record({
+  agent: fc.constantFrom(...AGENTS),
+  units: fc.integer({ min: 1, max: 5 }),
+  peer: fc.constantFrom('p', 'q', 'r', null),
+})
+const history = fc.record({
+  costs: fc.array(cost, { minLength: OPERATIONS, maxLength: OPERATIONS }),
+  steps: fc.array(step, { minLength: 10, maxLength: 50 }),
+})
+
+test('decisions 24, 48, 49: the SQL does what the plain model does, on any history, and the books add up', async () => {
+  await using h = await startHarness()
+  let run = 0
+  await fc.assert(
+    fc.asyncProperty(history, async ({ costs, steps }) => {
+      run += 1
+      const name = (text: string): string => `${run}-${text}`
+      const operations = costs.map(
+        ({ agent, units, peer }, index): Cost => ({ operation: name(`op${index}`), agent: name(agent), units, peer }),
+      )
+      const model = new Model(ALLOWANCES)
+      let nowMs = Date.parse('2026-11-20T20:00:00Z')
+      for (const happens of steps) {
+        if (happens.does === 'wait') nowMs += happens.ms
+        else if (happens.does === 'grant') {
+          const [agent, reference] = [name(happens.agent), name(happens.reference)]
+          const granted = await grantCredits(h.database.sql, { agentId: agent, units: happens.units, reference })
+          expect(granted).toEqual({
+            outcome: model.grant(agent, happens.units, reference),
+            creditBalance: model.balanceOf(agent),
+          })
+        } else {
+          const chosen = happens.operations.flatMap((at) => operations[at] ?? [])
+          if (happens.does === 'reserve') await reserveBoth(h.database.sql, model, chosen, happens.holdMs, nowMs)
+          else if (happens.does === 'settle') {
+            await settleBatch(
+              h.database.sql,
+              chosen.map(({ operation }) => operation),
+              false,
+            )
+            for (const { operation } of chosen) model.settle(operation)
+          } else {
+            const items = chosen.map(({ operation }) => ({
+              operation,
+              deadlineMs: (model.reservations.get(operation)?.deadlineMs ?? nowMs) + happens.late,
+            }))
+            await releaseBatch(h.database.sql, items)
+            for (const { operation, deadlineMs } of items) model.release(operation, deadlineMs)
+          }
+        }
+        await expectSameBooks(h.database.sql, model, `${run}-`)
+      }
+    }),
+    { numRuns: 100 },
+  )
+}, 120_000)
+
+/** An agent occurs once in a batch, so that of each the first is asked for. */
+async function reserveBoth(sql: Sql, model: Model, chosen: Cost[], holdMs: number, nowMs: number): Promise<void> {
+  const batch = [...new Map(chosen.map((one) => [one.agent, one])).values()]
+  const items = batch.map(({ operation, agent, units, peer }) => ({
+    operation,
+    owner: 'messaging',
+    agentId: agent,
+    units,
+    introductionPeer: peer,
+    holdMs,
+  }))
+  const reserved = await reserveBatch(sql, ALLOWANCES, items, new Date(nowMs))
+  expect(reserved).toEqual(batch.map((one) => ({ ...model.reserve(one, holdMs, nowMs), nowMs })))
+}
+
+/** The model's books are the database's, and in each the counters are the sums of what they count. */
+async function expectSameBooks(sql: Sql, model: Model, prefix: string): Promise<void> {
+  const days = await sql<{ key: string; units: number; credits: number; introductions: number }[]>`
+    select d.agent_id || ' ' || (d.day - '1970-01-01') as key, d.used_units as units, d.credits_drawn as credits, d.used_introductions as introductions
+    from (
+      select agent_id, day, used_units, credits_drawn, used_introductions from budget.past_days
+      union all select agent_id, day, used_units, credits_drawn, used_introductions from budget.accounts where day > '-infinity'
+    ) d where starts_with(d.agent_id, ${prefix})`
+  const used = days.filter((day) => day.units + day.credits + day.introductions > 0)
+  expect(new Map(used.map(({ key, ...day }) => [key, day]))).toEqual(
+    new Map([...model.days].filter(([, day]) => day.units + day.credits + day.introductions > 0)),
+  )
+
+  const wrong = await sql`
+    with taken as (
+      select agent_id, day, sum(units)::bigint as units, sum(credits)::bigint as credits from budget.reservations
+      where state <> 'released' and starts_with(agent_id, ${prefix}) group by agent_id, day
+    ), pairs as (
+      select agent_id, day, count(*) as introductions from budget.introductions
+      where starts_with(agent_id, ${prefix}) group by agent_id, day
+    ), days as (
+      select agent_id, day, used_units, credits_drawn, used_introductions from budget.past_days
+      union all select agent_id, day, used_units, credits_drawn, used_introductions from budget.accounts
+    )
+    select d.agent_id, d.day, d.used_units, t.units, d.credits_drawn, t.credits, d.used_introductions, p.introductions
+    from (select * from days where starts_with(agent_id, ${prefix}) and day > '-infinity') d
+    full join taken t using (agent_id, day) full join pairs p using (agent_id, day)
+    where coalesce(d.used_units, 0) <> coalesce(t.units, 0) or coalesce(d.credits_drawn, 0) <> coalesce(t.credits, 0)
+      or coalesce(d.used_introductions, 0) <> coalesce(p.introductions, 0)`
+  expect(wrong).toEqual([])
+
+  const balances = await sql<{ agent_id: string; credit_balance: number; expected: number }[]>`
+    select a.agent_id, a.credit_balance,
+      coalesce((select sum(g.units) from budget.grants g where g.agent_id = a.agent_id), 0)::bigint
+        - coalesce((select sum(r.credits) from budget.reservations r where r.agent_id = a.agent_id and r.state <> 'released'), 0)::bigint
+      as expected
+    from budget.accounts a where starts_with(a.agent_id, ${prefix})`
+  for (const { agent_id, credit_balance, expected } of balances) {
+    expect(credit_balance).toBe(expected)
+    expect(credit_balance).toBe(model.balanceOf(agent_id))
+  }
+}
