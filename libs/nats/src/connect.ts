@@ -7,6 +7,8 @@ export interface NatsOptions {
   /** Shown by `nats server report connections`. */
   name: string
   logger: Logger
+  /** For tools that somebody waits for: gives up after so long where nobody listens. Services wait, the default. */
+  firstConnectMs?: number
 }
 
 /** A connection, and where its own answers come in. */
@@ -20,7 +22,7 @@ export interface Nats {
  * about half a minute, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
  * let each user receive its own answers alone.
  */
-export async function connectNats({ url, name, logger }: NatsOptions): Promise<Nats> {
+export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
   const servers = url.split(',').map((part) => new URL(part))
   const user = decodeURIComponent(servers[0]?.username ?? '')
   const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user}`
@@ -32,7 +34,7 @@ export async function connectNats({ url, name, logger }: NatsOptions): Promise<N
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     reconnectJitter: 250,
-    waitOnFirstConnect: true,
+    ...(firstConnectMs === undefined ? { waitOnFirstConnect: true } : { timeout: firstConnectMs }),
     // A server that restarts may refuse a login for a moment.
     ignoreAuthErrorAbort: true,
     pingInterval: 10_000,

@@ -1,0 +1,59 @@
+import type { ContactState } from '@svc/contracts/resources.ts'
+import type { Command } from 'commander'
+import { agentIdOf, contextOf } from '../context.ts'
+import type { Io } from '../io.ts'
+import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+
+const CHANGES: { name: string; state: ContactState; done: string; description: string }[] = [
+  {
+    name: 'accept',
+    state: 'accepted',
+    done: 'accepted',
+    description: 'accept an agent: its messages go to the inbox, a waiting request too; costs a unit',
+  },
+  { name: 'block', state: 'blocked', done: 'blocked', description: 'take no more messages of an agent; free' },
+  { name: 'remove', state: 'none', done: 'removed', description: 'forget an acceptance or a block; free' },
+]
+
+export function addContacts(program: Command, io: Io): void {
+  const group = program
+    .command('contacts')
+    .description('list, accept, block and remove contacts')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  svc contacts list --key bob.key
+  svc contacts accept alice --key bob.key
+  svc contacts block 4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKi --key bob.key
+  svc contacts remove alice --key bob.key`,
+    )
+
+  const list = group
+    .command('list', { isDefault: true })
+    .description('agents that are accepted or blocked, by agent id')
+    .addHelpText('after', '\nExample:\n  svc contacts list --key bob.key')
+  addListOptions(list, 'this agent id').action(async (options: ListOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const { limit: pageSize, after } = options
+    const listing = context.agent().contacts({ pageSize, after, signal: context.signal })
+    const show = (entry: { agent_id: string; state: string }) =>
+      context.out.print(entry, [`${entry.agent_id}  ${entry.state}`])
+    await printPages(context, listing, options.all, show, 'no contacts')
+  })
+
+  for (const { name, state, done, description } of CHANGES) {
+    group
+      .command(name)
+      .argument('<agent>', 'a name, or an agent id')
+      .description(description)
+      .addHelpText('after', `\nExample:\n  svc contacts ${name} alice --key bob.key`)
+      .action(async (who: string, _options: object, command: Command) => {
+        const context = contextOf(io, command)
+        const agent = context.agent()
+        const agentId = await agentIdOf(who, agent, context.signal)
+        const contact = await agent.setContact(agentId, state, { signal: context.signal })
+        context.out.print({ agent_id: agentId, ...contact }, [`${done} ${who}`])
+      })
+  }
+}

@@ -1,0 +1,33 @@
+import type { Command } from 'commander'
+import { contextOf } from '../context.ts'
+import { agentLine, time } from '../format.ts'
+import type { Io } from '../io.ts'
+import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+import { columns } from '../output.ts'
+
+export function addLookup(program: Command, io: Io): void {
+  program
+    .command('lookup')
+    .argument('<name>', 'the exact name')
+    .description('agent id and public key of a name, revoked ones too; needs no key')
+    .addHelpText('after', '\nExamples:\n  svc lookup bob\n  svc lookup bob --json | jq -r .agent_id')
+    .action(async (name: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const agent = await context.visitor().lookup(name, { signal: context.signal })
+      const { created_at, revoked, ...rest } = agent
+      context.out.print(agent, columns({ ...rest, since: time(created_at), ...(revoked ? { revoked: 'yes' } : {}) }))
+    })
+}
+
+export function addAgents(program: Command, io: Io): void {
+  const command = program
+    .command('agents')
+    .description('the directory: agents that chose to be discoverable, by name; needs no key')
+    .addHelpText('after', '\nExamples:\n  svc agents\n  svc agents --all --json')
+  addListOptions(command, 'this name').action(async (options: ListOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const { limit: pageSize, after } = options
+    const listing = context.visitor().agents({ pageSize, after, signal: context.signal })
+    await printPages(context, listing, options.all, (agent) => context.out.print(agent, [agentLine(agent)]), 'nobody')
+  })
+}

@@ -1,0 +1,56 @@
+import type { Event } from '@svc/contracts/resources.ts'
+import type { EventListing } from '@svc/sdk/event-listing.ts'
+import type { Command } from 'commander'
+import { contextOf } from '../context.ts'
+import { messageLine, shortId } from '../format.ts'
+import type { Io } from '../io.ts'
+import { printPages, wholeNumber } from '../lists.ts'
+
+interface EventsOptions {
+  readonly limit?: number
+  readonly after?: number
+  readonly all?: boolean
+}
+
+const DEFAULT_LIMIT = 50
+
+export function addEvents(program: Command, io: Io): void {
+  const command = program
+    .command('events')
+    .description('what arrived, in the order of its cursors')
+    .addHelpText(
+      'after',
+      `
+Keep the cursor of the last event you have dealt with: --after goes on behind it, and none is skipped or repeated.
+
+Examples:
+  svc events --key bob.key
+  svc events --key bob.key --after 17 --all --json`,
+    )
+  command
+    .option('--limit <n>', 'events to show, 1 to 100 (default 50)', wholeNumber(1, 100))
+    .option('--after <cursor>', 'begin after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--all', 'show all, page after page')
+    .action(async (options: EventsOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const { limit = DEFAULT_LIMIT, after, all } = options
+      const listing = context.agent().events({
+        pageSize: limit,
+        after,
+        signal: context.signal,
+        onGap: ({ after, earliest }) =>
+          context.out.note(`warning: events ${after + 1} to ${earliest - 1} are no longer kept`),
+      })
+      const show = (event: Event) => {
+        const { cursor, message } = event
+        const line = messageLine(message, shortId(message.envelope.from))
+        context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`])
+      }
+      await printPages(context, { pages: () => pagesOf(listing, limit) }, all, show, 'no events')
+    })
+}
+
+/** A page of events always says where to go on, to wait for more; only a full one is a sign that there are more now. */
+async function* pagesOf(listing: EventListing, limit: number) {
+  for await (const { items, next } of listing.pages()) yield { items, next: items.length < limit ? '' : next }
+}

@@ -1,0 +1,169 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { Command } from 'commander'
+import { type Context, contextOf } from '../context.ts'
+import { indented, messageLine, shortened, time } from '../format.ts'
+import type { Io } from '../io.ts'
+import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+import { columns } from '../output.ts'
+import {
+  addVerifyOption,
+  type KnownSenders,
+  learnSenders,
+  readingJson,
+  readingText,
+  readMessage,
+  verdict,
+} from '../received.ts'
+
+interface InboxOptions extends ListOptions {
+  readonly requests?: boolean
+  readonly unacked?: boolean
+  readonly thread?: string
+  readonly open?: boolean
+  readonly verify: string[]
+}
+
+/** Characters of a body that a list shows; svc read shows all. */
+const PREVIEW_CHARACTERS = 300
+
+export function addInbox(program: Command, io: Io): void {
+  const command = program
+    .command('inbox')
+    .description('received messages, oldest first')
+    .option('--requests', 'first messages of strangers, instead of the inbox')
+    .option('--unacked', 'only what was not acknowledged')
+    .option('--thread <id>', 'only the conversation that began with this message')
+    .option('--open', 'decrypt sealed messages')
+    .addHelpText(
+      'after',
+      `
+The service proves who sent a message when it takes it. To prove it again here, without trusting the service for every
+message, say whose messages to expect: the API finds keys by name alone, and a message carries the agent id, which is
+the hash of the key. --verify with a public key that came by another way trusts the service for nothing.
+
+Examples:
+  svc inbox --key bob.key
+  svc inbox --key bob.key --unacked --open --verify alice
+  svc inbox --key bob.key --requests
+  svc inbox --key bob.key --all --json | jq -r .envelope.id`,
+    )
+  addVerifyOption(addListOptions(command, 'this cursor')).action(async (options: InboxOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const agent = context.agent()
+    const senders = await learnSenders(context, agent, options.verify)
+    const listing = agent.inbox({
+      lane: options.requests === true ? 'requests' : undefined,
+      unacked: options.unacked,
+      threadId: options.thread,
+      pageSize: options.limit,
+      after: options.after,
+      signal: context.signal,
+    })
+    const show = (message: Message) => showInList(context, agent, message, senders, options)
+    await printPages(context, listing, options.all, show, options.requests === true ? 'no requests' : 'nothing here')
+  })
+}
+
+export function addRead(program: Command, io: Io): void {
+  const command = program
+    .command('read')
+    .argument('<id>', 'id of a message')
+    .description('one message in full, opened where it is sealed')
+    .addHelpText(
+      'after',
+      '\nExits with 4 where the message does not open, or is not signed by its sender.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
+    )
+  addVerifyOption(command).action(async (id: string, { verify }: { verify: string[] }, command: Command) => {
+    const context = contextOf(io, command)
+    const agent = context.agent()
+    const senders = await learnSenders(context, agent, verify)
+    const message = await agent.message(id, { signal: context.signal })
+    const reading = await readMessage(agent, message)
+    if ('error' in reading) throw reading.error
+    context.out.print({ ...message, opened: readingJson(reading) }, [
+      ...columns(headOf(message, senders)),
+      ...columns({ checked: verdict(reading) }),
+      '',
+      indented(readingText(reading)),
+    ])
+  })
+}
+
+export function addAck(program: Command, io: Io): void {
+  program
+    .command('ack')
+    .argument('<id...>', 'ids of received messages')
+    .description('acknowledge messages; their receipts turn to processed')
+    .addHelpText('after', '\nExample:\n  svc ack <id> --key bob.key')
+    .action(async (ids: string[], _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const agent = context.agent()
+      for (const id of ids) {
+        const result = await agent.ack(id, { signal: context.signal })
+        context.out.print({ msg_id: id, ...result }, [`acknowledged ${id}`])
+      }
+    })
+}
+
+export function addReceipt(program: Command, io: Io): void {
+  program
+    .command('receipt')
+    .argument('<id>', 'id of a message')
+    .description('whether the recipient has acknowledged a message: accepted, then processed')
+    .addHelpText('after', '\nExample:\n  svc receipt <id> --key alice.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const receipt = await context.agent().receipt(id, { signal: context.signal })
+      context.out.print(receipt, [`${receipt.status} (accepted at ${time(receipt.accepted_at)})`])
+    })
+}
+
+export function addExport(program: Command, io: Io): void {
+  program
+    .command('export')
+    .description('all messages sent and received, one JSON document per line, in the order of acceptance')
+    .option('--thread <id>', 'only the conversation that began with this message')
+    .addHelpText('after', '\nExample:\n  svc export --key alice.key > alice.ndjson')
+    .action(async ({ thread }: { thread?: string }, command: Command) => {
+      const context = contextOf(io, command)
+      const messages = context.agent().export({ threadId: thread, pageSize: 100, signal: context.signal })
+      for await (const message of messages) context.out.document(message)
+    })
+}
+
+async function showInList(
+  { out }: Context,
+  agent: AgentClient,
+  message: Message,
+  senders: KnownSenders,
+  { open = false, verify }: InboxOptions,
+): Promise<void> {
+  const line = messageLine(message, senders.nameOf(message.envelope.from))
+  if ('body_enc' in message.envelope && !open) {
+    out.print(message, [line, indented('[sealed: --open, or svc read]')])
+    return
+  }
+  const reading = await readMessage(agent, message)
+  const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
+  const preview = 'error' in reading ? [] : [indented(shortened(readingText(reading), PREVIEW_CHARACTERS))]
+  const checked = 'error' in reading || open || verify.length > 0 ? [indented(`[${verdict(reading)}]`)] : []
+  out.print(document, [line, ...checked, ...preview])
+}
+
+function headOf({ envelope, lane, created_at, expires_at, acked }: Message, senders: KnownSenders) {
+  const { id, from, to, type, ts, reply_to, thread_id } = envelope
+  return {
+    id,
+    from: `${senders.nameOf(from)} (${from})`,
+    to,
+    type,
+    sent: ts,
+    accepted: time(created_at),
+    expires: time(expires_at),
+    lane,
+    acknowledged: acked ? 'yes' : 'no',
+    ...(reply_to === undefined ? {} : { 'reply to': reply_to }),
+    ...(thread_id === undefined ? {} : { thread: thread_id }),
+  }
+}

@@ -1,0 +1,49 @@
+/** How things look in words. Nothing here has to care what is in a text: all output passes `visibleText`. */
+import type { Agent, Message } from '@svc/contracts/resources.ts'
+
+/** `2026-11-20T12:00:05Z`. */
+export function time(unixSeconds: number): string {
+  const date = new Date(unixSeconds * 1000)
+  return Number.isNaN(date.getTime()) ? String(unixSeconds) : `${date.toISOString().slice(0, 19)}Z`
+}
+
+/** `3 h 12 min`, `45 s`. */
+export function duration(seconds: number): string {
+  if (seconds < 100) return `${seconds} s`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** The first characters of an agent id: enough to tell the agents of one screen apart, never enough to decide by. */
+export function shortId(agentId: string): string {
+  return agentId.length > 12 ? `${agentId.slice(0, 8)}…` : agentId
+}
+
+export function agentLine({ name, agent_id, pubkey, revoked }: Agent): string {
+  return `${name.padEnd(32)}  ${agent_id}  ${pubkey}${revoked ? '  revoked' : ''}`
+}
+
+/** A body that is text as the text, any other as JSON. */
+export function bodyText(body: unknown): string {
+  return typeof body === 'string' ? body : JSON.stringify(body)
+}
+
+/** Each line of the text after four spaces, so that no text can look like the line above it. */
+export function indented(text: string): string {
+  return text
+    .split('\n')
+    .map((line) => `    ${line}`)
+    .join('\n')
+}
+
+/** At most so many characters, the last one `…` where some are left out. */
+export function shortened(text: string, characters: number): string {
+  const all = Array.from(text)
+  return all.length <= characters ? text : `${all.slice(0, characters - 1).join('')}…`
+}
+
+/** `<id>  <time>  inbox  event  from 4vJ9JU1b…`. */
+export function messageLine({ envelope, lane, created_at, acked }: Message, from: string): string {
+  const marks = [envelope.type, ...(acked ? ['acknowledged'] : [])]
+  return `${envelope.id}  ${time(created_at)}  ${lane}  ${marks.join(', ')}  from ${from}`
+}

@@ -1,0 +1,36 @@
+import type { Readable, Writable } from 'node:stream'
+
+/** All that a command touches of the process it runs in; tests give their own. */
+export interface Io {
+  readonly env: NodeJS.ProcessEnv
+  readonly stdin: Readable & { readonly isTTY?: boolean }
+  readonly stdout: Writable
+  readonly stderr: Writable & { readonly isTTY?: boolean }
+  /** Aborted when the user interrupts. */
+  readonly signal: AbortSignal
+}
+
+/** More than any request takes. */
+const MAX_STDIN_BYTES = 1024 * 1024
+
+/** Standard input to its end. @throws UsageError where there is more than a message can be, or it is not UTF-8. */
+export async function readStdin({ stdin }: Io): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of stdin) {
+    const buffer = Buffer.from(chunk as Buffer | string)
+    bytes += buffer.length
+    if (bytes > MAX_STDIN_BYTES) throw new UsageError('standard input is over 1 MiB, more than a message can be')
+    chunks.push(buffer)
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+  } catch (cause) {
+    throw new UsageError('standard input is not UTF-8', { cause })
+  }
+}
+
+/** The command cannot be carried out as it was given; nothing was sent. */
+export class UsageError extends Error {
+  override name = 'UsageError'
+}

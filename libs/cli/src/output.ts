@@ -1,0 +1,37 @@
+import type { Io } from './io.ts'
+import { visibleJson, visibleText } from './visible-text.ts'
+
+/** Results go to stdout, in words or with `--json` as one document per line; everything else goes to stderr, in words. */
+export interface Output {
+  readonly json: boolean
+  /** @param lines the same in words, one line each; a line feed in them begins a further line. */
+  print(value: unknown, lines: readonly string[]): void
+  /** One JSON document on stdout, with or without `--json`. */
+  document(value: unknown): void
+  /** Text that is to be used as it is, e.g. a key; never what others wrote. */
+  raw(text: string): void
+  /** For the person at the keyboard. */
+  note(text: string): void
+}
+
+export function createOutput({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>, json: boolean): Output {
+  const document = (value: unknown): void => {
+    stdout.write(`${visibleJson(value)}\n`)
+  }
+  return {
+    json,
+    document,
+    print(value, lines) {
+      if (json) document(value)
+      else for (const line of lines) stdout.write(`${visibleText(line)}\n`)
+    },
+    raw: (text) => stdout.write(text),
+    note: (text) => stderr.write(`${visibleText(text)}\n`),
+  }
+}
+
+/** Names and values in two columns. */
+export function columns(rows: Readonly<Record<string, string | number | boolean>>): string[] {
+  const width = Math.max(...Object.keys(rows).map((name) => name.length))
+  return Object.entries(rows).map(([name, value]) => `${name.padEnd(width)}  ${value}`)
+}

@@ -1,0 +1,47 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { visibleJson, visibleText } from './visible-text.ts'
+
+const anyText = fc.string({ unit: 'binary', maxLength: 200 })
+// what terminals act on: C0 but tab and line feed, DEL, C1; and what changes the order of what is read
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+const ACTIVE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/
+
+test('no text keeps anything that a terminal acts on', () => {
+  fc.assert(
+    fc.property(anyText, (text) => {
+      expect(visibleText(text)).not.toMatch(ACTIVE)
+    }),
+  )
+})
+
+test('JSON stays the same value, and keeps nothing that a terminal acts on', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
+      const json = visibleJson(value)
+      expect(json).not.toMatch(ACTIVE)
+      expect(json).not.toContain('\n')
+      expect(JSON.parse(json)).toEqual(JSON.parse(JSON.stringify(value)))
+    }),
+  )
+})
+
+test.each([
+  ['plain', 'hello'],
+  ['lines and tabs', 'a\n\tb'],
+  ['scripts', 'žluťoučký кот 漢字 مرحبا'],
+  ['joined emoji', '👨‍👩‍👧'],
+])('%s stay as they are', (_, text) => {
+  expect(visibleText(text)).toBe(text)
+})
+
+test.each([
+  ['an escape sequence', '\u001b[2J', '\\u{1b}[2J'],
+  ['a C1 control', '\u009b2J', '\\u{9b}2J'],
+  ['a carriage return', 'a\rb', 'a\\u{d}b'],
+  ['a direction mark', 'a\u202eb', 'a\\u{202e}b'],
+  ['a tag', 'a\u{e0041}b', 'a\\u{e0041}b'],
+  ['a lone surrogate', 'a\ud800b', 'a\ufffdb'],
+])('%s is shown', (_, text, shown) => {
+  expect(visibleText(text)).toBe(shown)
+})

@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { runSvc } from '@svc/cli/program.ts'
+
+export interface Run {
+  readonly exitCode: number
+  readonly stdout: string
+  readonly stderr: string
+  /** Of every line of stdout. @throws where one is not JSON. */
+  documents<T = Record<string, unknown>>(): T[]
+}
+
+export interface RunOptions {
+  readonly env?: NodeJS.ProcessEnv
+  readonly stdin?: string | Uint8Array
+  /** Whether stdin and stderr are terminals. */
+  readonly terminal?: boolean
+  readonly signal?: AbortSignal
+}
+
+/** Runs `svc` in this process, with streams of its own. */
+export async function svc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
+  const { env = {}, stdin = '', terminal = false, signal = new AbortController().signal } = options
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
+  const io = {
+    env,
+    stdin: Object.assign(input, { isTTY: terminal }),
+    stdout,
+    stderr: Object.assign(stderr, { isTTY: terminal }),
+    signal,
+  }
+  const [exitCode, out, err] = await Promise.all([
+    runSvc(args, io).finally(() => {
+      stdout.end()
+      stderr.end()
+    }),
+    textOf(stdout),
+    textOf(stderr),
+  ])
+  return {
+    exitCode,
+    stdout: out,
+    stderr: err,
+    documents: <T>() =>
+      out
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as T),
+  }
+}
+
+/** A folder that is removed with the test. */
+export function temporaryFolder(): Disposable & { path(name: string): string } {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'))
+  return {
+    path: (name) => join(folder, name),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}
+
+async function textOf(stream: PassThrough): Promise<string> {
+  const chunks = await stream.toArray()
+  return Buffer.concat(chunks as Buffer[]).toString()
+}
