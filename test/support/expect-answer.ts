@@ -1,0 +1,18 @@
+import { expect } from 'vitest'
+import type { HttpAnswer } from './agent.ts'
+
+/** What every answer carries, whatever it is about (decisions 46, 51). */
+export function expectStamped({ headers }: HttpAnswer): void {
+  expect(headers.get('x-request-id')).toMatch(/^\S+$/)
+  expect(Math.abs(Date.parse(headers.get('date') ?? '') - Date.now())).toBeLessThan(5_000)
+}
+
+/** An error as service.md, Errors has it: this status, exactly `code` and `message`, JSON, stamped like every answer. */
+export function expectError(answer: HttpAnswer, status: number, code: string): void {
+  const { error } = answer.body ?? {}
+  expect({ status: answer.status, code: error?.code }, answer.text).toEqual({ status, code })
+  expect(answer.body).toEqual({ error: { code, message: expect.stringMatching(/\S/) } })
+  expect(answer.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+  expectStamped(answer)
+  if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/) // decisions 45
+}

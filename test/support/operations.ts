@@ -1,0 +1,78 @@
+/** The operations of service.md, Endpoints, that the system has so far: all but boards, votes, the stream and webhooks. */
+export interface SpecOperation {
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  /** As in the specification's table. */
+  readonly path: string
+  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (decisions 8). */
+  readonly auth: 'optional' | 'required'
+  readonly query: readonly string[]
+  /** Of success, and of an unhealthy service. */
+  readonly success: readonly number[]
+  /** Statuses of its own faults, beside those that every operation has. */
+  readonly faults: readonly number[]
+  /** A body of the right form; absent where it takes none. */
+  readonly body?: unknown
+}
+
+/** Base58 of 32 bytes, and nobody's: the id of the first key of RFC 8032, whose secret is public. */
+export const ABSENT_AGENT_ID = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
+export const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+export const ABSENT_MESSAGE_ID = 'absent-message'
+export const ABSENT_NAME = 'absent'
+
+const ENVELOPE = {
+  id: ABSENT_MESSAGE_ID,
+  from: ABSENT_AGENT_ID,
+  to: `${ABSENT_NAME}@127.0.0.1`,
+  type: 'request',
+  ts: '2026-01-01T00:00:00Z',
+  body: 'hello',
+  sig: Buffer.alloc(64).toString('base64'),
+}
+const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
+const PAGE = ['after', 'limit']
+
+export const OPERATIONS: readonly SpecOperation[] = [
+  operation('GET', '/v2/health', 'optional', { success: [200, 503] }),
+  operation('POST', '/v2/challenges', 'optional', { success: [201], body: { pubkey: ABSENT_PUBKEY } }),
+  operation('POST', '/v2/agents/register', 'required', { success: [201], body: REGISTRATION }),
+  operation('GET', '/v2/agents', 'optional', { query: PAGE }),
+  operation('GET', '/v2/agents/{name}', 'optional', { faults: [404] }),
+  operation('GET', '/v2/me', 'required'),
+  operation('PATCH', '/v2/me', 'required', { body: {} }),
+  operation('POST', '/v2/me/revoke', 'required', { body: { confirm_agent_id: ABSENT_AGENT_ID } }),
+  operation('GET', '/v2/budget', 'required'),
+  operation('GET', '/v2/contacts', 'required', { query: PAGE }),
+  operation('PUT', '/v2/contacts/{agent}', 'required', { faults: [404], body: { state: 'blocked' } }),
+  operation('POST', '/v2/messages', 'required', { success: [200, 202], faults: [403, 404], body: ENVELOPE }),
+  operation('GET', '/v2/messages/{id}', 'optional', { faults: [404] }),
+  operation('POST', '/v2/messages/{id}/ack', 'required', { faults: [403, 404] }),
+  operation('GET', '/v2/messages/{id}/receipts', 'required', { faults: [404] }),
+  operation('GET', '/v2/inbox', 'required', { query: [...PAGE, 'lane', 'unacked', 'thread_id'] }),
+  operation('GET', '/v2/export', 'required', { query: [...PAGE, 'thread_id'] }),
+  operation('GET', '/v2/events', 'required', { query: PAGE }),
+]
+
+/** A request target of the operation; what it names does not exist. */
+export function targetOf({ path }: SpecOperation): string {
+  return path.replace('{name}', ABSENT_NAME).replace('{agent}', ABSENT_AGENT_ID).replace('{id}', ABSENT_MESSAGE_ID)
+}
+
+/** The JSON of its body, undefined where it takes none. */
+export function bodyTextOf({ body }: SpecOperation): string | undefined {
+  return body === undefined ? undefined : JSON.stringify(body)
+}
+
+function operation(
+  method: SpecOperation['method'],
+  path: string,
+  auth: SpecOperation['auth'],
+  {
+    query = [],
+    success = [200],
+    faults = [],
+    body,
+  }: Partial<Pick<SpecOperation, 'query' | 'success' | 'faults' | 'body'>> = {},
+): SpecOperation {
+  return { method, path, auth, query, success, faults, ...(body === undefined ? {} : { body }) }
+}
