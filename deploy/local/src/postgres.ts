@@ -6,6 +6,7 @@ import { type Child, type Ending, startChild } from './child.ts'
 import { commandLineOf, type Mark, markOf } from './marks.ts'
 import { findFreePort } from './ports.ts'
 import { choosePostgresUser, dataPathFor, type PostgresUser, placeProgram } from './postgres-user.ts'
+import { removeFolder } from './remove-folder.ts'
 import { codeOf, StartError } from './start-error.ts'
 
 export interface PostgresOptions {
@@ -67,7 +68,7 @@ async function createCluster(
   { password, durable, mark, folder }: PostgresOptions,
 ): Promise<void> {
   for (const name of readdirSync(folder)) {
-    if (/^postgres\.[0-9a-f]{8}$/.test(name)) rmSync(join(folder, name), { recursive: true, force: true })
+    if (/^postgres\.[0-9a-f]{8}$/.test(name)) await removeFolder(join(folder, name))
   }
   const unfinished = `${cluster}.${mark.run}`
   mkdirSync(unfinished, { mode: 0o700 })
@@ -86,7 +87,7 @@ async function createCluster(
     })
     renameSync(unfinished, cluster)
   } finally {
-    rmSync(unfinished, { recursive: true, force: true })
+    await removeFolder(unfinished)
   }
 }
 
