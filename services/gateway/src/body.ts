@@ -1,0 +1,109 @@
+import type { IncomingMessage } from 'node:http'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { IJsonError, type ParsedJson, parseIJson } from '@svc/envelope/i-json.ts'
+
+/** The exact bytes of a body, which are what is signed, and what the request says they are. */
+export interface RequestBody {
+  readonly bytes: Buffer
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+}
+
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * Reads a body to its end, whatever the method: a GET's is signed as well.
+ * @throws ServiceError `body_too_large` as soon as it is known to be over 96 KiB, from its declared length or on the way; the
+ *   rest is not read (decisions 8). `invalid_request` where the connection broke before the end.
+ */
+export async function readBody(request: IncomingMessage): Promise<RequestBody> {
+  const { headers } = request
+  return {
+    bytes: hasBody(request) ? await readBytes(request) : EMPTY,
+    contentType: headers['content-type'],
+    contentEncoding: headers['content-encoding'],
+  }
+}
+
+/** Whether answering now would leave more of the body on the wire than it is worth reading away. */
+export function isBodyLeft(request: IncomingMessage): boolean {
+  return !request.complete && hasBody(request) && !(declaredBytes(request) <= LIMITS.requestBytes)
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined
+}
+
+/** NaN where the length is not declared. */
+function declaredBytes({ headers }: IncomingMessage): number {
+  return Number(headers['content-length'])
+}
+
+function readBytes(request: IncomingMessage): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (declaredBytes(request) > LIMITS.requestBytes) {
+      reject(new ServiceError('body_too_large'))
+      return
+    }
+    const chunks: Buffer[] = []
+    let received = 0
+    const stop = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+    }
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length
+      if (received <= LIMITS.requestBytes) {
+        chunks.push(chunk)
+        return
+      }
+      stop()
+      request.pause()
+      reject(new ServiceError('body_too_large'))
+    }
+    const onEnd = (): void => {
+      stop()
+      const [first = EMPTY] = chunks
+      resolve(chunks.length <= 1 ? first : Buffer.concat(chunks, received))
+    }
+    const onBroken = (): void => {
+      stop()
+      reject(new ServiceError('invalid_request', { detail: 'the connection broke before the end of the body' }))
+    }
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+  })
+}
+
+/**
+ * Parses a body that an operation needs.
+ * @throws ServiceError `unsupported_media_type` before anything is parsed, `invalid_json`: not I-JSON (decisions 6), or empty.
+ */
+export function parseJsonBody(body: RequestBody): ParsedJson {
+  if (body.bytes.length > 0 && !isJson(body)) throw new ServiceError('unsupported_media_type')
+  try {
+    return parseIJson(body.bytes)
+  } catch (error) {
+    if (!(error instanceof IJsonError)) throw error
+    throw new ServiceError('invalid_json', {
+      detail: `the body is not I-JSON (RFC 7493): ${error.message}`,
+      cause: error,
+    })
+  }
+}
+
+/** A nonempty body where none is taken is no mistake of form that could be overlooked: it was signed (decisions 7). */
+export function refuseBody({ bytes }: RequestBody): void {
+  if (bytes.length > 0) throw new ServiceError('invalid_request', { detail: 'this operation takes no body' })
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
+const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^;" \t]*)/i
+
+/** `application/json`, in UTF-8 (RFC 8259 knows no other), not compressed: RFC 9110 gives an unknown coding a 415 as well. */
+function isJson({ contentType = '', contentEncoding }: RequestBody): boolean {
+  if (contentEncoding !== undefined && contentEncoding.toLowerCase() !== 'identity') return false
+  if (contentType === 'application/json') return true
+  const charset = CHARSET.exec(contentType)?.[1]
+  return JSON_TYPE.test(contentType) && (charset === undefined || charset.toLowerCase() === 'utf-8')
+}

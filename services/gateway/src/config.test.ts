@@ -1,0 +1,58 @@
+import { ConfigError } from '@svc/config/env-reader.ts'
+import { describe, expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+const REQUIRED = { SVC_NATS_URL: 'nats://127.0.0.1:4222' }
+
+describe('design.md, Configuration', () => {
+  test('the defaults', () => {
+    expect(readConfig(REQUIRED)).toEqual({
+      natsUrl: REQUIRED.SVC_NATS_URL,
+      httpHost: '127.0.0.1',
+      httpPort: 8080,
+      authority: '127.0.0.1:8080',
+      trustedProxies: [],
+      corsOrigins: [],
+      rate: { perSecond: 100, burst: 200 },
+      registrationRate: { perSecond: 1, burst: 30 },
+      powDifficulty: 18,
+      retentionDays: 30,
+      dailyFreeUnits: 100,
+      dailyHardLimit: 1000,
+      dailyIntroductions: 10,
+      streamSeconds: 300,
+      streamsPerProcess: 200,
+    })
+  })
+
+  test('every mistake is reported at once, by the name of its variable', () => {
+    const wrong = {
+      SVC_HTTP_PORT: '65536',
+      SVC_AUTHORITY: 'https://agents.example',
+      SVC_TRUSTED_PROXIES: '10.0.0.0/8,10.0.0.0/99',
+      SVC_CORS_ORIGINS: 'https://app.example/path',
+      SVC_RATE_PER_SECOND: '0',
+      SVC_RATE_BURST: '1.5',
+      SVC_REGISTRATION_RATE_PER_SECOND: '-1',
+      SVC_REGISTRATION_RATE_BURST: '0',
+      SVC_RETENTION_DAYS: 'a month',
+    }
+    expect(() => readConfig(wrong)).toThrow(ConfigError)
+    for (const name of ['SVC_NATS_URL', ...Object.keys(wrong)]) expect(() => readConfig(wrong)).toThrow(name)
+  })
+
+  test.each(['https://app.example', 'http://localhost:3000', '*'])('an origin: %s', (origin) => {
+    expect(readConfig({ ...REQUIRED, SVC_CORS_ORIGINS: origin }).corsOrigins).toEqual([origin])
+  })
+
+  test.each(['agents.example', 'agents.example:8443', '[::1]:8080', '127.0.0.1'])('an authority: %s', (authority) => {
+    expect(readConfig({ ...REQUIRED, SVC_AUTHORITY: authority }).authority).toBe(authority)
+  })
+
+  test.each(['agents.example/', 'agents example', 'agents.example:port', 'ägents.example', 'a@b', ''.padEnd(300, 'a')])(
+    'no authority: %s',
+    (authority) => {
+      expect(() => readConfig({ ...REQUIRED, SVC_AUTHORITY: authority })).toThrow('SVC_AUTHORITY')
+    },
+  )
+})

@@ -1,0 +1,104 @@
+import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { DEFAULTS } from '@svc/contracts/limits.ts'
+import { type AddressRange, parseAddressRange } from './domain/client-address.ts'
+import type { Rate } from './domain/gcra.ts'
+
+/** What the manifest announces of settings that other services act on; every process of a deployment gets the same. */
+export interface AnnouncedConfig {
+  powDifficulty: number
+  retentionDays: number
+  dailyFreeUnits: number
+  dailyHardLimit: number
+  dailyIntroductions: number
+  streamSeconds: number
+  streamsPerProcess: number
+}
+
+export interface GatewayConfig extends AnnouncedConfig {
+  natsUrl: string
+  /** The address to listen on. Loopback by default: a container, whose network is its own, says `0.0.0.0` or `::`. */
+  httpHost: string
+  /** 0 takes any free port. */
+  httpPort: number
+  /** The public authority, the second line of what is signed; the same for all gateways. ASCII. */
+  authority: string
+  /** Peers whose `X-Forwarded-For` is believed. */
+  trustedProxies: readonly AddressRange[]
+  /** Origins whose browsers may call the API; `*` is any. */
+  corsOrigins: readonly string[]
+  /** Requests per client address (decisions 47). */
+  rate: Rate
+  /** Challenges and registrations together, per client address; they count in `rate` as well. */
+  registrationRate: Rate
+}
+
+const MAX_RATE = 1_000_000
+
+/** @throws ConfigError naming every variable that is missing or wrong. */
+export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
+  const e = envReader(env)
+  const config: GatewayConfig = {
+    natsUrl: e.secret('SVC_NATS_URL'),
+    httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
+    httpPort: e.int('SVC_HTTP_PORT', { default: 8080, min: 0, max: 65_535 }),
+    authority: e.string('SVC_AUTHORITY', {
+      default: '127.0.0.1:8080',
+      pattern: /^(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/,
+      hint: 'must be a host with an optional port, e.g. agents.example.org or 127.0.0.1:8080',
+    }),
+    trustedProxies: readAddressRanges(e, 'SVC_TRUSTED_PROXIES'),
+    corsOrigins: readOrigins(e, 'SVC_CORS_ORIGINS'),
+    rate: {
+      perSecond: e.number('SVC_RATE_PER_SECOND', { default: DEFAULTS.ratePerSecond, min: 0.001, max: MAX_RATE }),
+      burst: e.int('SVC_RATE_BURST', { default: DEFAULTS.rateBurst, min: 1, max: MAX_RATE }),
+    },
+    registrationRate: {
+      perSecond: e.number('SVC_REGISTRATION_RATE_PER_SECOND', {
+        default: DEFAULTS.registrationRatePerSecond,
+        min: 0.001,
+        max: MAX_RATE,
+      }),
+      burst: e.int('SVC_REGISTRATION_RATE_BURST', { default: DEFAULTS.registrationRateBurst, min: 1, max: MAX_RATE }),
+    },
+    ...readAnnounced(e),
+  }
+  e.check()
+  return config
+}
+
+// The bounds are wide: the services that act on these variables have their own, and refuse to start outside them.
+function readAnnounced(e: EnvReader): AnnouncedConfig {
+  const units = { min: 0, max: Number.MAX_SAFE_INTEGER }
+  return {
+    powDifficulty: e.int('SVC_POW_DIFFICULTY', { default: DEFAULTS.powDifficulty, min: 0, max: 256 }),
+    retentionDays: e.number('SVC_RETENTION_DAYS', { default: DEFAULTS.retentionDays, min: 0, max: 36_500 }),
+    dailyFreeUnits: e.int('SVC_DAILY_FREE_UNITS', { default: DEFAULTS.dailyFreeUnits, ...units }),
+    dailyHardLimit: e.int('SVC_DAILY_HARD_LIMIT', { default: DEFAULTS.dailyHardLimit, ...units }),
+    dailyIntroductions: e.int('SVC_DAILY_INTRODUCTIONS', { default: DEFAULTS.dailyIntroductions, ...units }),
+    streamSeconds: e.int('SVC_STREAM_MAX_SECONDS', { default: DEFAULTS.streamSeconds, min: 1, max: 86_400 }),
+    streamsPerProcess: e.int('SVC_STREAMS_PER_PROCESS', {
+      default: DEFAULTS.streamsPerProcess,
+      min: 1,
+      max: 1_000_000,
+    }),
+  }
+}
+
+function readAddressRanges(e: EnvReader, name: string): AddressRange[] {
+  return e.list(name).flatMap((text) => {
+    const range = parseAddressRange(text)
+    if (range !== undefined) return [range]
+    e.fail(name, `has ${JSON.stringify(text)}, which is neither an IP address nor a CIDR block`)
+    return []
+  })
+}
+
+function readOrigins(e: EnvReader, name: string): string[] {
+  const origins = e.list(name)
+  for (const text of origins) {
+    if (text !== '*' && (!URL.canParse(text) || new URL(text).origin !== text)) {
+      e.fail(name, `has ${JSON.stringify(text)}, which is not an origin such as https://app.example.org`)
+    }
+  }
+  return origins
+}

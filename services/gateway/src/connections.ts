@@ -1,0 +1,156 @@
+/**
+ * What happens on a connection besides requests that can be understood: broken HTTP, slow clients, CONNECT, `Expect`. Each is
+ * answered in the API's own shape, after the answers to what came before it on the same connection.
+ */
+import type { Server, ServerResponse } from 'node:http'
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
+import type { Answer } from './answer.ts'
+import { errorAnswer } from './errors.ts'
+
+/** What a client may take its time with, in milliseconds, and how long its headers may be; see `http.createServer`. */
+export const SERVER_LIMITS: ServerLimits = {
+  maxHeaderSize: 16 * 1024,
+  headersTimeout: 10_000,
+  /** A whole request, body included. */
+  requestTimeout: 20_000,
+  connectionsCheckingInterval: 1_000,
+  /** Longer than the minute after which most load balancers drop an idle connection, so that they do it first. */
+  keepAliveTimeout: 72_000,
+  /** Without a byte either way: a client that does not read its answer. */
+  connectionTimeout: 90_000,
+}
+
+export interface ServerLimits {
+  readonly maxHeaderSize: number
+  readonly headersTimeout: number
+  readonly requestTimeout: number
+  readonly connectionsCheckingInterval: number
+  readonly keepAliveTimeout: number
+  readonly connectionTimeout: number
+}
+
+/**
+ * A connection whose request was not read to its end is closed this long after the answer: closed at once, the reset that
+ * the unread bytes cause could overtake the answer.
+ */
+const LINGER_MS = 1_000
+
+/** What Node says of HTTP that it could not parse. */
+interface ParserError extends Error {
+  code?: string
+  rawPacket?: Buffer
+  bytesParsed?: number
+}
+
+interface Connection {
+  /** Responses that are not on the wire yet. */
+  readonly open: Set<ServerResponse>
+  broken: boolean
+}
+
+/** Answers for every connection of the server. */
+export function watchConnections(server: Server): void {
+  const connections = new WeakMap<Duplex, Connection>()
+
+  server.on('request', (request, response) => {
+    const connection = connectionOf(request.socket)
+    connection.open.add(response)
+    response.once('close', () => connection.open.delete(response))
+  })
+  server.on('clientError', (error, socket) => {
+    void answerBroken(connectionOf(socket), socket, error)
+  })
+  // A CONNECT is a method that no path has.
+  server.on('connect', (_request, socket) => closeWith(socket, new ServiceError('not_found')))
+  // Node would answer both of these itself. A body that is refused for its length is not asked for.
+  server.on('checkContinue', (request, response) => {
+    if (!(Number(request.headers['content-length']) > LIMITS.requestBytes)) response.writeContinue()
+    server.emit('request', request, response)
+  })
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+
+  function connectionOf(socket: Duplex): Connection {
+    let connection = connections.get(socket)
+    if (connection === undefined) {
+      connection = { open: new Set(), broken: false }
+      connections.set(socket, connection)
+    }
+    return connection
+  }
+}
+
+/** Writes an answer to a request whose body will not be read, and closes the connection. */
+export function answerUnread(
+  response: ServerResponse,
+  { status, text }: Answer,
+  headers: Record<string, string>,
+): void {
+  response.writeHead(status, { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) })
+  // All of the answer, but not its end: at the end Node would close the connection at once.
+  response.write(text)
+  const timer = setTimeout(() => response.end(), LINGER_MS)
+  response.once('close', () => clearTimeout(timer))
+}
+
+async function answerBroken(connection: Connection, socket: Duplex, error: ParserError): Promise<void> {
+  if (connection.broken) return
+  connection.broken = true
+  socket.pause()
+  if ([...connection.open].some(({ headersSent, req }) => headersSent && !req.complete)) {
+    socket.destroy() // it has its answer, see answerUnread
+    return
+  }
+  // A request that came whole before the bytes that broke is still owed its answer.
+  const owed = [...connection.open].filter(({ req }) => req.complete)
+  await Promise.all(owed.map((response) => new Promise((resolve) => response.once('close', resolve))))
+  closeWith(socket, faultOf(error))
+}
+
+function closeWith(socket: Duplex, fault: ServiceError): void {
+  if (!socket.writable) {
+    socket.destroy()
+    return
+  }
+  const { status, text } = errorAnswer(fault)
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `date: ${new Date().toUTCString()}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(text)}`,
+    `x-request-id: ${requestIdOf(newTraceparent())}`,
+    'connection: close',
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)
+  const timer = setTimeout(() => socket.destroy(), LINGER_MS)
+  socket.once('close', () => clearTimeout(timer))
+}
+
+/** What is wrong with HTTP that Node's parser or its timers refused. */
+function faultOf(error: ParserError): ServiceError {
+  switch (error.code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return invalid('the request did not arrive in time')
+    case 'HPE_HEADER_OVERFLOW':
+      return invalid(`the request line and the headers are over ${SERVER_LIMITS.maxHeaderSize} bytes`)
+    case 'HPE_INVALID_METHOD':
+      // Well-formed HTTP with a method that Node has not heard of: a method that no path has (decisions 46).
+      return isRequestLine(error) ? new ServiceError('not_found') : invalid('not HTTP/1.1')
+    default:
+      return invalid('not HTTP/1.1')
+  }
+}
+
+/** Whether the line on which the parser stopped is a request line but for its method. */
+function isRequestLine({ rawPacket, bytesParsed = 0 }: ParserError): boolean {
+  const text = rawPacket?.toString('latin1') ?? ''
+  const line = text.slice(text.lastIndexOf('\n', bytesParsed) + 1)
+  return /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,40} \S+ HTTP\/1\.[01]\r?\n/.test(line)
+}
+
+function invalid(detail: string): ServiceError {
+  return new ServiceError('invalid_request', { detail })
+}

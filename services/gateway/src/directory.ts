@@ -1,0 +1,47 @@
+import type { KeyObject } from 'node:crypto'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { importPublicKey } from '@svc/svc1/verify-node.ts'
+import { LRUCache } from 'lru-cache'
+
+/**
+ * Who is who, from identity, kept in memory. Nothing kept can be stale: an agent id is the hash of its key, names are never
+ * reassigned, and identities are never deleted. What is unknown is asked for each time, since it may be registered by then;
+ * that somebody was revoked is not kept here.
+ */
+export interface Directory {
+  /** The key of a registered agent, also of a revoked one. @throws ServiceError `unavailable`. */
+  findKey(agentId: string, context: CallContext): Promise<KeyObject | undefined>
+  /** The id of the agent with exactly this name, also of a revoked one. @throws ServiceError `unavailable`. */
+  findAgentId(name: string, context: CallContext): Promise<string | undefined>
+}
+
+// A key takes about 1 KB, outside the JavaScript heap for the most part; a name about 200 bytes.
+const MAX_KEYS = 50_000
+const MAX_NAMES = 100_000
+
+export function createDirectory(bus: Bus): Directory {
+  const keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS })
+  const ids = new LRUCache<string, string>({ max: MAX_NAMES })
+  return {
+    async findKey(agentId, context) {
+      const known = keys.get(agentId)
+      if (known !== undefined) return known
+      const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
+      if (agent === null) return undefined
+      // Identity has checked the key at registration; its form is checked by the contract.
+      const key = importPublicKey(Buffer.from(agent.pubkey.slice('ed25519:'.length), 'hex'))
+      keys.set(agentId, key)
+      return key
+    },
+    async findAgentId(name, context) {
+      const known = ids.get(name)
+      if (known !== undefined) return known
+      const { agent } = await bus.call(findAgentByName, { name }, context)
+      if (agent === null) return undefined
+      ids.set(name, agent.agent_id)
+      return agent.agent_id
+    },
+  }
+}

@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type AddressRange, clientAddress, parseAddressRange, rateKey } from './client-address.ts'
+
+function ranges(...texts: string[]): AddressRange[] {
+  return texts.map((text) => {
+    const range = parseAddressRange(text)
+    if (range === undefined) throw new Error(`${text} is no range`)
+    return range
+  })
+}
+
+const PROXY = '10.0.0.1'
+
+describe('service.md, Budget rules: the peer, or the validated client address behind configured proxies', () => {
+  test.each<[string, string, string | undefined, string[], string]>([
+    ['no proxies are configured: the header is not looked at', '192.0.2.1', '203.0.113.9', [], '192.0.2.1'],
+    ['the peer is no proxy', '192.0.2.1', '203.0.113.9', [PROXY], '192.0.2.1'],
+    ['the peer is a proxy that forwards nothing', PROXY, undefined, [PROXY], PROXY],
+    ['one proxy', PROXY, '203.0.113.9', [PROXY], '203.0.113.9'],
+    ['what the client wrote itself stands before its address', PROXY, '1.1.1.1, 203.0.113.9', [PROXY], '203.0.113.9'],
+    ['two proxies', PROXY, '203.0.113.9, 10.0.0.2', ['10.0.0.0/8'], '203.0.113.9'],
+    ['a second proxy that is not trusted is the client', PROXY, '203.0.113.9, 10.0.0.2', [PROXY], '10.0.0.2'],
+    ['all are trusted: the first one', PROXY, '10.0.0.3, 10.0.0.2', ['10.0.0.0/8'], '10.0.0.3'],
+    ['junk ends the walk at the proxy that passed it on', PROXY, '203.0.113.9, junk', [PROXY], PROXY],
+    ['junk before the client is not reached', PROXY, 'junk, 203.0.113.9', [PROXY], '203.0.113.9'],
+    ['an empty entry is junk', PROXY, '203.0.113.9,', [PROXY], PROXY],
+    ['a port', PROXY, '203.0.113.9:4711', [PROXY], '203.0.113.9'],
+    ['IPv6 with a port', PROXY, '[2001:db8::9]:4711', [PROXY], '2001:db8::9'],
+    ['IPv6 without', PROXY, '2001:db8::9', [PROXY], '2001:db8::9'],
+    ['spellings that sockets do not use', PROXY, '127.1', [PROXY], PROXY],
+    ['octal digits', PROXY, '0177.0.0.1', [PROXY], PROXY],
+    ['a proxy seen through a socket for both families', '::ffff:10.0.0.1', '203.0.113.9', [PROXY], '203.0.113.9'],
+    ['a proxy configured in IPv6 form', PROXY, '203.0.113.9', ['::ffff:10.0.0.0/104'], '203.0.113.9'],
+    ['IPv6 proxies by block', '2001:db8:1::1', '203.0.113.9', ['2001:db8:1::/48'], '203.0.113.9'],
+    ['a block does not reach further', '2001:db8:2::1', '203.0.113.9', ['2001:db8:1::/48'], '2001:db8:2::1'],
+    ['blocks of one family hold none of the other', '2001:db8::1', '203.0.113.9', ['0.0.0.0/0'], '2001:db8::1'],
+  ])('%s', (_, peer, forwardedFor, trusted, client) => {
+    expect(clientAddress(peer, forwardedFor, ranges(...trusted))).toBe(client)
+  })
+
+  test('property: whatever a client writes, an address that it chose is never taken for its own', () => {
+    const written = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 })
+    fc.assert(
+      fc.property(written, fc.ipV4(), (entries, client) => {
+        fc.pre(!client.startsWith('10.'))
+        const header = [...entries, client].join(', ')
+        expect(clientAddress(PROXY, header, ranges('10.0.0.0/8'))).toBe(client)
+      }),
+    )
+  })
+
+  test.each(['', '10.0.0', '10.0.0.1/33', '10.0.0.1/-1', '::1/129', 'localhost', '10.0.0.1/8/8', '::ffff:10.0.0.0/95'])(
+    'not a range: %j',
+    (text) => {
+      expect(parseAddressRange(text)).toBeUndefined()
+    },
+  )
+})
+
+describe('decisions 47, field notes 1.11: requests are counted by client, IPv6 by /64', () => {
+  test.each([
+    ['192.0.2.1', '192.0.2.1', true],
+    ['192.0.2.1', '192.0.2.2', false],
+    ['192.0.2.1', '::ffff:192.0.2.1', true],
+    ['192.0.2.1', '::ffff:c000:201', true],
+    ['2001:db8:0:1::1', '2001:db8:0:1:ffff:ffff:ffff:ffff', true],
+    ['2001:db8:0:1::1', '2001:db8:0:2::1', false],
+    ['2001:DB8::1', '2001:db8:0::2', true],
+    ['fe80::1%eth0', 'fe80::1', true],
+    ['', 'junk', true],
+    ['', '0.0.0.0', false],
+  ])('%s and %s are one client: %s', (a, b, same) => {
+    expect(rateKey(a) === rateKey(b)).toBe(same)
+  })
+})

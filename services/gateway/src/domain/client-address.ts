@@ -1,0 +1,80 @@
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+
+/** A block of addresses: the first one, and how many leading bits its members share. */
+export interface AddressRange {
+  readonly address: ipaddr.IPv4 | ipaddr.IPv6
+  readonly bits: number
+}
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+
+/** Leading bits that tell IPv6 clients apart: a /64 is what one of them is usually given (decisions 47; field notes 1.11). */
+const IPV6_CLIENT_BITS = 64
+
+/** An address or a CIDR block in its usual spelling; undefined for anything else. */
+export function parseAddressRange(text: string): AddressRange | undefined {
+  const [, host = '', prefix] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const address = parseAddress(host)
+  if (address === undefined) return undefined
+  const width = address.kind() === 'ipv4' ? 32 : 128
+  // ::ffff:10.0.0.0/104 is 10.0.0.0/8
+  const mapped = address.kind() === 'ipv4' && host.includes(':')
+  const bits = prefix === undefined ? width : Number(prefix) - (mapped ? 96 : 0)
+  return bits >= 0 && bits <= width ? { address, bits } : undefined
+}
+
+/**
+ * The address of the client: the peer's, or, where the peer is a trusted proxy, the last one in `X-Forwarded-For` that is
+ * not: what stands before it was written by whoever sent the request (service.md, Budget rules: arbitrary forwarded headers
+ * are never trusted). An entry that is no address ends the walk at the proxy that passed it on.
+ * @param forwardedFor all values of the header, in the order received.
+ */
+export function clientAddress(
+  peer: string,
+  forwardedFor: string | undefined,
+  trusted: readonly AddressRange[],
+): string {
+  let client = peer
+  if (forwardedFor === undefined || !isTrusted(client, trusted)) return client
+  for (const entry of forwardedFor.split(',').reverse()) {
+    const host = hostOf(entry.trim())
+    if (parseAddress(host) === undefined) return client
+    client = host
+    if (!isTrusted(client, trusted)) return client
+  }
+  return client
+}
+
+/** What the requests of one client are counted by: an IPv4 address, also when it comes mapped into IPv6, or an IPv6 /64. */
+export function rateKey(address: string): string {
+  const parsed = parseAddress(address)
+  if (parsed === undefined) return 'unknown'
+  if (parsed.kind() === 'ipv4') return parsed.toString()
+  return (parsed as ipaddr.IPv6).parts.slice(0, IPV6_CLIENT_BITS / 16).join(':')
+}
+
+function isTrusted(text: string, trusted: readonly AddressRange[]): boolean {
+  const address = parseAddress(text)
+  return (
+    address !== undefined &&
+    trusted.some((range) => range.address.kind() === address.kind() && contains(range, address))
+  )
+}
+
+function contains({ address: first, bits }: AddressRange, address: Address): boolean {
+  return address.kind() === 'ipv4'
+    ? (address as ipaddr.IPv4).match(first as ipaddr.IPv4, bits)
+    : (address as ipaddr.IPv6).match(first as ipaddr.IPv6, bits)
+}
+
+/** An address in the spelling that sockets use; ipaddr.js alone would take `127.1` and octal digits. A zone is left out. */
+function parseAddress(text: string): Address | undefined {
+  const bare = text.split('%', 1)[0] ?? ''
+  return isIP(bare) === 0 ? undefined : ipaddr.process(bare)
+}
+
+/** Some proxies add the port: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function hostOf(entry: string): string {
+  return /^\[([^\]]+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(entry)?.[1] ?? entry
+}

@@ -1,0 +1,26 @@
+/** The generic cell rate algorithm: a bucket of `burst` requests that refills at `perSecond`, kept as one number. */
+
+export interface Rate {
+  readonly perSecond: number
+  /** Requests that may come at once after a silence. */
+  readonly burst: number
+}
+
+export interface Verdict {
+  /** When the bucket would be full again, in the caller's milliseconds; what to keep for the next request. */
+  readonly fullAtMs: number
+  /** 0: admitted. Else how long to wait until one request would be. */
+  readonly waitMs: number
+}
+
+/**
+ * Judges one request. A refused one takes nothing, so a client that keeps trying is served at the rate all the same.
+ * @param fullAtMs of the verdict before; undefined for a client that was not seen lately.
+ */
+export function judgeRequest(fullAtMs: number | undefined, nowMs: number, { perSecond, burst }: Rate): Verdict {
+  const intervalMs = 1000 / perSecond
+  const from = Math.max(fullAtMs ?? nowMs, nowMs)
+  const waitMs = from + intervalMs - burst * intervalMs - nowMs
+  // Sums of fractions of a millisecond: less than a microsecond is rounding, not a wait.
+  return waitMs > 0.001 ? { fullAtMs: from, waitMs } : { fullAtMs: from + intervalMs, waitMs: 0 }
+}

@@ -1,0 +1,89 @@
+/**
+ * What the OpenAPI description shows. examples.test.ts holds each of them to its schema, the envelopes to their signatures:
+ * alice's and bob's secret keys are 32 bytes of 1 and of 2, and so are theirs alone to publish.
+ */
+import { SERVICE } from '@svc/contracts/limits.ts'
+
+const ALICE_ID = '4XmjKEd9A96KhoMX94zWJmd28dcPisbWGYWtad1dQ9v5'
+const BOB_ID = '89dkqqjMw9HTi1pqHbANSNwioHuMhmpTCXapTmfUr1EW'
+const ALICE_KEY = 'ed25519:8a88e3dd7409f195fd52db2d3cba5d72ca6709bf1d94121bf3748801b40f6f5c'
+
+const alice = { agent_id: ALICE_ID, name: 'alice', pubkey: ALICE_KEY, created_at: 1767268800, revoked: false }
+
+const signedEnvelope = {
+  id: 'msg-0001',
+  from: ALICE_ID,
+  to: 'bob@127.0.0.1:8080',
+  type: 'request',
+  ts: '2026-01-01T12:00:00Z',
+  body: { text: 'hello' },
+  sig: 'FUV07A9fa1fX1K4cIDHTjwNTNcQvM7+nNLQGuRbT1Vu97NrTyPCQdDAjAjfBjBj20sOlhP0iL7ETBen/9NZnDQ==',
+}
+
+const sealedEnvelope = {
+  id: 'msg-0002',
+  from: ALICE_ID,
+  to: 'bob@127.0.0.1:8080',
+  type: 'request',
+  ts: '2026-01-01T12:00:00Z',
+  ephemeral_pub: 'BezxPwKnUmqljGyIHRx/QhyBIGK5ig0BQu2uPigpyhM=',
+  body_enc:
+    'KoC7KxLMC5vWeCBc7zP/KAMU2/7vsXi/z37QfokhupPyqi/XM/IZaKPV8y5MyFw+VuorHpzgrswkzbKp3TUgAsubkN18f2ZeDiqWlRLCq/ufF3ay2lNCY/reR31oS17yfqX7yVUHl69FXQHhS2H/rQzAulsbyeMNNPwvxRbhYPIbCNVSeBB4Q/Vs',
+}
+
+const message = {
+  envelope: signedEnvelope,
+  lane: 'inbox',
+  created_at: 1767268800,
+  expires_at: 1769860800,
+  acked: false,
+  upvotes: 0,
+}
+
+export const EXAMPLES = {
+  agent: alice,
+  agentList: { agents: [alice], next_cursor: '' },
+  challengeRequest: { pubkey: ALICE_KEY },
+  challenge: { challenge: 'c29tZSB0b2tlbg', difficulty: 18, expires_at: 1767269100, algorithm: 'sha256' },
+  registration: { name: 'alice', pubkey: ALICE_KEY, challenge: 'c29tZSB0b2tlbg', nonce: '0000000000271828' },
+  registrationResult: { agent_id: ALICE_ID, address: 'alice@127.0.0.1:8080' },
+  identity: { agent: alice, address: 'alice@127.0.0.1:8080', inbox_policy: 'requests', discoverable: false },
+  settings: { inbox_policy: 'contacts', discoverable: true },
+  revocation: { confirm_agent_id: ALICE_ID },
+  revokeResult: { status: 'revoked' },
+  contact: { state: 'accepted' },
+  contactList: { contacts: [{ agent_id: BOB_ID, state: 'accepted' }], next_cursor: '' },
+  signedEnvelope,
+  sealedEnvelope,
+  sendResult: {
+    msg_id: 'msg-0001',
+    status: 'accepted',
+    lane: 'requests',
+    duplicate: false,
+    sender_authenticated: true,
+  },
+  duplicateResult: {
+    msg_id: 'msg-0001',
+    status: 'accepted',
+    lane: 'requests',
+    duplicate: true,
+    sender_authenticated: true,
+  },
+  message,
+  messageList: { messages: [message], next_cursor: '' },
+  ackResult: { status: 'acked' },
+  receipt: { msg_id: 'msg-0001', status: 'processed', accepted_at: 1767268800 },
+  events: { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 30 },
+  budget: {
+    daily_free_units: 100,
+    daily_hard_limit: 1000,
+    used_units: 1,
+    credit_balance: 0,
+    used_introductions: 1,
+    daily_introduction_limit: 10,
+    resets_at: 1767312000,
+    vote_bonus: 0,
+  },
+  healthy: { status: 'ok', service: SERVICE.name, version: SERVICE.version },
+  unhealthy: { status: 'unavailable', service: SERVICE.name, version: SERVICE.version },
+} as const

@@ -1,0 +1,151 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Answer } from './answer.ts'
+import { isBodyLeft } from './body.ts'
+import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from './connections.ts'
+import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
+import { asServiceError, errorAnswer } from './errors.ts'
+import type { Operation } from './operation.ts'
+import type { Pipeline } from './pipeline.ts'
+
+export interface HttpAppOptions {
+  readonly operations: readonly Operation[]
+  readonly pipeline: Pipeline
+  readonly corsOrigins: readonly string[]
+  readonly logger: Logger
+  /** True from the moment the process is asked to stop: every answer then closes its connection. */
+  readonly isDraining: () => boolean
+  /** For tests, which have less time. */
+  readonly limits?: Partial<ServerLimits>
+}
+
+/** Whatever no route matches, HEAD and OPTIONS too; a signature it carries must be valid all the same (decisions 8, 46). */
+const NOT_FOUND = undescribed('notFound', () => {
+  throw new ServiceError('not_found')
+})
+
+/** A browser asks before it sends what a page could not have sent by itself; it signs nothing. */
+const PREFLIGHT = undescribed('preflight', () => async () => ({ status: 204, text: '', headers: PREFLIGHT_HEADERS }))
+
+/**
+ * Builds the HTTP server around the pipeline. Fastify routes and runs the connections; it neither reads nor parses bodies and
+ * validates nothing, because its ways change what was sent (field notes 1.1): a body is part of what is signed, on every
+ * method, and reading it comes after the rate limit and before everything else (pipeline.ts).
+ */
+export function createHttpApp({
+  operations,
+  pipeline,
+  corsOrigins,
+  logger,
+  isDraining,
+  limits: changed,
+}: HttpAppOptions): FastifyInstance {
+  const limits = { ...SERVER_LIMITS, ...changed }
+  const app = fastify({
+    logger: false,
+    genReqId: newTraceparent,
+    http: { ...limits, requireHostHeader: false },
+    keepAliveTimeout: limits.keepAliveTimeout,
+    requestTimeout: limits.requestTimeout,
+    connectionTimeout: limits.connectionTimeout,
+    return503OnClosing: false,
+    exposeHeadRoutes: false,
+    clientErrorHandler: () => {}, // watchConnections has one
+    frameworkErrors: (_error, request, reply) => {
+      // A path that cannot be decoded is no path of the API.
+      run(NOT_FOUND, request as FastifyRequest, reply as FastifyReply)
+    },
+    routerOptions: {
+      maxParamLength: limits.maxHeaderSize,
+      querystringParser: () => ({}), // query.ts reads the raw target
+    },
+  })
+  for (const method of app.supportedMethods) app.addHttpMethod(method, { hasBody: false, overrideExisting: true })
+  const cors = createCors(corsOrigins)
+  for (const operation of operations) {
+    app.route({
+      method: operation.method,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ':$1'),
+      handler: (request, reply) => run(operation, request, reply),
+    })
+  }
+  app.setNotFoundHandler((request, reply) => run(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply))
+  app.setErrorHandler((error, request, reply) => sendError(error, request, reply))
+  watchConnections(app.server)
+  return app
+
+  function run(operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
+    const params = request.params as Record<string, string>
+    pipeline({ raw: request.raw, traceparent: request.id, operation, params })
+      .then(
+        (answer) => send(answer, request, reply),
+        (error: unknown) => sendError(error, request, reply),
+      )
+      .catch((error: unknown) => {
+        logger.error({ err: error, request_id: requestIdOf(request.id) }, 'an answer could not be written')
+        request.raw.destroy()
+      })
+  }
+
+  function send(answer: Answer, request: FastifyRequest, reply: FastifyReply): void {
+    reply.code(answer.status).headers(headersOf(answer, request)).send(answer.text)
+  }
+
+  function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+    const error = asServiceError(thrown)
+    log(error, request)
+    const answer = errorAnswer(error)
+    if (!isBodyLeft(request.raw)) {
+      send(answer, request, reply)
+      return
+    }
+    reply.hijack()
+    answerUnread(reply.raw, answer, headersOf(answer, request))
+  }
+
+  function headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
+    return {
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': requestIdOf(request.id),
+      'cache-control': 'no-store',
+      ...cors.headersFor(request.headers),
+      ...headers,
+      ...(isDraining() ? { connection: 'close' } : undefined),
+    }
+  }
+
+  function log(error: ServiceError, request: FastifyRequest): void {
+    if (error.code !== 'internal' && error.code !== 'unavailable') return
+    const fields = {
+      err: error,
+      request_id: requestIdOf(request.id),
+      method: request.method,
+      route: request.routeOptions.url,
+    }
+    if (error.code === 'internal') logger.error(fields, 'request failed')
+    else logger.warn(fields, 'request unavailable')
+  }
+}
+
+/** An operation that no path names; nothing of the request is looked at, so nothing can be wrong with it first. */
+function undescribed(id: string, prepare: Operation['prepare']): Operation {
+  return {
+    id,
+    method: 'GET',
+    path: '',
+    tag: '',
+    summary: '',
+    auth: 'optional',
+    keyFrom: 'directory',
+    allowRevoked: false,
+    isRegistration: false,
+    params: {},
+    query: {},
+    body: undefined,
+    responses: {},
+    errors: [],
+    prepare,
+  }
+}

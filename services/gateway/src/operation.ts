@@ -1,0 +1,178 @@
+import type { Static, TSchema, TString } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
+import type { ParsedJson } from '@svc/envelope/i-json.ts'
+import type { Answer } from './answer.ts'
+import { parseJsonBody, type RequestBody, refuseBody } from './body.ts'
+import { type QueryOf, type QueryRules, readQuery } from './query.ts'
+
+/**
+ * An operation of the API: one declaration, of which the route, the checks of what comes in, and the OpenAPI description are
+ * made, so that none can differ from the others.
+ */
+export interface Operation extends OperationDocs {
+  /** Where the key of a signature comes from: `body` is the `pubkey` of a key that may not be registered yet (decisions 8). */
+  readonly keyFrom: 'directory' | 'body'
+  /** An identical repeat of a registration is answered also when the identity was revoked since (decisions 10). */
+  readonly allowRevoked: boolean
+  /** Counts against the rate of challenges and registrations as well (decisions 47). */
+  readonly isRegistration: boolean
+  /**
+   * Checks route, query and body, in this order, without asking anybody. @throws ServiceError for what is wrong with them.
+   * @returns what does the work. `signer` is not null where `auth` is `required`.
+   */
+  readonly prepare: (input: RawInput) => (signer: string | null, context: CallContext) => Promise<Answer>
+}
+
+/** What the OpenAPI description says of an operation. */
+export interface OperationDocs {
+  /** Its name in the OpenAPI description and in generated clients. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** As in the specification: `/v2/messages/{id}`. */
+  readonly path: string
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  /** Whether a signature is needed; one that is supplied must be valid all the same (service.md, Authentication). */
+  readonly auth: 'optional' | 'required'
+  readonly params: Readonly<Record<string, ParamRule>>
+  readonly query: QueryRules
+  readonly body: BodyDocs | undefined
+  /** By status. */
+  readonly responses: Readonly<Record<number, ResponseDocs>>
+  /** Codes that this operation has besides those that its kind has (openapi.ts knows these). */
+  readonly errors: readonly ErrorCode[]
+}
+
+export interface ParamRule {
+  readonly schema: TString
+  readonly description: string
+}
+
+export interface BodyDocs {
+  readonly schema: TSchema
+  readonly examples: Readonly<Record<string, unknown>>
+}
+
+export interface ResponseDocs {
+  readonly description: string
+  readonly schema: TSchema
+  readonly example: unknown
+  readonly headers?: Readonly<Record<string, { readonly schema: TSchema; readonly description: string }>>
+}
+
+/** A request as it came, before anything in it is looked at. */
+export interface RawInput {
+  /** Decoded segments of the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** The raw request target. */
+  readonly target: string
+  readonly body: RequestBody
+}
+
+/** How a body is read. */
+export interface BodyRule<B> extends BodyDocs {
+  /** @throws ServiceError. */
+  readonly read: (parsed: ParsedJson) => B
+}
+
+/** A request whose parts have been checked. */
+export interface OperationRequest<Auth, Params extends string, Query extends QueryRules, Body> {
+  readonly signer: Auth extends 'required' ? string : string | null
+  readonly params: Readonly<Record<Params, string>>
+  readonly query: QueryOf<Query>
+  readonly body: Body
+  readonly context: CallContext
+}
+
+export interface OperationDefinition<
+  Auth extends 'optional' | 'required',
+  Params extends string,
+  Query extends QueryRules,
+  Body,
+> extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'body' | 'errors'> {
+  readonly auth: Auth
+  readonly keyFrom?: 'body'
+  readonly allowRevoked?: true
+  readonly isRegistration?: true
+  readonly params?: Readonly<Record<Params, ParamRule>>
+  readonly query?: Query
+  readonly body?: BodyRule<Body>
+  readonly errors?: readonly ErrorCode[]
+  /** Does the work; what it throws is answered. */
+  readonly handle: (request: OperationRequest<Auth, Params, Query, Body>) => Promise<Answer>
+}
+
+export function defineOperation<
+  Auth extends 'optional' | 'required',
+  Params extends string = never,
+  Query extends QueryRules = Record<never, never>,
+  Body = undefined,
+>(definition: OperationDefinition<Auth, Params, Query, Body>): Operation {
+  const {
+    handle,
+    keyFrom = 'directory',
+    allowRevoked = false,
+    isRegistration = false,
+    errors = [],
+    ...docs
+  } = definition
+  const params: Readonly<Record<string, ParamRule>> = definition.params ?? {}
+  const query: QueryRules = definition.query ?? {}
+  const { body } = definition
+  const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
+  return {
+    ...docs,
+    keyFrom,
+    allowRevoked,
+    isRegistration,
+    params,
+    query,
+    body,
+    errors,
+    prepare(input) {
+      // A fragment is no part of a request target (RFC 9112, 3.2), though the router would look past it.
+      if (input.target.includes('#')) throw new ServiceError('not_found')
+      for (const [name, pattern] of checks) {
+        // An id that cannot be one names nothing (decisions 46).
+        if (!pattern.test(input.params[name] ?? '')) throw new ServiceError('not_found')
+      }
+      const checked = {
+        params: input.params as Record<Params, string>,
+        query: readQuery(query, input.target) as QueryOf<Query>,
+        // Body is undefined where no rule is declared, by its default.
+        body: readBodyBy(body, input.body) as Body,
+      }
+      return (signer, context) =>
+        // The pipeline lets nobody through without a signature where one is required.
+        handle({ ...checked, signer: signer as OperationRequest<Auth, Params, Query, Body>['signer'], context })
+    },
+  }
+}
+
+/** A body that must fit a closed schema: `invalid_request` where it does not, saying where. */
+export function bodyOf<S extends TSchema>(schema: S, examples: BodyDocs['examples']): BodyRule<Static<S>> {
+  const compiled = TypeCompiler.Compile(schema)
+  return {
+    schema,
+    examples,
+    read({ value }) {
+      if (compiled.Check(value)) return value
+      const fault = compiled.Errors(value).First()
+      const where = fault === undefined || fault.path === '' ? 'the body' : `the body at ${shorten(fault.path)}`
+      throw new ServiceError('invalid_request', { detail: `${where}: ${shorten(fault?.message ?? 'another form')}` })
+    },
+  }
+}
+
+function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {
+  if (rule !== undefined) return rule.read(parseJsonBody(body))
+  refuseBody(body)
+  return undefined
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

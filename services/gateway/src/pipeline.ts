@@ -1,0 +1,136 @@
+import type { IncomingMessage } from 'node:http'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import type { Answer } from './answer.ts'
+import {
+  admit,
+  type Credentials,
+  checkSignature,
+  checkTimestamp,
+  getKeyOfBody,
+  getSignerKey,
+  readCredentials,
+} from './auth.ts'
+import { readBody } from './body.ts'
+import type { Directory } from './directory.ts'
+import type { Operation, RawInput } from './operation.ts'
+import type { RateLimiter } from './rate-limit.ts'
+
+export interface PipelineDeps {
+  readonly bus: Bus
+  readonly directory: Directory
+  /** The public authority: the second line of what is signed. */
+  readonly authority: string
+  /** Of all requests, and of challenges and registrations. */
+  readonly limiter: RateLimiter
+  readonly registrationLimiter: RateLimiter
+  /** What requests from this one's client are counted by. */
+  readonly clientOf: (request: IncomingMessage) => string
+}
+
+/** One request, and the operation that its method and path name. */
+export interface Incoming {
+  readonly raw: IncomingMessage
+  readonly traceparent: string
+  readonly operation: Operation
+  readonly params: Readonly<Record<string, string>>
+}
+
+interface VerifyInput extends Pick<Incoming, 'raw' | 'operation'> {
+  readonly input: RawInput
+  readonly context: CallContext
+}
+
+export type Pipeline = (incoming: Incoming) => Promise<Answer>
+
+/**
+ * How long the services may take together. A client has its answer within 5 s of sending its request (design.md, Failing),
+ * so this leaves half a second for what is around them.
+ */
+const DEADLINE_MS = 4_500
+
+/**
+ * Every request, top to bottom; unknown paths too. The order is that of decisions 8: 413 before anything, then the signature,
+ * then the nonce, and only then body and route.
+ */
+export function createPipeline(deps: PipelineDeps): Pipeline {
+  return async ({ raw, traceparent, operation, params }) => {
+    checkRates(deps, raw, operation)
+    checkHost(raw)
+    const body = await readBody(raw)
+    const input = { params, target: pathAndQuery(raw), body }
+    const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
+    const signer = await verifySigner(deps, { raw, operation, input, context })
+    if (signer === null) return operation.prepare(input)(null, context)
+
+    // While identity consumes the nonce, durably, the body is parsed; what it says of the nonce still comes first.
+    const admitted = admit(deps.bus, signer, operation, context)
+    const prepared = attempt(() => operation.prepare(input))
+    await admitted
+    return prepared()(signer.agentId, context)
+  }
+}
+
+/** @throws ServiceError `rate_limited`, before anything is spent on the request (decisions 47). */
+function checkRates(deps: PipelineDeps, raw: IncomingMessage, operation: Operation): void {
+  const client = deps.clientOf(raw)
+  const retryAfterSeconds =
+    deps.limiter.take(client) || (operation.isRegistration ? deps.registrationLimiter.take(client) : 0)
+  if (retryAfterSeconds > 0) throw new ServiceError('rate_limited', { retryAfterSeconds })
+}
+
+/** RFC 9112, 3.2: a request of HTTP/1.1 has a Host header, one. */
+function checkHost({ headers, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined && httpVersion === '1.1') {
+    throw new ServiceError('invalid_request', { detail: 'a request of HTTP/1.1 has a Host header' })
+  }
+}
+
+/** Checks 1 to 4 of decisions 8. Null for an anonymous caller, where the operation allows one. */
+async function verifySigner(
+  { directory, authority }: PipelineDeps,
+  { raw, operation, input, context }: VerifyInput,
+): Promise<Credentials | null> {
+  const credentials = readCredentials(raw)
+  if (credentials === undefined) {
+    if (operation.auth === 'required') throw new ServiceError('unauthenticated')
+    return null
+  }
+  checkTimestamp(credentials, Date.now())
+  const key =
+    operation.keyFrom === 'body'
+      ? getKeyOfBody(credentials, input.body)
+      : await getSignerKey(directory, credentials, context)
+  checkSignature(key, credentials, {
+    authority,
+    method: raw.method ?? '',
+    target: input.target,
+    body: input.body.bytes,
+  })
+  return credentials
+}
+
+const SCHEME_AND_AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/
+
+/**
+ * The path and query of a request line, exactly as sent. What a forward proxy was sent has scheme and authority before
+ * them (absolute-form; RFC 9112, 3.2.2), which are not part of what is signed.
+ */
+function pathAndQuery({ url = '' }: IncomingMessage): string {
+  if (url.startsWith('/')) return url
+  const rest = url.replace(SCHEME_AND_AUTHORITY, '')
+  return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
+}
+
+/** Runs now what may be reported later. */
+function attempt<T>(run: () => T): () => T {
+  try {
+    const value = run()
+    return () => value
+  } catch (error) {
+    return () => {
+      throw error
+    }
+  }
+}

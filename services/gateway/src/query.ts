@@ -1,0 +1,133 @@
+import { type TSchema, Type } from '@sinclair/typebox'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { isMessageId } from '@svc/contracts/ids.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { EventCursor } from '@svc/contracts/resources.ts'
+
+/** One query parameter: how it is described, and how its text is read. */
+export interface QueryRule<T> {
+  readonly schema: TSchema
+  readonly description: string
+  /** @param text decoded; undefined where the parameter is absent. @throws ServiceError `invalid_request`, `invalid_cursor`. */
+  readonly read: (text: string | undefined) => T
+}
+
+export type QueryRules = Readonly<Record<string, QueryRule<unknown>>>
+export type QueryOf<R extends QueryRules> = { readonly [K in keyof R]: R[K] extends QueryRule<infer T> ? T : never }
+
+/**
+ * Reads the query of a request target by the rules of its operation.
+ * @throws ServiceError `invalid_request` for a parameter that is undeclared or repeated (decisions 7) or badly encoded, and what
+ *   the rules throw.
+ */
+export function readQuery<R extends QueryRules>(rules: R, target: string): QueryOf<R> {
+  const given = parseQuery(target)
+  for (const name of given.keys()) {
+    if (!Object.hasOwn(rules, name)) throw invalid(`there is no query parameter ${quote(name)}`)
+  }
+  const entries = Object.entries(rules).map(([name, rule]) => [name, rule.read(given.get(name))])
+  return Object.fromEntries(entries) as QueryOf<R>
+}
+
+const NONE: ReadonlyMap<string, string> = new Map()
+
+/** As browsers write it (application/x-www-form-urlencoded). Each name once. */
+function parseQuery(target: string): ReadonlyMap<string, string> {
+  const start = target.indexOf('?')
+  if (start === -1) return NONE
+  const given = new Map<string, string>()
+  for (const pair of target.slice(start + 1).split('&')) {
+    if (pair === '') continue
+    const equals = pair.indexOf('=')
+    const name = decode(equals === -1 ? pair : pair.slice(0, equals))
+    if (given.has(name)) throw invalid(`the query parameter ${quote(name)} is repeated`)
+    given.set(name, equals === -1 ? '' : decode(pair.slice(equals + 1)))
+  }
+  return given
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch (cause) {
+    throw new ServiceError('invalid_request', { detail: 'the query is not percent-encoded UTF-8', cause })
+  }
+}
+
+/** `limit`: 1 to 100, default 50 (service.md, Limits). */
+export const limit: QueryRule<number> = {
+  schema: Type.Integer({ minimum: LIMITS.pageSizeMin, maximum: LIMITS.pageSizeMax, default: LIMITS.pageSizeDefault }),
+  description: 'Size of the page',
+  read(text) {
+    if (text === undefined) return LIMITS.pageSizeDefault
+    const value = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= LIMITS.pageSizeMin && value <= LIMITS.pageSizeMax) return value
+    throw invalid(`limit must be a whole number from ${LIMITS.pageSizeMin} to ${LIMITS.pageSizeMax}`)
+  },
+}
+
+/**
+ * `after` of a list in the order of its keys: a place in that order, which need not exist (decisions 35). No key has a NUL, so
+ * whatever follows one changes nothing about the place; a store may choke on it, so it ends here.
+ */
+export const afterKey: QueryRule<string> = {
+  schema: Type.String({ default: '' }),
+  description: 'Only what follows this key in byte order; it need not exist',
+  read: (text = '') => text.split('\0', 1)[0] ?? '',
+}
+
+/** `after` of a message list: a `next_cursor` that this list has issued (decisions 35). */
+export const afterCursor: QueryRule<string | null> = {
+  schema: Type.String({ minLength: 1 }),
+  description: 'The opaque next_cursor of the page before',
+  read(text) {
+    if (text === '') throw new ServiceError('invalid_cursor')
+    return text ?? null
+  },
+}
+
+/** `after` of the events: a nonnegative integer, default 0 (decisions 38). */
+export const afterEvent: QueryRule<number> = {
+  schema: { ...EventCursor, default: 0 },
+  description: 'Only events after this cursor',
+  read(text = '0') {
+    const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
+    if (Number.isSafeInteger(value)) return value
+    throw new ServiceError('invalid_cursor')
+  },
+}
+
+/** `thread_id`: one that cannot be an id names nothing and gives an empty list (decisions 21), as `''`, which is nobody's id. */
+export const threadId: QueryRule<string | null> = {
+  schema: Type.String(),
+  description: 'Only the message with this id and those of its thread',
+  read: (text) => (text === undefined ? null : isMessageId(text) ? text : ''),
+}
+
+/** `lane` of the inbox: inbox (the default) or requests. */
+export const lane: QueryRule<'inbox' | 'requests'> = {
+  schema: Type.Unsafe({ type: 'string', enum: ['inbox', 'requests'], default: 'inbox' }),
+  description: 'Which of the two lanes',
+  read(text = 'inbox') {
+    if (text === 'inbox' || text === 'requests') return text
+    throw invalid('lane must be inbox or requests')
+  },
+}
+
+/** `unacked`: true leaves out what was acknowledged. */
+export const unacked: QueryRule<boolean> = {
+  schema: Type.Boolean({ default: false }),
+  description: 'Only messages that are not acknowledged',
+  read(text = 'false') {
+    if (text === 'true' || text === 'false') return text === 'true'
+    throw invalid('unacked must be true or false')
+  },
+}
+
+function invalid(detail: string): ServiceError {
+  return new ServiceError('invalid_request', { detail })
+}
+
+function quote(name: string): string {
+  return JSON.stringify(name.length > 40 ? `${name.slice(0, 40)}…` : name)
+}

@@ -1,0 +1,54 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { AgentId } from '@svc/contracts/ids.ts'
+import { listContacts, setContact } from '@svc/contracts/messaging.ts'
+import { Contact, ContactList } from '@svc/contracts/resources.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { jsonAnswer } from '../answer.ts'
+import type { Directory } from '../directory.ts'
+import { EXAMPLES } from '../examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+import { afterKey, limit } from '../query.ts'
+
+export interface ContactDeps {
+  readonly bus: Bus
+  readonly directory: Directory
+}
+
+export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
+  return [
+    defineOperation({
+      id: 'listContacts',
+      method: 'GET',
+      path: '/v2/contacts',
+      tag: 'Contacts',
+      summary: 'Agents that the caller accepted or blocked, by id',
+      auth: 'required',
+      query: { after: afterKey, limit },
+      responses: { 200: { description: 'A page', schema: ContactList, example: EXAMPLES.contactList } },
+      handle: async ({ signer, query, context }) =>
+        jsonAnswer(200, await bus.call(listContacts, { agent_id: signer, ...query }, context)),
+    }),
+    defineOperation({
+      id: 'setContact',
+      method: 'PUT',
+      path: '/v2/contacts/{agent}',
+      tag: 'Contacts',
+      summary: 'Accept, block or forget an agent',
+      description: [
+        'Accepting costs 1 unit and moves the pending request of the other agent into the inbox.',
+        'Blocking and forgetting are free. The state that it has already is free as well.',
+      ].join(' '),
+      auth: 'required',
+      params: { agent: { schema: AgentId, description: 'Agent id of the other' } },
+      body: bodyOf(Contact, { accept: EXAMPLES.contact, block: { state: 'blocked' }, forget: { state: 'none' } }),
+      responses: { 200: { description: 'The state it has now', schema: Contact, example: EXAMPLES.contact } },
+      errors: ['not_found', 'budget_exhausted', 'hard_limit_reached'],
+      handle: async ({ signer, params: { agent }, body: { state }, context }) => {
+        if (agent === signer) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
+        // Whoever has a key is registered (decisions 26: an unknown id is 404).
+        if ((await directory.findKey(agent, context)) === undefined) throw new ServiceError('not_found')
+        return jsonAnswer(200, await bus.call(setContact, { agent_id: signer, other: agent, state }, context))
+      },
+    }),
+  ]
+}

@@ -1,0 +1,37 @@
+import { Type } from '@sinclair/typebox'
+import { textAnswer } from '../answer.ts'
+import { defineOperation, type Operation } from '../operation.ts'
+
+/** The two documents that describe the service. They are not among the operations that the OpenAPI description has (decisions 46). */
+export function discoveryRoutes({ manifest, openapi }: { manifest: unknown; openapi: unknown }): Operation[] {
+  return [
+    documentRoute({
+      id: 'getManifest',
+      path: '/.well-known/agent.json',
+      summary: 'Discovery manifest',
+      document: manifest,
+    }),
+    documentRoute({ id: 'getOpenApi', path: '/openapi.json', summary: 'OpenAPI description', document: openapi }),
+  ]
+}
+
+interface DocumentRoute {
+  readonly id: string
+  readonly path: string
+  readonly summary: string
+  readonly document: unknown
+}
+
+function documentRoute({ id, path, summary, document }: DocumentRoute): Operation {
+  const text = JSON.stringify(document)
+  return defineOperation({
+    id,
+    method: 'GET',
+    path,
+    tag: 'Service',
+    summary,
+    auth: 'optional',
+    responses: { 200: { description: summary, schema: Type.Unknown(), example: document } },
+    handle: async () => textAnswer(200, text),
+  })
+}

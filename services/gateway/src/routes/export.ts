@@ -1,0 +1,27 @@
+import { exportMessages } from '@svc/contracts/messaging.ts'
+import { MessageList } from '@svc/contracts/resources.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { textAnswer } from '../answer.ts'
+import { EXAMPLES } from '../examples.ts'
+import { defineOperation, type Operation } from '../operation.ts'
+import { afterCursor, limit, threadId } from '../query.ts'
+
+export function exportRoutes({ bus }: { readonly bus: Bus }): Operation[] {
+  return [
+    defineOperation({
+      id: 'exportMessages',
+      method: 'GET',
+      path: '/v2/export',
+      tag: 'Messages',
+      summary: 'Everything the caller sent and received, by acceptance',
+      auth: 'required',
+      query: { after: afterCursor, limit, thread_id: threadId },
+      responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.messageList } },
+      errors: ['invalid_cursor'],
+      handle: async ({ signer, query, context }) => {
+        const { text } = await bus.callText(exportMessages, { agent_id: signer, ...query }, context)
+        return textAnswer(200, text)
+      },
+    }),
+  ]
+}

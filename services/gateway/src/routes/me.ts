@@ -1,0 +1,52 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
+import { Identity, Revocation, RevokeResult, Settings } from '@svc/contracts/resources.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { jsonAnswer } from '../answer.ts'
+import { EXAMPLES } from '../examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+
+export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
+  return [
+    defineOperation({
+      id: 'getMe',
+      method: 'GET',
+      path: '/v2/me',
+      tag: 'Identity',
+      summary: 'The own identity',
+      auth: 'required',
+      responses: { 200: { description: 'The caller', schema: Identity, example: EXAMPLES.identity } },
+      handle: async ({ signer, context }) =>
+        jsonAnswer(200, await bus.call(getIdentity, { agent_id: signer }, context)),
+    }),
+    defineOperation({
+      id: 'updateMe',
+      method: 'PATCH',
+      path: '/v2/me',
+      tag: 'Identity',
+      summary: 'Change settings',
+      description: 'Costs 1 unit where it changes anything besides closing the inbox.',
+      auth: 'required',
+      body: bodyOf(Settings, { both: EXAMPLES.settings, close: { inbox_policy: 'closed' } }),
+      responses: { 200: { description: 'The caller, changed', schema: Identity, example: EXAMPLES.identity } },
+      errors: ['budget_exhausted', 'hard_limit_reached'],
+      handle: async ({ signer, body, context }) =>
+        jsonAnswer(200, await bus.call(updateSettings, { agent_id: signer, settings: body }, context)),
+    }),
+    defineOperation({
+      id: 'revokeMe',
+      method: 'POST',
+      path: '/v2/me/revoke',
+      tag: 'Identity',
+      summary: 'Revoke the own identity for ever',
+      auth: 'required',
+      body: bodyOf(Revocation, { alice: EXAMPLES.revocation }),
+      responses: { 200: { description: 'Revoked', schema: RevokeResult, example: EXAMPLES.revokeResult } },
+      errors: ['confirmation_mismatch'],
+      handle: async ({ signer, body, context }) => {
+        if (body.confirm_agent_id !== signer) throw new ServiceError('confirmation_mismatch')
+        return jsonAnswer(200, await bus.call(revokeAgent, { agent_id: signer }, context))
+      },
+    }),
+  ]
+}

@@ -1,0 +1,152 @@
+import { hash } from 'node:crypto'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { MessageId } from '@svc/contracts/ids.ts'
+import { ackMessage, getMessage, getReceipt, sendMessage } from '@svc/contracts/messaging.ts'
+import { AckResult, Envelope, Message, Receipt, SendResult } from '@svc/contracts/resources.ts'
+import { EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
+import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { jsonAnswer, textAnswer } from '../answer.ts'
+import { EXAMPLES } from '../examples.ts'
+import { type BodyRule, defineOperation, type Operation } from '../operation.ts'
+import type { Recipients } from '../recipients.ts'
+
+export interface MessageDeps {
+  readonly bus: Bus
+  readonly recipients: Recipients
+}
+
+const messageId = { id: { schema: MessageId, description: 'Id of the envelope' } }
+
+export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
+  return [
+    defineOperation({
+      id: 'sendMessage',
+      method: 'POST',
+      path: '/v2/messages',
+      tag: 'Messages',
+      summary: 'Send an envelope',
+      description: [
+        'Costs ceil(payload bytes / 1024) units, at least 1. The same envelope again is 200 with `duplicate` true and costs nothing,',
+        'so a caller that got no answer repeats the call, signed anew, with the envelope as it was.',
+      ].join(' '),
+      auth: 'required',
+      body: envelopeBody,
+      responses: {
+        202: { description: 'Accepted, durably', schema: SendResult, example: EXAMPLES.sendResult },
+        200: {
+          description: 'This envelope was accepted before',
+          schema: SendResult,
+          example: EXAMPLES.duplicateResult,
+        },
+      },
+      errors: [
+        'invalid_envelope',
+        'sender_mismatch',
+        'message_too_large',
+        'id_conflict',
+        'envelope_timestamp_out_of_range',
+        'expired',
+        'recipient_not_local',
+        'recipient_unavailable',
+        'not_found',
+        'invalid_reference',
+        'admission_denied',
+        'request_pending',
+        'introduction_limit_reached',
+        'hard_limit_reached',
+        'budget_exhausted',
+      ],
+      handle: async ({ signer, body: { facts, text }, context }) => {
+        checkSenderAndSize(signer, facts)
+        const recipient = await recipients.resolve(facts.to, context)
+        const request = { signer, recipient, facts: wireFacts(facts), envelope: text }
+        const result = await bus.call(sendMessage, request, context)
+        return jsonAnswer(result.duplicate ? 200 : 202, result)
+      },
+    }),
+    defineOperation({
+      id: 'getMessage',
+      method: 'GET',
+      path: '/v2/messages/{id}',
+      tag: 'Messages',
+      summary: 'One message',
+      description: 'A direct message is there for its two participants alone.',
+      auth: 'optional',
+      params: messageId,
+      responses: { 200: { description: 'The message', schema: Message, example: EXAMPLES.message } },
+      errors: ['not_found'],
+      handle: async ({ signer, params: { id }, context }) => {
+        const { text } = await bus.callText(getMessage, { viewer: signer, id }, context)
+        return textAnswer(200, text)
+      },
+    }),
+    defineOperation({
+      id: 'ackMessage',
+      method: 'POST',
+      path: '/v2/messages/{id}/ack',
+      tag: 'Messages',
+      summary: 'Acknowledge a received message',
+      auth: 'required',
+      params: messageId,
+      responses: { 200: { description: 'Acknowledged', schema: AckResult, example: EXAMPLES.ackResult } },
+      errors: ['forbidden', 'not_found'],
+      handle: async ({ signer, params: { id }, context }) =>
+        jsonAnswer(200, await bus.call(ackMessage, { agent_id: signer, id }, context)),
+    }),
+    defineOperation({
+      id: 'getReceipt',
+      method: 'GET',
+      path: '/v2/messages/{id}/receipts',
+      tag: 'Messages',
+      summary: 'Whether a message was acknowledged',
+      auth: 'required',
+      params: messageId,
+      responses: { 200: { description: 'The receipt', schema: Receipt, example: EXAMPLES.receipt } },
+      errors: ['not_found'],
+      handle: async ({ signer, params: { id }, context }) =>
+        jsonAnswer(200, await bus.call(getReceipt, { agent_id: signer, id }, context)),
+    }),
+  ]
+}
+
+interface ReceivedEnvelope {
+  readonly facts: EnvelopeFacts
+  /** As received, without insignificant white space: what is stored and read. */
+  readonly text: string
+}
+
+/** The shape of an envelope; the schema describes it, `readEnvelope` checks it. */
+const envelopeBody: BodyRule<ReceivedEnvelope> = {
+  schema: Envelope,
+  examples: { signed: EXAMPLES.signedEnvelope, sealed: EXAMPLES.sealedEnvelope },
+  read({ value, text }) {
+    try {
+      return { facts: readEnvelope(value, (canonical) => hash('sha256', canonical, 'hex')), text }
+    } catch (error) {
+      if (!(error instanceof EnvelopeError)) throw error
+      throw new ServiceError(error.code, { detail: error.message, cause: error })
+    }
+  },
+}
+
+/** What of decisions 22's order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
+function checkSenderAndSize(signer: string, facts: EnvelopeFacts): void {
+  if (facts.from !== signer) throw new ServiceError('sender_mismatch')
+  const size = { bytes: facts.payloadBytes, characters: facts.payloadCharacters }
+  if (!fits(size, facts.to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)) {
+    throw new ServiceError('message_too_large')
+  }
+}
+
+function wireFacts({ id, digest, tsMs, ttl, replyTo, threadId, payloadBytes }: EnvelopeFacts) {
+  return {
+    id,
+    digest,
+    ts_ms: tsMs,
+    ttl,
+    reply_to: replyTo ?? null,
+    thread_id: threadId ?? null,
+    payload_bytes: payloadBytes,
+  }
+}

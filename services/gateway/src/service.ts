@@ -1,0 +1,127 @@
+/**
+ * Owns nothing; stateless.
+ * Scale: any number of processes behind any load balancer; nothing kept between requests but caches that cannot be stale, and
+ * request rates, which each process counts for itself.
+ * Limit: the CPU of signatures and HTTP, one core per process; rates per process.
+ */
+import { ConfigError } from '@svc/config/env-reader.ts'
+import type { RunningService } from '@svc/config/run-service.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import type { FastifyInstance } from 'fastify'
+import { createClientOf } from './client.ts'
+import type { GatewayConfig } from './config.ts'
+import { createDirectory } from './directory.ts'
+import { createHttpApp } from './http-app.ts'
+import { createManifest } from './manifest.ts'
+import { describeApi } from './openapi.ts'
+import type { Operation } from './operation.ts'
+import { createPipeline } from './pipeline.ts'
+import { createRateLimiter } from './rate-limit.ts'
+import { createRecipients } from './recipients.ts'
+import { agentRoutes } from './routes/agents.ts'
+import { budgetRoutes } from './routes/budget.ts'
+import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
+import { discoveryRoutes } from './routes/discovery.ts'
+import { eventRoutes } from './routes/events.ts'
+import { exportRoutes } from './routes/export.ts'
+import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { inboxRoutes } from './routes/inbox.ts'
+import { meRoutes } from './routes/me.ts'
+import { type MessageDeps, messageRoutes } from './routes/messages.ts'
+import { registrationRoutes } from './routes/registration.ts'
+
+export interface RunningGateway extends RunningService {
+  /** The port that it listens on. */
+  readonly port: number
+}
+
+/** Requests under way have their answers within 5 s; what is left then is a client that does not read or does not send. */
+const DRAIN_LIMIT_MS = 8_000
+const IDLE_SWEEP_MS = 100
+
+export async function startGateway(config: GatewayConfig, logger = createLogger('gateway')): Promise<RunningGateway> {
+  assertVerifier()
+  const stack = new AsyncDisposableStack()
+  let draining = false
+  try {
+    const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: 'svc-gateway', logger }), drainNats)
+    const bus = stack.use(createBus(nats))
+    const directory = createDirectory(bus)
+    const recipients = createRecipients({ directory, authority: config.authority })
+
+    const described = createOperations({ bus, directory, recipients, isReady: () => !draining })
+    const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
+
+    const app = createHttpApp({
+      operations: [...described, ...discovery],
+      pipeline: createPipeline({
+        bus,
+        directory,
+        authority: config.authority,
+        limiter: createRateLimiter(config.rate),
+        registrationLimiter: createRateLimiter(config.registrationRate),
+        clientOf: createClientOf(config.trustedProxies),
+      }),
+      corsOrigins: config.corsOrigins,
+      logger,
+      isDraining: () => draining,
+    })
+    stack.defer(() => closeApp(app))
+    const port = await listen(app, config)
+    logger.info({ host: config.httpHost, port }, 'ready')
+    return {
+      port,
+      failed: nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
+      async [Symbol.asyncDispose]() {
+        logger.info('draining')
+        draining = true
+        await stack.disposeAsync()
+        logger.info('stopped')
+      },
+    }
+  } catch (error) {
+    await stack.disposeAsync()
+    throw error
+  }
+}
+
+/** Every operation of the API that exists; the routes and the OpenAPI description are both made of this list. */
+export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps): Operation[] {
+  return [
+    ...healthRoutes(deps),
+    ...registrationRoutes(deps),
+    ...agentRoutes(deps),
+    ...meRoutes(deps),
+    ...budgetRoutes(deps),
+    ...contactRoutes(deps),
+    ...messageRoutes(deps),
+    ...inboxRoutes(deps),
+    ...exportRoutes(deps),
+    ...eventRoutes(deps),
+  ]
+}
+
+async function listen(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<number> {
+  try {
+    await app.listen({ host: httpHost, port: httpPort })
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE')
+      throw new ConfigError(`SVC_HTTP_PORT ${httpPort} on ${httpHost} is in use`, { cause: error })
+    throw error
+  }
+  const address = app.server.address()
+  return typeof address === 'object' && address !== null ? address.port : httpPort
+}
+
+/** Stops listening at once, finishes what was begun, and closes each connection behind its last answer. */
+async function closeApp(app: FastifyInstance): Promise<void> {
+  const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
+  const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS)
+  await app.close()
+  clearInterval(sweep)
+  clearTimeout(limit)
+}
