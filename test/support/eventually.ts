@@ -9,13 +9,13 @@ const POLL_MS = 20
 export async function eventually<T>(
   check: () => T | Promise<T>,
   { timeoutMs = 5_000, what = 'the condition' }: { timeoutMs?: number; what?: string } = {},
-): Promise<T> {
+): Promise<Exclude<T, false>> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
     let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
     try {
       const answer = await check()
-      if (answer !== false) return answer
+      if (answer !== false) return answer as Exclude<T, false>
     } catch (error) {
       problem = error
     }

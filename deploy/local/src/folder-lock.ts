@@ -14,7 +14,7 @@ const ENDING_LIMIT_MS = 60_000
 export async function lockFolder(folder: string, mark: Mark): Promise<Disposable> {
   const lock = join(folder, 'lock')
   const mine = `${lock}.${mark.run}`
-  writeFileSync(mine, mark.run)
+  writeFileSync(mine, mark.run, { mode: 0o600 })
   try {
     while (!tryLink(mine, lock)) await clearLock(lock, mark)
   } finally {

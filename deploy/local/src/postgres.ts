@@ -43,7 +43,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Engine> {
   const program = placeProgram(await findPostgres(), user, options.mark)
   checkVersion(cluster, await versionOf(program, user))
   if (!existsSync(cluster)) await createCluster(program, cluster, user, options)
-  removeForeignPidFile(cluster)
+  removeStalePidFile(cluster)
   for (let attempt = 1; ; attempt += 1) {
     const port = await findFreePort()
     const started = await tryStart(program, cluster, user, port, options)
@@ -126,15 +126,15 @@ function checkVersion(cluster: string, version: string): void {
 }
 
 /**
- * Postgres refuses to start while the process that its pid file names is alive. After a kill -9 and a restart of the
- * machine or container that number can be anybody's; a Postgres without our mark may be on this very data and is left alone.
+ * Postgres refuses to start while the process that its pid file names is there. After a kill -9 that number can be
+ * anybody's, or that of the dead Postgres itself, whose parent died too and left nobody to reap it (it then has no
+ * command line). A Postgres without a mark may be on this very data and is left alone.
  */
-function removeForeignPidFile(cluster: string): void {
-  const file = join(cluster, 'postmaster.pid')
+function removeStalePidFile(cluster: string): void {
   const pid = readPidFile(cluster)?.pid
-  if (pid === undefined) return
-  const command = commandLineOf(pid) ?? ''
-  if (command !== '' && (!command.includes('postgres') || command.includes('cluster_name=svc:'))) rmSync(file)
+  const command = pid === undefined ? undefined : commandLineOf(pid)
+  if (command === undefined) return
+  if (!command.includes('postgres') || command.includes('cluster_name=svc:')) rmSync(join(cluster, 'postmaster.pid'))
 }
 
 async function tryStart(
