@@ -1,5 +1,4 @@
 import type { CallContext } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Recipient } from '@svc/contracts/messaging.ts'
 import type { Address } from '@svc/envelope/address.ts'
 import type { Directory } from './directory.ts'
@@ -8,8 +7,8 @@ import { isSameAuthority } from './domain/authority.ts'
 /** Turns the `to` of an envelope into whom messaging knows (decisions 19). */
 export interface Recipients {
   /**
-   * That nobody has the name, or that the authority is another's, is for messaging to answer: an identical retry comes before it
-   * (decisions 22). @throws ServiceError `not_found` for a board: there are none yet. `unavailable`.
+   * That nobody has the name, that the authority is another's, or that there is no such board, is for messaging to answer: an
+   * identical retry, a conflict and the time window come before it (decisions 22). @throws ServiceError `unavailable`.
    */
   resolve(to: Address, context: CallContext): Promise<Recipient>
 }
@@ -17,8 +16,7 @@ export interface Recipients {
 export function createRecipients({ directory, authority }: { directory: Directory; authority: string }): Recipients {
   return {
     async resolve(to, context) {
-      // TODO(#3): boards; what names none and what cannot be read are the same 404 (decisions 31).
-      if (to.kind === 'board') throw new ServiceError('not_found')
+      if (to.kind === 'board') return { kind: 'board', id: to.boardId }
       if (!isSameAuthority(to.authority, authority)) return { kind: 'foreign' }
       const id = await directory.findAgentId(to.name, context)
       return id === undefined ? { kind: 'unknown' } : { kind: 'agent', id }

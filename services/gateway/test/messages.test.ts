@@ -132,10 +132,9 @@ describe('decisions 19: to', () => {
     expect(lastRequest()).toMatchObject({ recipient: { kind: 'agent', id: later.agentId } })
   })
 
-  test('there are no boards yet: the 404 of an absent one (decisions 31)', async () => {
-    const calls = h.callsTo(sendMessage).length
-    expect(await post(envelopeOf(alice, { to: `board:${'a'.repeat(20)}` }))).toMatchObject(errorOf(404, 'not_found'))
-    expect(h.callsTo(sendMessage)).toHaveLength(calls)
+  test('whether there is such a board is for messaging to say, behind a retry and the time window (decisions 22)', async () => {
+    await post(envelopeOf(alice, { to: `board:${'a'.repeat(20)}` }))
+    expect(lastRequest()).toMatchObject({ recipient: { kind: 'board', id: 'a'.repeat(20) } })
   })
 })
 
@@ -180,7 +179,7 @@ describe('decisions 22: shape, sender and size are found in this order, before m
     [
       'for a board: 16,000 characters',
       { body: 'x'.repeat(LIMITS.postCharacters - 2), to: `board:${'a'.repeat(20)}` },
-      404,
+      202,
     ],
     [
       'for a board: 16,001 characters',
