@@ -6,8 +6,15 @@ export interface Harness extends AsyncDisposable {
   readonly system: TestSystem
   readonly place: Place
   /** Registered agents with names of their own, so that tests of one system do not meet. */
-  agents(count: number): Promise<Agent[]>
+  agents<Count extends number>(count: Count): Promise<Agents<Count>>
 }
+
+/** As many agents as asked for, so that `const [alice, bob] = await h.agents(2)` has no undefined in it. */
+export type Agents<Count extends number, Some extends Agent[] = []> = number extends Count
+  ? Agent[]
+  : Some['length'] extends Count
+    ? Some
+    : Agents<Count, [...Some, Agent]>
 
 export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
   const system = await startSystem(options)
@@ -18,13 +25,13 @@ export async function startHarness(options: SystemOptions = {}): Promise<Harness
   return {
     system,
     place,
-    agents: (count) =>
+    agents: <Count extends number>(count: Count) =>
       Promise.all(
         Array.from({ length: count }, () => {
           made += 1
           return new Agent(places[made % places.length] ?? place).register()
         }),
-      ),
+      ) as Promise<Agents<Count>>,
     [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
   }
 }
