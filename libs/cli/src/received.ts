@@ -6,12 +6,12 @@ import type { Opened } from '@svc/sdk/open.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Context } from './context.ts'
-import { bodyText, shortId } from './format.ts'
+import { bodyText } from './format.ts'
 
 /** Senders that the user has named: their keys verify what they signed, and their names are shown. */
 export interface KnownSenders {
-  /** The name, or as much of the id as fits. */
-  nameOf(agentId: string): string
+  /** Undefined for agents that were not named. */
+  nameOf(agentId: string): string | undefined
 }
 
 export function addVerifyOption(command: Command): Command {
@@ -31,7 +31,7 @@ export async function learnSenders(
     else names.set((await client.lookup(sender, { signal })).agent_id, sender)
   }
   if (client.key !== undefined) names.set(client.key.agentId, names.get(client.key.agentId) ?? 'you')
-  return { nameOf: (agentId) => names.get(agentId) ?? shortId(agentId) }
+  return { nameOf: (agentId) => names.get(agentId) }
 }
 
 /** What opening a message came to: it is shown in lists also where it failed. */

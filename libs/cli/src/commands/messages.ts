@@ -2,7 +2,7 @@ import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Command } from 'commander'
 import { type Context, contextOf } from '../context.ts'
-import { indented, messageLine, shortened, time } from '../format.ts'
+import { indented, messageLine, shortened, shortId, time } from '../format.ts'
 import type { Io } from '../io.ts'
 import { addListOptions, type ListOptions, printPages } from '../lists.ts'
 import { columns } from '../output.ts'
@@ -82,8 +82,7 @@ export function addRead(program: Command, io: Io): void {
     const reading = await readMessage(agent, message)
     if ('error' in reading) throw reading.error
     context.out.print({ ...message, opened: readingJson(reading) }, [
-      ...columns(headOf(message, senders)),
-      ...columns({ checked: verdict(reading) }),
+      ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
       '',
       indented(readingText(reading)),
     ])
@@ -139,7 +138,8 @@ async function showInList(
   senders: KnownSenders,
   { open = false, verify }: InboxOptions,
 ): Promise<void> {
-  const line = messageLine(message, senders.nameOf(message.envelope.from))
+  const { from } = message.envelope
+  const line = messageLine(message, senders.nameOf(from) ?? shortId(from))
   if ('body_enc' in message.envelope && !open) {
     out.print(message, [line, indented('[sealed: --open, or svc read]')])
     return
@@ -153,9 +153,10 @@ async function showInList(
 
 function headOf({ envelope, lane, created_at, expires_at, acked }: Message, senders: KnownSenders) {
   const { id, from, to, type, ts, reply_to, thread_id } = envelope
+  const name = senders.nameOf(from)
   return {
     id,
-    from: `${senders.nameOf(from)} (${from})`,
+    from: name === undefined ? from : `${name} (${from})`,
     to,
     type,
     sent: ts,

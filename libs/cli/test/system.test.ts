@@ -1,0 +1,183 @@
+import { execFile, execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { svc, temporaryFolder } from './run.ts'
+
+const run = promisify(execFile)
+const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+const RECIPE = new URL('../../../docs/signing-with-curl.md', import.meta.url)
+const README = new URL('../README.md', import.meta.url)
+
+let system: TestSystem
+
+beforeAll(async () => {
+  system = await startSystem({ replicas: { messaging: 1, identity: 1, gateway: 1 } })
+})
+afterAll(() => system?.[Symbol.asyncDispose]())
+
+function url(): string {
+  return system.urls[0] ?? ''
+}
+
+/** The recipe is for curl, bash and OpenSSL 3; the openssl of macOS is another one. */
+function hasRecipeTools(): boolean {
+  try {
+    return /^OpenSSL [3-9]/.test(
+      execFileSync('sh', ['-c', 'curl --version >&2 && bash --version >&2 && openssl version'], {
+        encoding: 'utf8',
+        stdio: 'pipe',
+      }),
+    )
+  } catch {
+    return false
+  }
+}
+
+/** The blocks of one language in a page, one after the other. */
+function blocks(page: URL, language: string): string[] {
+  const all = readFileSync(page, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
+  return [...all].map(([, block = '']) => block)
+}
+
+test.runIf(hasRecipeTools())('docs/signing-with-curl.md runs as it stands, and its envelope verifies', async () => {
+  using folder = temporaryFolder()
+  // -e: as a reader does, who goes on only where it worked
+  const script = blocks(RECIPE, 'bash').join('\n')
+  const env = { PATH: process.env.PATH, SVC_URL: url() }
+  const { stdout, stderr } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
+  expect(stderr).toBe('')
+  const [pubkey = '', agentId = '', ...answers] = stdout.trim().split('\n')
+  const [registered, sent, again, inbox, ack, receipt, budget] = answers.map((line) => JSON.parse(line))
+  expect(answers).toHaveLength(7)
+  expect(agentId).toBe(`agent_id  ${registered.agent_id}`)
+  expect(registered.address).toBe(`carol@${system.authority}`)
+  expect([sent.duplicate, again.duplicate]).toEqual([false, true])
+  expect(ack).toEqual({ status: 'acked' })
+  expect(receipt).toMatchObject({ status: 'processed' })
+  expect(budget).toMatchObject({ used_units: 1 })
+  const reader = new AgentClient({ url: url() })
+  const opened = await reader.open(inbox.messages[0], { sender: pubkey.replace(/^pubkey\s+/, '') })
+  expect(opened).toEqual({ body: 'hello from curl', sealed: false, verified: true })
+})
+
+test('the base58 of docs/signing-with-curl.md is base58', async () => {
+  const definition = blocks(RECIPE, 'bash').find((block) => block.includes('base58()'))
+  const [, base58 = ''] = /(base58\(\)[\s\S]*?\n}\n)/.exec(definition ?? '') ?? []
+  // from draft-msporny-base58
+  const known = {
+    '48656c6c6f20576f726c6421': '2NEpo7TZRRrLZSi2U',
+    '54686520717569636b2062726f776e20666f78206a756d7073206f76657220746865206c617a7920646f672e':
+      'USm3fpXnKG5EUBx2ndxBDMPVciP5hGey2Jh4NDv6gmeo1LkMeiKrLJUUBk6Z',
+    '0000287fb4cd': '11233QC4',
+  }
+  for (const [hex, encoded] of Object.entries(known)) {
+    expect((await run('bash', ['--norc', '-c', `${base58}\nbase58 ${hex}`])).stdout).toBe(`${encoded}\n`)
+  }
+})
+
+test('the README’s commands run as they stand', { timeout: 60_000 }, async () => {
+  using folder = temporaryFolder()
+  const env = { PATH: process.env.PATH, SVC_URL: url() }
+  const [commands = ''] = blocks(README, 'bash')
+  // what a reader types from the root of the repository, in a folder of the test's
+  const script = `npx() { shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; }\n${commands}`
+  const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
+  const shape = (output: string) =>
+    output
+      .replaceAll(/[0-9a-f]{64}/g, '<pubkey>')
+      .replaceAll(/[0-9a-f]{32}/g, '<id>')
+      .replaceAll(/[1-9A-HJ-NP-Za-km-z]{43,44}/g, '<agent>')
+      .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')
+      .replaceAll(/127\.0\.0\.1:\d+/g, '<authority>')
+  expect(shape(stdout)).toBe(shape(blocks(README, 'text')[0] ?? ''))
+})
+
+describe('svc admin grant', () => {
+  const AGENT = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKiq'
+  const grant = (args: string[], env: NodeJS.ProcessEnv) => svc(['admin', 'grant', ...args], { env })
+
+  test('decisions 49: grants once by reference, says so, and refuses other values', async () => {
+    using folder = temporaryFolder()
+    await svc(['keygen', '--key', folder.path('a.key')])
+    const as = (...args: string[]) => svc([...args, '--key', folder.path('a.key'), '--url', url()])
+    await as('register', 'granted')
+    const [{ agent_id } = {}] = (await as('key', 'show', '--json')).documents<{ agent_id: string }>()
+    const env = { SVC_NATS_URL: system.nats.urlFor('admin') }
+    const args = [String(agent_id), '50', 'ref 1']
+    expect(await grant([...args, '--json'], env)).toMatchObject({
+      exitCode: 0,
+      stdout: '{"granted":true,"credit_balance":50}\n',
+    })
+    expect((await grant(args, env)).stdout).toContain('nothing changed; balance 50')
+    const other = await grant([String(agent_id), '51', 'ref 1'], env)
+    expect(other).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('(id_conflict)') })
+    expect((await as('budget', '--json')).documents()).toMatchObject([{ credit_balance: 50 }])
+  })
+
+  test('finds NATS in the data folder of the local stack', async () => {
+    using folder = temporaryFolder()
+    writeFileSync(folder.path('admin-nats-url'), system.nats.urlFor('admin'))
+    const env = { SVC_DATA_DIR: folder.path('.') }
+    expect(await grant([AGENT, '1', 'by folder'], env)).toMatchObject({ exitCode: 0 })
+    expect(await grant([AGENT, '1', 'by folder'], { SVC_DATA_DIR: folder.path('absent') })).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('where is NATS?'),
+    })
+  })
+
+  test.each([
+    ['an agent id that is none', ['alice', '1', 'r'], 'not an agent id'],
+    ['no units', [AGENT, '0', 'r'], 'units'],
+    ['too many units', [AGENT, '1000000001', 'r'], 'units'],
+    ['units that are no number', [AGENT, '1e3', 'r'], 'units'],
+    ['no reference', [AGENT, '1', ''], 'reference'],
+    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'URL'],
+  ])('%s is a mistake', async (_, args, sentence) => {
+    expect(await grant(args, {})).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(sentence) })
+  })
+
+  test('does not wait for a NATS that is not there, and shows no password', async () => {
+    const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: 'nats://admin:secret@127.0.0.1:9' })
+    expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('NATS at 127.0.0.1:9') })
+    expect(run.stderr).not.toContain('secret')
+  })
+})
+
+describe('the process', () => {
+  function start(args: string[]) {
+    const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } })
+    return { child, stdout: text(child.stdout), stderr: text(child.stderr), ended: once(child, 'exit') }
+  }
+
+  test('ends with the exit code of the command', async () => {
+    const { ended, stdout } = start(['--version'])
+    expect((await ended)[0]).toBe(0)
+    expect(await stdout).toBe('2.0.0\n')
+    expect((await start(['sned']).ended)[0]).toBe(2)
+  })
+
+  test('ends quietly when who reads its output goes away', async () => {
+    // sh reports the exit code of the first of the two, on a stream that nobody closes
+    const script = '{ "$0" "$1" --help; echo $? >&2; } | true'
+    const { stdout, stderr } = await run('sh', ['-c', script, process.execPath, MAIN])
+    expect({ stdout, stderr }).toEqual({ stdout: '', stderr: '0\n' })
+  })
+
+  test('ends at once when interrupted', async () => {
+    await using service = await startFakeService()
+    service.meet('GET /v2/health', { kind: 'hang' })
+    const { child, ended, stderr } = start(['health', '--url', service.url])
+    await eventually(() => service.requests.length > 0)
+    child.kill('SIGINT')
+    expect((await ended)[0]).toBe(130)
+    expect(await stderr).toBe('')
+  })
+})

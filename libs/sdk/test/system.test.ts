@@ -1,0 +1,115 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import type { ClientOptions } from '@svc/sdk/options.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { collect } from './agents.ts'
+
+const run = promisify(execFile)
+const EXAMPLE = new URL('../examples/two-agents.ts', import.meta.url)
+const README = new URL('../README.md', import.meta.url)
+
+let system: TestSystem
+let made = 0
+
+beforeAll(async () => {
+  system = await startSystem()
+})
+afterAll(() => system?.[Symbol.asyncDispose]())
+
+/** A registered agent; each talks to another gateway. */
+async function agent(options: Partial<ClientOptions> = {}) {
+  made += 1
+  const key = generateKey()
+  const name = `agent-${made}`
+  const client = new AgentClient({ url: system.urls[made % system.urls.length] ?? '', key, ...options })
+  await client.register(name)
+  return { name, key, client }
+}
+
+test('every call, against the system', async () => {
+  const [alice, bob] = [await agent(), await agent()]
+  const address = (who: { name: string }) => `${who.name}@${system.authority}`
+  expect(await alice.client.health()).toMatchObject({ status: 'ok' })
+  expect(await alice.client.manifest()).toMatchObject({ authority: system.authority, retention_days: 30 })
+  expect(await alice.client.me()).toMatchObject({ address: address(alice), agent: { pubkey: alice.key.pubkey } })
+  expect(await alice.client.register(alice.name)).toEqual({ agent_id: alice.key.agentId, address: address(alice) })
+  expect(await bob.client.updateSettings({ discoverable: true })).toMatchObject({ discoverable: true })
+  expect(await collect(alice.client.agents({ pageSize: 1 }))).toContainEqual(await alice.client.lookup(bob.name))
+
+  // a stranger's first message waits; accepting moves it
+  const first = await alice.client.send({ to: bob.name, body: 'first' })
+  expect(first).toMatchObject({ lane: 'requests', duplicate: false, sender_authenticated: true })
+  expect(await bob.client.setContact(alice.key.agentId, 'accepted')).toEqual({ state: 'accepted' })
+  expect(await collect(bob.client.contacts())).toEqual([{ agent_id: alice.key.agentId, state: 'accepted' }])
+
+  const body = { text: 'ü 漢 \u0000', numbers: [1e21, -0.5, 2 ** 53], nothing: null }
+  const sealed = await alice.client.send({ to: bob.name, body }, { seal: true })
+  const threadId = first.msg_id
+  const reply = await bob.client.send({ to: alice.name, body: 'reply', type: 'response', replyTo: threadId, threadId })
+  expect(reply.lane).toBe('requests')
+
+  const inbox = await collect(bob.client.inbox({ pageSize: 1 }))
+  expect(inbox.map(({ envelope }) => envelope.id)).toEqual([first.msg_id, sealed.msg_id])
+  const opened = await Promise.all(inbox.map((message) => bob.client.open(message, { sender: alice.name })))
+  expect(opened).toEqual([
+    { body: 'first', sealed: false, verified: true },
+    { body, sealed: true, verified: true },
+  ])
+  expect(await collect(alice.client.inbox({ lane: 'requests', threadId }))).toMatchObject([
+    { envelope: { id: reply.msg_id, reply_to: threadId } },
+  ])
+
+  expect(await alice.client.receipt(first.msg_id)).toMatchObject({ status: 'accepted' })
+  expect(await bob.client.ack(first.msg_id)).toEqual({ status: 'acked' })
+  expect(await alice.client.receipt(first.msg_id)).toMatchObject({ status: 'processed' })
+  expect(await alice.client.message(first.msg_id)).toMatchObject({ acked: true })
+  expect(await collect(bob.client.inbox({ unacked: true }))).toHaveLength(1)
+  await expect(alice.client.ack(first.msg_id)).rejects.toMatchObject({ status: 403, code: 'forbidden' })
+
+  const exported = await collect(alice.client.export({ pageSize: 1 }))
+  expect(exported.map(({ envelope }) => envelope.id)).toEqual([first.msg_id, sealed.msg_id, reply.msg_id])
+  const events = await collect(bob.client.events({ pageSize: 1 }))
+  expect(events.map(({ cursor, kind }) => [cursor, kind])).toEqual([
+    [1, 'requests'],
+    [2, 'inbox'],
+    [3, 'inbox'],
+  ])
+  expect(await bob.client.events({ after: 3 }).page()).toMatchObject({ items: [], next: 3, earliest: 1 })
+  expect(await alice.client.budget()).toMatchObject({ used_units: 2, used_introductions: 1 })
+
+  expect(await bob.client.revoke(bob.key.agentId)).toEqual({ status: 'revoked' })
+  await expect(bob.client.me()).rejects.toMatchObject({ code: 'signer_revoked' })
+  await expect(alice.client.send({ to: bob.name, body: 1 })).rejects.toMatchObject({ code: 'recipient_unavailable' })
+})
+
+test('decisions 45: a message that meets a 503 is repeated until the service is back, and charged once', async () => {
+  let unavailable = 0
+  const counting: typeof fetch = async (...request) => {
+    const response = await fetch(...request)
+    if (response.status === 503) unavailable += 1
+    return response
+  }
+  const alice = await agent({ fetch: counting })
+  await Promise.all([system.kill('budget-1'), system.kill('budget-2')])
+  const sending = alice.client.send({ to: alice.name, body: 'patience' })
+  await eventually(() => unavailable > 0)
+  await Promise.all([system.start('budget-1'), system.start('budget-2')])
+  expect(await sending).toMatchObject({ status: 'accepted', lane: 'inbox' })
+  expect(await alice.client.budget()).toMatchObject({ used_units: 1 })
+})
+
+test('the example prints what the README says, and is the one in the README', async () => {
+  const readme = readFileSync(README, 'utf8')
+  const [, program, output] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? []
+  expect(program).toBe(readFileSync(EXAMPLE, 'utf8'))
+  const { stdout } = await run(process.execPath, [fileURLToPath(EXAMPLE)], {
+    env: { PATH: process.env.PATH, SVC_URL: system.urls[0] },
+  })
+  expect(stdout).toBe(output)
+})
