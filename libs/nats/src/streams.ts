@@ -11,7 +11,7 @@ import {
   type StreamInfo,
 } from 'nats'
 
-export type StreamDefinition = Partial<StreamConfig> & { name: string; allow_atomic?: boolean }
+export type StreamDefinition = Partial<StreamConfig> & { name: string; allow_batched?: boolean }
 
 const DAY_MS = 24 * 60 * 60 * 1000
 const TWO_MINUTES_MS = 2 * 60 * 1000
@@ -31,8 +31,8 @@ export function acceptedStream(replicas: number): StreamDefinition {
     max_age: nanos(DAY_MS),
     // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (field notes 2.1).
     duplicate_window: nanos(TWO_MINUTES_MS),
-    // The outbox publishes a transaction's entries together, acknowledged once.
-    allow_atomic: true,
+    // The outbox publishes the entries of a transaction together, acknowledged once.
+    allow_batched: true,
   }
 }
 

@@ -92,13 +92,12 @@ create table messaging.outbox (
   -- Whoever holds the lease publishes; the committer first.
   leased_until timestamptz not null,
   published_at timestamptz,
-  -- The creation time of the stream, and the sequences that it gave.
-  epoch text,
-  first_sequence bigint,
+  -- The creation time of the stream, and a sequence in it at or below which all of the entries are.
+  epoch text collate "C",
   last_sequence bigint
 );
 create index outbox_unpublished on messaging.outbox (leased_until) where published_at is null; -- leaseOutbox
-create index outbox_sequences on messaging.outbox (last_sequence) where published_at is not null; -- markPublished, forgotten rows
+create index outbox_known on messaging.outbox (epoch, last_sequence) where published_at is not null; -- requeueForgotten
 create index outbox_published on messaging.outbox (published_at) where published_at is not null; -- purge
 
 grant usage on schema messaging to messaging;

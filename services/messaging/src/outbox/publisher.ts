@@ -37,21 +37,17 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   // Unknown until the stream was compared with the table, and again after every disconnection: a server that comes back
   // may know less than it acknowledged, and nothing new may cover the gap before it was seen.
   let epoch: string | undefined
+  let disconnects = 0
   void stream.watchDisconnects(() => {
     epoch = undefined
+    disconnects += 1
   })
 
   const publish = createBatcher<OutboxRow, void>({
     maxItems: MAX_BATCH_MESSAGES,
     maxWaiting: MAX_WAITING,
     run: async (rows) => {
-      const current = epoch ?? (await compare()).epoch
-      const published: PublishedRow[] = []
-      for (const group of groupRows(rows)) {
-        const last = await stream.publishTogether(group.flatMap((row) => row.events))
-        published.push(...publishedRowsOf(group, last, current))
-      }
-      await database.run((sql) => markPublished(sql, published))
+      await publishRows(rows)
       return rows.map(() => undefined)
     },
   })
@@ -64,25 +60,27 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     async publishLeft() {
       const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
       if (ids.length === 0) return false
-      const current = epoch ?? (await compare()).epoch
-      const rows = await database.run((sql) => findOutboxRows(sql, ids))
-      const published: PublishedRow[] = []
-      for (const row of rows) {
-        const sequences = await stream.publishAgain(row.events)
-        published.push({
-          id: row.id,
-          epoch: current,
-          firstSequence: Math.min(...sequences, Number.MAX_SAFE_INTEGER),
-          lastSequence: Math.max(...sequences, 0),
-        })
-      }
-      await database.run((sql) => markPublished(sql, published))
+      await publishRows(await database.run((sql) => findOutboxRows(sql, ids)))
       return ids.length === LEFT_ROWS
     },
 
     async requeueForgotten() {
       return (await compare()).requeued === REQUEUE_ROWS
     },
+  }
+
+  async function publishRows(rows: OutboxRow[]): Promise<void> {
+    const current = epoch ?? (await compare()).epoch
+    const before = disconnects
+    const published: PublishedRow[] = []
+    for (const group of groupRows(rows)) {
+      const events = group.flatMap((row) => row.events)
+      // What was purged since there is nothing to say about.
+      const lastSequence = events.length === 0 ? 0 : await stream.publish(events)
+      published.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
+    }
+    if (disconnects !== before) throw new Error('the connection was lost: what was acknowledged may be gone')
+    await database.run((sql) => markPublished(sql, published))
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
@@ -107,13 +105,4 @@ function groupRows(rows: OutboxRow[]): OutboxRow[][] {
     size += row.events.length
   }
   return groups
-}
-
-function publishedRowsOf(rows: OutboxRow[], lastSequence: number, epoch: string): PublishedRow[] {
-  let sequence = lastSequence - rows.reduce((sum, row) => sum + row.events.length, 0)
-  return rows.map((row) => {
-    const firstSequence = sequence + 1
-    sequence += row.events.length
-    return { id: row.id, epoch, firstSequence, lastSequence: sequence }
-  })
 }

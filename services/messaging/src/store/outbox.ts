@@ -14,9 +14,9 @@ export interface OutboxRow {
 /** Where JetStream put a row's events. */
 export interface PublishedRow {
   id: number
-  /** The creation time of the stream that gave the sequences. */
+  /** The creation time of the stream that gave the sequence. */
   epoch: string
-  firstSequence: number
+  /** At or below it all of the row's events are stored. */
   lastSequence: number
 }
 
@@ -112,11 +112,11 @@ export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow
 export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {
   await sql`
     update messaging.outbox o
-    set published_at = clock_timestamp(), epoch = p.epoch, first_sequence = p.first_sequence, last_sequence = p.last_sequence
+    set published_at = clock_timestamp(), epoch = p.epoch, last_sequence = p.last_sequence
     from unnest(
       ${published.map((p) => p.id)}::bigint[], ${published.map((p) => p.epoch)}::text[],
-      ${published.map((p) => p.firstSequence)}::bigint[], ${published.map((p) => p.lastSequence)}::bigint[]
-    ) as p (id, epoch, first_sequence, last_sequence)
+      ${published.map((p) => p.lastSequence)}::bigint[]
+    ) as p (id, epoch, last_sequence)
     where o.id = p.id`
 }
 
@@ -127,12 +127,16 @@ export async function markPublished(sql: Sql, published: PublishedRow[]): Promis
 export async function requeueForgotten(sql: Sql, epoch: string, lastSequence: number, limit: number): Promise<number> {
   const rows = await sql`
     with forgotten as (
-      (select id from messaging.outbox where published_at is not null and last_sequence > ${lastSequence} limit ${limit})
+      (select id from messaging.outbox
+      where published_at is not null and epoch = ${epoch} and last_sequence > ${lastSequence} limit ${limit})
       union
-      (select id from messaging.outbox where published_at is not null and epoch <> ${epoch} limit ${limit})
+      (select id from messaging.outbox where published_at is not null and epoch < ${epoch} limit ${limit})
+      union
+      (select id from messaging.outbox where published_at is not null and epoch > ${epoch} limit ${limit})
+      limit ${limit}
     )
     update messaging.outbox o
-    set published_at = null, epoch = null, first_sequence = null, last_sequence = null, leased_until = '-infinity'
+    set published_at = null, epoch = null, last_sequence = null, leased_until = '-infinity'
     from forgotten f where o.id = f.id and o.published_at is not null returning o.id`
   return rows.length
 }
