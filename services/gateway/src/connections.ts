@@ -62,10 +62,12 @@ export function watchConnections(server: Server): void {
     response.once('close', () => connection.open.delete(response))
   })
   server.on('clientError', (error, socket) => {
-    void answerBroken(connectionOf(socket), socket, error)
+    void refuseConnection(connectionOf(socket), socket, faultOf(error))
   })
   // A CONNECT is a method that no path has.
-  server.on('connect', (_request, socket) => closeWith(socket, new ServiceError('not_found')))
+  server.on('connect', (_request, socket) => {
+    void refuseConnection(connectionOf(socket), socket, new ServiceError('not_found'))
+  })
   // Node would answer both of these itself. A body that is refused for its length is not asked for.
   server.on('checkContinue', (request, response) => {
     if (!(Number(request.headers['content-length']) > LIMITS.requestBytes)) response.writeContinue()
@@ -96,10 +98,11 @@ export function answerUnread(
   response.once('close', () => clearTimeout(timer))
 }
 
-async function answerBroken(connection: Connection, socket: Duplex, error: ParserError): Promise<void> {
+async function refuseConnection(connection: Connection, socket: Duplex, fault: ServiceError): Promise<void> {
   if (connection.broken) return
   connection.broken = true
   socket.pause()
+  socket.on('error', () => {}) // nobody else listens on the socket of a CONNECT, and a reset must not end the process
   if ([...connection.open].some(({ headersSent, req }) => headersSent && !req.complete)) {
     socket.destroy() // it has its answer, see answerUnread
     return
@@ -107,7 +110,7 @@ async function answerBroken(connection: Connection, socket: Duplex, error: Parse
   // A request that came whole before the bytes that broke is still owed its answer.
   const owed = [...connection.open].filter(({ req }) => req.complete)
   await Promise.all(owed.map((response) => new Promise((resolve) => response.once('close', resolve))))
-  closeWith(socket, faultOf(error))
+  closeWith(socket, fault)
 }
 
 function closeWith(socket: Duplex, fault: ServiceError): void {

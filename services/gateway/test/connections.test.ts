@@ -2,6 +2,7 @@
 import type { AddressInfo } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../src/body.ts'
 import { createHttpApp } from '../src/http-app.ts'
@@ -48,5 +49,56 @@ describe('slow clients are answered and let go', () => {
     connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
     connection.socket.end()
     expect(await connection.ended).toMatch(/^(HTTP\/1\.1 400 |$)/)
+  })
+})
+
+describe('whatever comes over a connection, the server goes on', () => {
+  /** Pieces of HTTP, whole and broken, that a hostile client may put together. */
+  const piece = fc.oneof(
+    fc.constantFrom(
+      'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n',
+      'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET /%zz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n',
+      'GET / HTTP/1.0\r\n',
+      'Upgrade: h2c\r\nConnection: Upgrade\r\n',
+      '\r\n\r\n',
+      ' ',
+    ),
+    fc.string({ unit: 'binary', maxLength: 40 }),
+  )
+
+  test('property: it answers in its own shape or not at all', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 6 }), async (pieces) => {
+        const connection = openRaw(port)
+        connection.write(Buffer.from(pieces.join(''), 'utf8'))
+        connection.socket.end()
+        for (const answer of (await connection.ended).split(/(?=HTTP\/1\.1 )/)) {
+          if (answer === '' || answer === 'HTTP/1.1 100 Continue\r\n\r\n') continue
+          expect(answer).toMatch(/^HTTP\/1\.1 4(00|04|13) .*\r\n\r\n\{"error":\{"code":"\w+","message":"[^"]+"\}\}$/s)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.each([
+    'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'junk',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx',
+  ])('a connection that is reset after %j ends nothing but itself', async (bytes) => {
+    for (let i = 0; i < 20; i += 1) {
+      const connection = openRaw(port)
+      connection.write(bytes)
+      await new Promise((resolve) => setImmediate(resolve))
+      connection.socket.resetAndDestroy()
+      await connection.ended
+    }
+    const after = openRaw(port)
+    after.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(await after.ended).toMatch(/^HTTP\/1\.1 404 /)
   })
 })

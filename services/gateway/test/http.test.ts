@@ -298,6 +298,11 @@ describe('requests that come together on one connection', () => {
     expect(parseRaw(received).map(({ status }) => status)).toEqual([200, 404, 400])
   })
 
+  test('a CONNECT is answered after what came before it, too', async () => {
+    const received = await h.sendRaw(`${get('/v2/health')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`)
+    expect(parseRaw(received).map(({ status }) => status)).toEqual([200, 404])
+  })
+
   test('a body that is read whole leaves the connection usable, whatever the answer', async () => {
     const post = 'POST /v2/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{}{}{'
     const received = await h.sendRaw(post + get('/v2/health', 'Connection: close\r\n'))

@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { ERRORS } from '@svc/contracts/errors.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOperations } from '../src/service.ts'
@@ -94,6 +95,10 @@ describe('decisions 46: the OpenAPI description has the specification’s operat
 })
 
 describe('the description holds together', () => {
+  test('it is OpenAPI 3.1, by its own schema', async () => {
+    expect(await new Validator().validate(JSON.parse(answer.text))).toMatchObject({ valid: true })
+  })
+
   test('every reference leads somewhere, and every component is referred to', () => {
     const references = new Set([...answer.text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, path]) => path))
     const components = Object.entries(description.components)

@@ -54,6 +54,14 @@ describe('decisions 47: rate limits per client address', () => {
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 429 .*connection: close/is)
   })
 
+  test('a short body is read away, and the connection serves on', async () => {
+    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
+    await sendAll(h, ['/v2/health'])
+    const post = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
+    const received = await h.sendRaw(`${post}GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 429', 'HTTP/1.1 429'])
+  })
+
   test('field notes 1.11: a forwarded address is believed from a configured proxy alone', async () => {
     await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
     expect(await sendAll(h, ['/v2/health'], '192.0.2.1')).toEqual([200])

@@ -36,12 +36,15 @@ export function clientAddress(
   trusted: readonly AddressRange[],
 ): string {
   let client = peer
-  if (forwardedFor === undefined || !isTrusted(client, trusted)) return client
+  let isProxy = isTrusted(parseAddress(peer), trusted)
+  if (forwardedFor === undefined) return client
   for (const entry of forwardedFor.split(',').reverse()) {
+    if (!isProxy) return client
     const host = hostOf(entry.trim())
-    if (parseAddress(host) === undefined) return client
+    const address = parseAddress(host)
+    if (address === undefined) return client
     client = host
-    if (!isTrusted(client, trusted)) return client
+    isProxy = isTrusted(address, trusted)
   }
   return client
 }
@@ -54,12 +57,9 @@ export function rateKey(address: string): string {
   return (parsed as ipaddr.IPv6).parts.slice(0, IPV6_CLIENT_BITS / 16).join(':')
 }
 
-function isTrusted(text: string, trusted: readonly AddressRange[]): boolean {
-  const address = parseAddress(text)
-  return (
-    address !== undefined &&
-    trusted.some((range) => range.address.kind() === address.kind() && contains(range, address))
-  )
+function isTrusted(address: Address | undefined, trusted: readonly AddressRange[]): boolean {
+  if (address === undefined) return false
+  return trusted.some((range) => range.address.kind() === address.kind() && contains(range, address))
 }
 
 function contains({ address: first, bits }: AddressRange, address: Address): boolean {
