@@ -53,6 +53,19 @@ describe('decisions 3: an agent id is base58 of SHA-256 of the 32 raw key bytes'
     )
   })
 
+  test.each([
+    ['2^248, the least with 32 bytes', 2n ** 248n, true],
+    ['2^248 - 1, which has 31', 2n ** 248n - 1n, false],
+    ['58^43 - 1, the greatest with 43 digits', 58n ** 43n - 1n, true],
+    ['58^43, the least with 44', 58n ** 43n, true],
+    ['2^256 - 1, the greatest', 2n ** 256n - 1n, true],
+    ['2^256, which has 33 bytes', 2n ** 256n, false],
+  ])('the borders: %s', (_, value, valid) => {
+    const hex = value.toString(16)
+    const data = Uint8Array.from(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
+    expect(isAgentId(slowBase58(data))).toBe(valid)
+  })
+
   const id = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
   test.each([
     ['nothing', ''],
