@@ -47,6 +47,7 @@ export async function startEngineBroker(): Promise<EngineBroker> {
   const templates = new Map<string, Promise<string>>()
   let run: Promise<TestRun & { keeper: Keeper }> | undefined
   let server: Promise<Server> | undefined
+  let templateMade: Promise<unknown> = Promise.resolve()
   let made = 0
 
   const http = createServer((request, response) => void answer(request, response))
@@ -96,8 +97,13 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     const { mark } = await theRun()
     const key = stores.join('+')
     // Nothing is awaited between the look and the note: two tests that begin at once share one template.
-    const template = templates.get(key) ?? makeTemplate(running, mark, stores)
-    templates.set(key, template)
+    let template = templates.get(key)
+    if (template === undefined) {
+      // One after another: the roles are the whole server's, and the lock that prepareRoles takes is one database's.
+      template = templateMade.then(() => makeTemplate(running, mark, stores))
+      templateMade = template.catch(() => undefined)
+      templates.set(key, template)
+    }
     made += 1
     const name = `svc_${mark.run}_${made}`
     databases.add(name)
