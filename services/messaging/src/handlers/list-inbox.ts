@@ -4,7 +4,7 @@ import type { listInbox as listInboxCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../deps.ts'
 import { decodeCursor, encodeCursor, START } from '../domain/cursors.ts'
 import { messageListText, takePage } from '../domain/pages.ts'
-import { type InboxRow, listInbox as listRows } from '../store/inbox.ts'
+import { listInbox as listRows } from '../store/inbox.ts'
 
 type Request = RequestOf<typeof listInboxCall>
 type Result = ReplyOf<typeof listInboxCall>
@@ -13,15 +13,11 @@ type Result = ReplyOf<typeof listInboxCall>
 export async function listInbox({ database }: Pick<Deps, 'database'>, request: Request): Promise<Result> {
   const { agent_id: agentId, lane, unacked, thread_id: threadId, limit } = request
   const [after] = request.after === null ? START.inbox : decodeCursor('inbox', agentId, request.after)
-  const rows = await findRows()
-  const page = takePage(rows, limit)
+  // What cannot be an id names nothing (decisions 21).
+  if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
+  const query = { agentId, lane, unacked, threadId, after, limit: limit + 1 }
+  const page = takePage(await database.run((sql) => listRows(sql, query)), limit)
   const last = page.rows.at(-1)
   const nextCursor = page.more && last !== undefined ? encodeCursor('inbox', agentId, [last.position]) : ''
   return { meta: {}, text: messageListText(page.texts, nextCursor) }
-
-  async function findRows(): Promise<InboxRow[]> {
-    // What cannot be an id names nothing (decisions 21).
-    if (threadId !== null && !isMessageId(threadId)) return []
-    return database.run((sql) => listRows(sql, { agentId, lane, unacked, threadId, after, limit: limit + 1 }))
-  }
 }

@@ -7,7 +7,7 @@ import type { Tx } from '@svc/postgres/database.ts'
 import type { Deps } from '../deps.ts'
 import { contactOperation } from '../domain/operations.ts'
 import { PUBLISH_LEASE_SECONDS } from '../outbox/publisher.ts'
-import { getContactState, saveContactState } from '../store/contacts.ts'
+import { contactState, saveContactState } from '../store/contacts.ts'
 import { lockLog, raiseStanding } from '../store/logs.ts'
 import { findOutboxRows, insertOutbox } from '../store/outbox.ts'
 import { promoteRequest } from '../store/requests.ts'
@@ -29,7 +29,7 @@ const ACCEPT_UNITS = 1
 export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id, other, state } = request
   if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
-  const current = await deps.database.run((sql) => getContactState(sql, agent_id, other))
+  const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
   if (current === state) return { state }
   if (state === 'accepted') await accept(deps, request, context)
   else await deps.database.transaction((tx) => change(tx, request))
@@ -74,7 +74,7 @@ async function change(
   { agent_id, other, state }: Request,
 ): Promise<{ outboxId: number | undefined } | undefined> {
   const { head } = await lockLog(tx, agent_id)
-  if ((await getContactState(tx, agent_id, other)) === state) return undefined
+  if ((await contactState(tx, agent_id, other)) === state) return undefined
   await saveContactState(tx, agent_id, other, state)
   const position = head + 1
   const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))

@@ -1,8 +1,8 @@
 import type { ContactState } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
-/** What `owner` thinks of `other`. */
-export async function getContactState(sql: Sql | Tx, owner: string, other: string): Promise<ContactState> {
+/** What `owner` thinks of `other`; `none` where it has said nothing. */
+export async function contactState(sql: Sql | Tx, owner: string, other: string): Promise<ContactState> {
   const [row] = await sql<{ state: ContactState }[]>`
     select c.state from messaging.contacts c where c.owner = ${owner} and c.other = ${other}`
   return row?.state ?? 'none'
