@@ -12,7 +12,10 @@ const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
-watchStarter(() => stop.abort())
+watchStarter(() => {
+  console.log('Stopping, as npx or pnpm, which started this, has ended.')
+  stop.abort()
+})
 // Who reads this may go away first, as in `pnpm start | head`; the stack then stops like at any other end.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
@@ -51,13 +54,18 @@ function log(name: string, event: LogEvent): void {
 function welcome({ dataDir, authority }: LocalConfig, urls: string[]): string {
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
-  Its data is in ${relative(process.cwd(), dataDir) || dataDir}. Ctrl-C stops it; the data stays.
+  Its data is in ${shortest(dataDir)}. Ctrl-C stops it; the data stays.
 
   Try in another terminal:
     npx pnpm svc keygen --key alice.key
     npx pnpm svc register alice --key alice.key
     npx pnpm svc send --key alice.key alice "hello"
 `
+}
+
+function shortest(path: string): string {
+  const fromHere = relative(process.cwd(), path)
+  return fromHere.startsWith('..') ? path : fromHere
 }
 
 function explain(error: unknown): string {

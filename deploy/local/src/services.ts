@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { type Child, type Ending, startChild } from './child.ts'
 import { type Mark, markOf } from './marks.ts'
-import { type ServiceName, STORES, type StoreName } from './topology.ts'
+import { type NatsUser, type ServiceName, STORES, type StoreName } from './topology.ts'
 
 export interface ServiceOptions {
   service: ServiceName
@@ -18,7 +18,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** What the processes of a system are told. */
 export interface SystemSettings {
-  natsUrlFor(service: ServiceName): string
+  natsUrlFor(user: NatsUser): string
   databaseUrlFor(store: StoreName): string
   /** Of the first gateway; further ones follow. */
   httpPort: number

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Child } from './child.ts'
 import type { LocalConfig } from './config.ts'
+import { openDiscovery } from './discovery.ts'
 import { lockFolder } from './folder-lock.ts'
 import { startKeeper } from './keep.ts'
 import { type LogEvent, parseLogLine } from './log-lines.ts'
@@ -18,7 +19,7 @@ import { createDatabase, databaseExists, migrateStores, prepareRoles, storeUrl }
 import { loadSecrets, type Secrets, secretsOfServer } from './secrets.ts'
 import { environmentFor, type SystemSettings, superviseService } from './services.ts'
 import { codeOf, StartError } from './start-error.ts'
-import { SERVICES, type ServiceName, STORES, type StoreName } from './topology.ts'
+import { type NatsUser, type ServiceName, START_GROUPS, STORES, type StoreName } from './topology.ts'
 
 export interface StackOptions {
   config: LocalConfig
@@ -46,6 +47,7 @@ interface Run extends StackOptions {
   /** Ended in the opposite order. */
   readonly started: AsyncDisposableStack
   readonly fail: (sentence: string) => void
+  readonly failed: Promise<string>
 }
 
 const DATABASE = 'svc'
@@ -62,7 +64,7 @@ const WARN = 40
 
 /** @throws StartError with one sentence for what is in the way; nothing is left running then. */
 export async function startStack(options: StackOptions): Promise<Stack> {
-  const { config, signal } = options
+  const { config } = options
   await using started = new AsyncDisposableStack()
   const failed = Promise.withResolvers<string>()
 
@@ -80,33 +82,20 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await checkPorts(config)
 
   const secrets = await loadSecrets(config.dataDir)
-  const run: Run = { ...options, mark, secrets, started, fail: failed.resolve }
+  const run: Run = { ...options, mark, secrets, started, fail: failed.resolve, failed: failed.promise }
   const databaseUrlFor = await startDatabase(run)
   const natsUrlFor = await startMessageBus(run)
-  const settings: SystemSettings = {
+  await startSystem(run, {
     natsUrlFor,
     databaseUrlFor,
     httpPort: config.httpPort,
     authority: config.authority,
     challengeKey: options.env.SVC_CHALLENGE_KEY ?? secrets.challengeKey,
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
-  }
-  const givenUp = Promise.withResolvers<never>()
-  const ending = new AbortController()
-  started.defer(() => ending.abort())
-  startServices(run, BEHIND_THE_GATEWAY, settings, givenUp.reject)
-  startServices(run, ['gateway'], settings, givenUp.reject)
-  const urls = gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
-  await Promise.race([
-    givenUp.promise,
-    Promise.all(urls.map((url) => waitForHealth(url, AbortSignal.any([signal, ending.signal])))),
-  ])
-
+  })
   const running = started.move()
-  return { urls, failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return { urls: gatewayUrls(config), failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
 }
-
-const BEHIND_THE_GATEWAY = SERVICES.filter((service) => service !== 'gateway')
 
 /** @returns where each store's service finds its schema, at its latest migration. */
 async function startDatabase(run: Run): Promise<(store: StoreName) => string> {
@@ -146,7 +135,7 @@ async function startEmbeddedPostgres(run: Run): Promise<string> {
   return url.href
 }
 
-async function startMessageBus(run: Run): Promise<(service: ServiceName) => string> {
+async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
   const { config, mark, secrets, started } = run
   const { natsUrl } = config
   if (natsUrl !== undefined) return () => natsUrl
@@ -162,7 +151,7 @@ async function startMessageBus(run: Run): Promise<(service: ServiceName) => stri
   const file = join(config.dataDir, 'admin-nats-url')
   writeFileSync(file, nats.urlFor('admin'), { mode: 0o600 })
   started.defer(() => rmSync(file, { force: true }))
-  return (service) => nats.urlFor(service)
+  return (user) => nats.urlFor(user)
 }
 
 /** An engine is stopped with the run; should it end before, the run has failed. */
@@ -181,6 +170,29 @@ function adopt(
     stopping = true
     await engine.stop()
   })
+}
+
+/** Starts the services, those that others call first, and returns when every gateway finds all of them healthy. */
+async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
+  const givenUp = Promise.withResolvers<never>()
+  const ended = new AbortController()
+  const signal = AbortSignal.any([run.signal, ended.signal])
+  await using discovery = await openDiscovery(settings.natsUrlFor('admin'))
+  const steps = async (): Promise<void> => {
+    for (const services of START_GROUPS) {
+      signal.throwIfAborted()
+      startServices(run, services, settings, givenUp.reject)
+      const called = services.filter((service) => service !== 'gateway')
+      await Promise.all(called.map((service) => discovery.untilServed(service, signal)))
+    }
+    await Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
+  }
+  try {
+    const failure = await Promise.race([steps(), givenUp.promise, run.failed])
+    if (failure !== undefined) throw new StartError(failure)
+  } finally {
+    ended.abort()
+  }
 }
 
 /**
@@ -262,6 +274,10 @@ async function checkPorts(config: LocalConfig): Promise<void> {
 
 function gatewayPorts({ httpPort, replicas }: LocalConfig): number[] {
   return Array.from({ length: replicas.gateway }, (_, at) => httpPort + at)
+}
+
+function gatewayUrls(config: LocalConfig): string[] {
+  return gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
 }
 
 /** Where one asks a gateway that listens on `host`. */

@@ -1,8 +1,10 @@
 /** What the system consists of: the one list to extend with a service. */
 
-/** Started in this order after their dependencies; stopped in the opposite one. */
 export const SERVICES = ['budget', 'messaging', 'identity', 'gateway'] as const
 export type ServiceName = (typeof SERVICES)[number]
+
+/** Started one group after the other and stopped in the opposite order, so that what a service calls is there. */
+export const START_GROUPS: readonly (readonly ServiceName[])[] = [['budget'], ['messaging', 'identity'], ['gateway']]
 
 /** Those with a database schema, which has the service's name. */
 export const STORES = ['budget', 'messaging', 'identity'] as const satisfies readonly ServiceName[]
