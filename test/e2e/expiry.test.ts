@@ -1,0 +1,177 @@
+/** Expiry and purge. Source: service.md, Limits (message expiry, expired messages); decisions 18, 20, 21, 25, 37, 50, 51. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { got, outcomeOf } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { idsOf, readList } from '../support/pages.ts'
+
+const RETENTION_SECONDS = 10
+const TTL_SECONDS = 4
+/** More than the purge waits between two looks. */
+const PURGE_LIMIT_MS = 15_000
+
+let h: Harness
+let admin: postgres.Sql
+let alice: Agent
+let bob: Agent
+let carol: Agent
+let dave: Agent
+/** Lives for `TTL_SECONDS`, as the requests to dave; the rest for `RETENTION_SECONDS`. */
+let short: ReturnType<Agent['envelope']>
+let shortExpiresAt: number
+let member: string
+let long: ReturnType<Agent['envelope']>
+let longExpiresAt: number
+
+beforeAll(async () => {
+  h = await startHarness({ env: { SVC_RETENTION_DAYS: String(RETENTION_SECONDS / 86_400) } })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  ;[alice, bob, carol, dave] = await h.agents(4)
+  await Promise.all([alice, bob].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
+
+  short = alice.envelope(bob, 'short', { ttl: TTL_SECONDS })
+  long = alice.envelope(bob, 'long')
+  await got(alice.post('/v2/messages', short))
+  member = (await got(bob.send(alice, 'member', { thread_id: short.id }))).body.msg_id
+  await got(alice.post('/v2/messages', long))
+  // Two requests that nobody answers in time.
+  await got(alice.send(dave, 'request', { ttl: TTL_SECONDS }))
+  await got(carol.send(dave, 'request', { ttl: TTL_SECONDS }))
+  const single = (await got(bob.get(`/v2/messages/${short.id}`))).body
+  const requests = await readList(dave, '/v2/inbox?lane=requests')
+  shortExpiresAt = Math.max(...[single, ...requests].map((message) => message.expires_at))
+  const { created_at, expires_at } = (await got(bob.get(`/v2/messages/${long.id}`))).body
+  expect(expires_at).toBe(created_at + RETENTION_SECONDS)
+  longExpiresAt = expires_at
+})
+afterAll(async () => {
+  await admin?.end()
+  await h[Symbol.asyncDispose]()
+})
+
+describe('service.md, Limits: expired messages are excluded from reads at once', () => {
+  beforeAll(async () => {
+    const shown = [await bob.get('/v2/inbox'), await alice.get('/v2/export'), await bob.get('/v2/events')]
+    expect(shown.map(({ text }) => text.includes('"short"'))).toEqual([true, true, true])
+    await eventually(() => Date.now() >= shortExpiresAt * 1000, { timeoutMs: TTL_SECONDS * 1000 + 2_000 })
+  })
+
+  test('it is gone for both, by every operation on one message', async () => {
+    for (const agent of [alice, bob]) {
+      expect(outcomeOf(await agent.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
+      expect(outcomeOf(await agent.get(`/v2/messages/${short.id}/receipts`))).toBe('404 not_found')
+      expect(outcomeOf(await agent.post(`/v2/messages/${short.id}/ack`))).toBe('404 not_found')
+    }
+  })
+
+  test.each(['/v2/inbox', '/v2/inbox?unacked=true', '/v2/export'])('it is in no list: %s', async (path) => {
+    expect(idsOf(await readList(bob, path))).toContain(long.id)
+    for (const agent of [alice, bob]) expect(idsOf(await readList(agent, path))).not.toContain(short.id)
+  })
+
+  test('decisions 21: of a thread the members stay that live', async () => {
+    expect(idsOf(await readList(alice, `/v2/inbox?thread_id=${short.id}`))).toEqual([member])
+    for (const agent of [alice, bob]) {
+      expect(idsOf(await readList(agent, `/v2/export?thread_id=${short.id}`))).toEqual([member])
+    }
+    expect(idsOf(await readList(bob, `/v2/inbox?thread_id=${short.id}`))).toEqual([])
+  })
+
+  test('decisions 37, 51: its event is skipped and not examined again', async () => {
+    const { body, headers } = await got(bob.get('/v2/events'))
+    expect(body.events.map(({ cursor }: { cursor: number }) => cursor)).toEqual([2])
+    expect(body.next_cursor).toBe(2)
+    expect(headers.get('x-svc-earliest-cursor')).toBe('2')
+    expect((await got(bob.get('/v2/events?limit=1'))).body.events[0].cursor).toBe(2)
+  })
+
+  test('decisions 37, 51: where all have expired, the log goes on behind them', async () => {
+    const { body, headers } = await got(dave.get('/v2/events'))
+    expect(body).toMatchObject({ events: [], next_cursor: 2 })
+    expect(headers.get('x-svc-earliest-cursor')).toBe('3')
+  })
+
+  test.each(['reply_to', 'thread_id'])('decisions 21: %s cannot name it', async (reference) => {
+    expect(outcomeOf(await alice.send(bob, 'late', { [reference]: short.id }))).toBe('400 invalid_reference')
+    expect(outcomeOf(await alice.send(bob, 'late', { [reference]: long.id }))).toBe('202')
+  })
+
+  test('decisions 25: an expired request is not promoted', async () => {
+    await got(dave.put(`/v2/contacts/${carol.id}`, { state: 'accepted' }))
+    expect((await got(dave.get('/v2/events'))).body).toMatchObject({ events: [], next_cursor: 2 })
+    expect(await readList(dave, '/v2/inbox')).toEqual([])
+  })
+
+  test('service.md, Endpoint rules 7: an expired request is not pending', async () => {
+    const answer = await alice.send(dave, 'again')
+    expect(answer).toMatchObject({ status: 202, body: { lane: 'requests', duplicate: false } })
+    expect(outcomeOf(await alice.send(dave, 'and again'))).toBe('409 request_pending')
+    const { events } = (await got(dave.get('/v2/events'))).body
+    expect(events.map(({ cursor, kind }: { cursor: number; kind: string }) => [cursor, kind])).toEqual([
+      [3, 'requests'],
+    ])
+  })
+
+  test('decisions 18: its id stays taken', async () => {
+    expect(await alice.post('/v2/messages', short)).toMatchObject({
+      status: 200,
+      body: { duplicate: true, lane: 'inbox' },
+    })
+    expect(outcomeOf(await alice.post('/v2/messages', { ...short, type: 'event' }))).toBe('409 id_conflict')
+  })
+})
+
+describe('decisions 50: a purged message leaves its id taken', () => {
+  test('while it is purged and afterwards, an identical retry is 200 and all else is 409', async () => {
+    await eventually(
+      async () => {
+        // With the purge under way beside it, no retry is ever anything else.
+        const answers = await Promise.all([
+          alice.post('/v2/messages', short),
+          alice.post('/v2/messages', { ...short, body: 'other' }),
+        ])
+        expect(answers.map(outcomeOf)).toEqual(['200', '409 id_conflict'])
+        return (await rowsOf(short.id)).messages === 0
+      },
+      { timeoutMs: PURGE_LIMIT_MS, what: 'the purge' },
+    )
+    expect(await rowsOf(short.id)).toEqual({ messages: 0, entries: 0, tombstones: 1 })
+    for (const url of h.system.urls) {
+      const answer = await alice.post('/v2/messages', short, { url })
+      expect(answer).toMatchObject({ status: 200, body: { msg_id: short.id, lane: 'inbox', duplicate: true } })
+      expect(outcomeOf(await bob.send(bob, 'other', { id: short.id }))).toBe('409 id_conflict')
+    }
+    expect(outcomeOf(await bob.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
+  })
+
+  test('its positions are not given again, and the earliest cursor moves', async () => {
+    await eventually(async () => (await rowsOf(long.id)).messages === 0, {
+      timeoutMs: Math.max(0, longExpiresAt * 1000 - Date.now()) + PURGE_LIMIT_MS,
+      what: 'the purge',
+    })
+    const before = await got(bob.get('/v2/events'))
+    const { msg_id } = (await got(alice.send(bob, 'new'))).body
+    const after = await got(bob.get(`/v2/events?after=${before.body.next_cursor}`))
+    expect(
+      after.body.events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id),
+    ).toEqual([msg_id])
+    expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
+    const earliest = Number(after.headers.get('x-svc-earliest-cursor'))
+    expect(earliest).toBeGreaterThan(2)
+    // service.md, Durable history: a cursor older than retention returns what remains.
+    const { events } = (await got(bob.get('/v2/events?after=1'))).body
+    expect(events[0].cursor).toBe(earliest)
+  })
+})
+
+async function rowsOf(id: string): Promise<{ messages: number; entries: number; tombstones: number }> {
+  const [row] = await admin<{ messages: number; entries: number; tombstones: number }[]>`
+    select
+      (select count(*)::int from messaging.messages where id = ${id}) as messages,
+      (select count(*)::int from messaging.entries where message = ${id}) as entries,
+      (select count(*)::int from messaging.tombstones where id = ${id}) as tombstones`
+  if (row === undefined) throw new Error('counts are always there')
+  return row
+}

@@ -1,0 +1,30 @@
+import { grantCredits } from '@svc/contracts/budget.ts'
+import { type Bus, createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import type { TestSystem } from './system.ts'
+
+/** The operator, as its own NATS user: what `svc admin grant` does (decisions 49). */
+export interface Operator extends AsyncDisposable {
+  /** @throws ServiceError `id_conflict`: the reference was used with other values. */
+  grant(agentId: string, units: number, reference: string): Promise<{ granted: boolean; credit_balance: number }>
+}
+
+const CALL_TIMEOUT_MS = 5_000
+
+export async function startOperator(system: TestSystem): Promise<Operator> {
+  const logger = createLogger('test', 'silent')
+  const nats = await connectNats({ url: system.nats.urlFor('admin'), name: 'test-operator', logger })
+  const bus: Bus & Disposable = createBus(nats)
+  return {
+    grant(agentId, units, reference) {
+      const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS }
+      return bus.call(grantCredits, { agent_id: agentId, units, reference }, context)
+    },
+    async [Symbol.asyncDispose]() {
+      bus[Symbol.dispose]()
+      await drainNats(nats)
+    },
+  }
+}

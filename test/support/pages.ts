@@ -1,0 +1,37 @@
+import type { Agent, HttpAnswer } from './agent.ts'
+import { got } from './answers.ts'
+
+/** A Message as far as tests look at it. */
+export interface ListedMessage {
+  envelope: { id: string; from: string; to: string; body?: unknown; thread_id?: string }
+  lane: string
+  created_at: number
+  expires_at: number
+  acked: boolean
+  upvotes: number
+}
+
+/** All pages of a message list, from the first to the one whose `next_cursor` is empty. @param path with or without a query. */
+export async function readPages(agent: Agent, path: string): Promise<HttpAnswer[]> {
+  const pages: HttpAnswer[] = []
+  for (let after = ''; ; ) {
+    const page = await got(agent.get(withQuery(path, after)))
+    pages.push(page)
+    if (page.body.next_cursor === '') return pages
+    after = `after=${encodeURIComponent(page.body.next_cursor)}`
+  }
+}
+
+export async function readList(agent: Agent, path: string): Promise<ListedMessage[]> {
+  const pages = await readPages(agent, path)
+  return pages.flatMap(({ body }) => body.messages as ListedMessage[])
+}
+
+function withQuery(path: string, query: string): string {
+  if (query === '') return path
+  return `${path}${path.includes('?') ? '&' : '?'}${query}`
+}
+
+export function idsOf(messages: readonly ListedMessage[]): string[] {
+  return messages.map(({ envelope }) => envelope.id)
+}
