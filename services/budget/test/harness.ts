@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -14,47 +15,68 @@ import { createSettle, createSettleSoon } from '../src/handlers/settle.ts'
 export const ALLOWANCES: Allowances = { freeUnits: 100, hardLimit: 1000, introductions: 10 }
 
 export type Harness = Awaited<ReturnType<typeof startHarness>>
+export type Calls = ReturnType<Harness['calls']>
 
-/** The calls of the service on a database of the test's own, without NATS. */
-export async function startHarness(allowances: Partial<Allowances> = {}) {
+export interface Attempt {
+  /** A new one without. */
+  operation?: string
+  agent?: string
+  units?: number
+  peer?: string | null
+  holdMs?: number
+  owner?: ChargeOwner
+}
+
+/** The calls of the service on a database of its own, without NATS. */
+export async function startHarness() {
   await using started = new AsyncDisposableStack()
   const testDatabase = started.use(await createTestDatabase(['budget']))
   const logger = createLogger('test', 'silent')
   const database = started.use(openDatabase({ url: testDatabase.urlFor('budget'), application: 'test', logger }))
-  const deps = { database, logger, allowances: { ...ALLOWANCES, ...allowances } }
-  const reserve = createReserve(deps)
-  const release = createRelease(deps)
-  const settle = createSettle(deps)
-  const settleSoon = createSettleSoon(deps)
   const running = started.move()
+  let made = 0
   return {
     database,
-    deps,
-    /** One attempt; without a name the operation is a new one. */
-    reserve: ({
-      operation = newOperation(),
-      agent = 'agent',
-      units = 1,
-      peer = null,
-      holdMs = 60_000,
-    }: {
-      operation?: string
-      agent?: string
-      units?: number
-      peer?: string | null
-      holdMs?: number
-    }) =>
-      reserve(
-        { operation, owner: 'messaging', agent_id: agent, units, introduction_peer: peer, hold_ms: holdMs },
-        { traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 },
-      ),
-    settle: (operation: string) => settle({ operation }),
-    settleSoon: (...operations: string[]) => settleSoon({ operations }),
-    release: (operation: string, deadlineMs: number) => release({ operation, deadline_ms: deadlineMs }),
-    grant: (agent: string, units: number, reference: string) =>
-      grantCredits(deps, { agent_id: agent, units, reference }),
-    budget: (agent = 'agent') => getBudget(deps, { agent_id: agent }),
-    overdue: (owner: 'messaging' | 'identity' = 'messaging', limit = 100) => listOverdue(deps, { owner, limit }),
+    /** With agents of their own, so that tests of one database do not meet: `agentId` says how they are stored. */
+    calls(allowances: Partial<Allowances> = {}) {
+      made += 1
+      const world = made
+      const errors: unknown[] = []
+      const logged = logger.child({})
+      logged.error = (...entry: unknown[]) => void errors.push(entry)
+      const deps = { database, logger: logged, allowances: { ...ALLOWANCES, ...allowances } }
+      const [reserve, release, settle, settleSoon] = [
+        createReserve(deps),
+        createRelease(deps),
+        createSettle(deps),
+        createSettleSoon(deps),
+      ]
+      const agentId = (agent = 'agent'): string => `${world}-${agent}`
+      return {
+        agentId,
+        /** What was logged as an error. */
+        errors,
+        reserve: (attempt: Attempt = {}, deadlineMs = Date.now() + 5_000) =>
+          reserve(
+            {
+              operation: attempt.operation ?? newOperation(),
+              owner: attempt.owner ?? 'messaging',
+              agent_id: agentId(attempt.agent),
+              units: attempt.units ?? 1,
+              introduction_peer: attempt.peer ?? null,
+              hold_ms: attempt.holdMs ?? 60_000,
+            },
+            { traceparent: newTraceparent(), deadlineMs },
+          ),
+        settle: (operation: string) => settle({ operation }),
+        settleSoon: (...operations: string[]) => settleSoon({ operations }),
+        release: (operation: string, deadlineMs: number) => release({ operation, deadline_ms: deadlineMs }),
+        grant: (agent: string, units: number, reference: string) =>
+          grantCredits(deps, { agent_id: agentId(agent), units, reference: `${world}-${reference}` }),
+        budget: (agent?: string) => getBudget(deps, { agent_id: agentId(agent) }),
+        overdue: async (owner: ChargeOwner, limit = 100) => (await listOverdue(deps, { owner, limit })).reservations,
+      }
+    },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -1,0 +1,421 @@
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { secondsToMidnight } from '../src/domain/day.ts'
+import { purgeReleased, purgeSettled } from '../src/store/reservations.ts'
+import { reserveBatch } from '../src/store/reserve.ts'
+import { ALLOWANCES, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
+
+const HOUR_MS = 60 * 60 * 1000
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await startHarness()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+describe('reserve', () => {
+  test('design.md, Charging: the same operation again is not charged again, and its attempt ends later', async () => {
+    const h = harness.calls()
+    const operation = newOperation()
+    const first = await h.reserve({ operation, units: 3, peer: 'peer' })
+    const second = await h.reserve({ operation, units: 3, peer: 'peer', holdMs: 1 })
+    expect(second.settled).toBe(false)
+    expect(second.deadline_ms).toBeGreaterThan(first.deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_units: 3, used_introductions: 1 })
+  })
+
+  test('design.md, Charging: a settled operation is answered so, with the deadline it was done under', async () => {
+    const h = harness.calls()
+    const operation = newOperation()
+    const first = await h.reserve({ operation, units: 3 })
+    await h.settle(operation)
+    expect(await h.reserve({ operation, units: 3 })).toEqual({ deadline_ms: first.deadline_ms, settled: true })
+    expect(await h.budget()).toMatchObject({ used_units: 3 })
+  })
+
+  test('design.md, Charging: a released operation is charged anew, under a later deadline', async () => {
+    const h = harness.calls()
+    const operation = newOperation()
+    const first = await h.reserve({ operation, units: 3 })
+    await h.release(operation, first.deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_units: 0 })
+    const second = await h.reserve({ operation, units: 3, holdMs: 1 })
+    expect(second.deadline_ms).toBeGreaterThan(first.deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_units: 3 })
+  })
+
+  test.each([
+    ['agent', { agent: 'other' }],
+    ['units', { units: 2 }],
+    ['introduction', { peer: 'peer' }],
+  ])('an operation that comes with another %s is a fault of its owner and changes nothing', async (_what, other) => {
+    const h = harness.calls()
+    const operation = newOperation()
+    await h.reserve({ operation })
+    await expect(h.reserve({ operation, ...other })).rejects.toMatchObject({ code: 'internal' })
+    expect(await h.budget()).toMatchObject({ used_units: 1, used_introductions: 0 })
+    expect(await h.budget('other')).toMatchObject({ used_units: 0 })
+  })
+
+  test('design.md, Failing: a caller that waits no longer is not charged', async () => {
+    const h = harness.calls()
+    const [late, live] = await Promise.allSettled([h.reserve({}, Date.now() - 1), h.reserve({ agent: 'other' })])
+    expect(late).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } })
+    expect(live).toMatchObject({ status: 'fulfilled' })
+    expect(await h.budget()).toMatchObject({ used_units: 0 })
+    expect(await h.budget('other')).toMatchObject({ used_units: 1 })
+  })
+})
+
+describe('decisions 48: a refused operation leaves no trace', () => {
+  const full = async (h: Calls): Promise<void> => {
+    await h.reserve({ units: 99 })
+    await h.reserve({ peer: 'friend' })
+  }
+  test.each([
+    ['introduction_limit_reached', { peer: 'stranger' }, { introductions: 1 }],
+    ['hard_limit_reached', { units: 1 }, { hardLimit: 100 }],
+    ['budget_exhausted', { units: 1 }, {}],
+  ])('%s', async (code, cost, allowances) => {
+    const h = harness.calls(allowances)
+    await full(h)
+    const before = await h.budget()
+    const operation = newOperation()
+    const refusal = h.reserve({ operation, ...cost })
+    await expect(refusal).rejects.toMatchObject({ code })
+    expect(await h.budget()).toEqual(before)
+    const [row] = await harness.database.sql`select from budget.reservations where operation = ${operation}`
+    expect(row).toBeUndefined()
+  })
+
+  test('decisions 45: every refusal says how long it is to the next UTC midnight', async () => {
+    const h = harness.calls({ hardLimit: 0 })
+    const earliest = secondsToMidnight(Date.now())
+    const error = await h.reserve().catch((thrown: unknown) => thrown)
+    const seconds = (error as { retryAfterSeconds: number }).retryAfterSeconds
+    expect(Number.isInteger(seconds)).toBe(true)
+    // Modulo a day, for the test that runs at midnight.
+    expect((earliest - seconds + 86_400) % 86_400).toBeLessThan(10)
+    expect((await h.budget()).resets_at % 86_400).toBe(0)
+  })
+
+  test('decisions 22: introductions are asked before the ceiling, the ceiling before the units', async () => {
+    const h = harness.calls({ freeUnits: 0, hardLimit: 0, introductions: 0 })
+    await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+    await expect(h.reserve()).rejects.toMatchObject({ code: 'hard_limit_reached' })
+    const poor = harness.calls({ freeUnits: 0, introductions: 0 })
+    await expect(poor.reserve({})).rejects.toMatchObject({ code: 'budget_exhausted' })
+  })
+})
+
+describe('service.md, Budget rules: credits', () => {
+  test('cover units above the free allowance and nothing below', async () => {
+    const h = harness.calls()
+    await h.grant('agent', 30, 'r')
+    await h.reserve({ units: 90 })
+    expect(await h.budget()).toMatchObject({ used_units: 90, credit_balance: 30 })
+    await h.reserve({ units: 20 })
+    expect(await h.budget()).toMatchObject({ used_units: 110, credit_balance: 20 })
+    await h.reserve({ units: 20 })
+    expect(await h.budget()).toMatchObject({ used_units: 130, credit_balance: 0 })
+    await expect(h.reserve()).rejects.toMatchObject({ code: 'budget_exhausted' })
+  })
+
+  test('never cover the hard ceiling or the introduction limit', async () => {
+    const h = harness.calls({ hardLimit: 110, introductions: 0 })
+    await h.grant('agent', 1000, 'r')
+    await h.reserve({ units: 110 })
+    await expect(h.reserve()).rejects.toMatchObject({ code: 'hard_limit_reached' })
+    await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+  })
+
+  test('decisions 48: what failed later gives back the credits that it drew; free units it leaves are free again', async () => {
+    const h = harness.calls()
+    await h.grant('agent', 50, 'r')
+    const [free, paid] = [newOperation(), newOperation()]
+    const { deadline_ms: freeDeadline } = await h.reserve({ operation: free, units: 60 })
+    const { deadline_ms: paidDeadline } = await h.reserve({ operation: paid, units: 60 })
+    expect(await h.budget()).toMatchObject({ used_units: 120, credit_balance: 30 })
+    await h.release(free, freeDeadline)
+    await h.reserve({ units: 60 })
+    expect(await h.budget()).toMatchObject({ used_units: 120, credit_balance: 30 })
+    await h.release(paid, paidDeadline)
+    expect(await h.budget()).toMatchObject({ used_units: 60, credit_balance: 50 })
+  })
+})
+
+describe('decisions 49: grants', () => {
+  test('the same reference with the same values does nothing and says so, with other values it is refused', async () => {
+    const h = harness.calls()
+    expect(await h.grant('agent', 5, 'r1')).toEqual({ granted: true, credit_balance: 5 })
+    expect(await h.grant('agent', 5, 'r1')).toEqual({ granted: false, credit_balance: 5 })
+    await expect(h.grant('agent', 6, 'r1')).rejects.toMatchObject({ code: 'id_conflict' })
+    await expect(h.grant('other', 5, 'r1')).rejects.toMatchObject({ code: 'id_conflict' })
+    expect(await h.grant('agent', 5, 'r2')).toEqual({ granted: true, credit_balance: 10 })
+    expect(await h.budget()).toMatchObject({ credit_balance: 10 })
+    expect(await h.budget('other')).toMatchObject({ credit_balance: 0 })
+  })
+
+  test('20 at once with one reference grant once', async () => {
+    const h = harness.calls()
+    const results = await Promise.all(Array.from({ length: 20 }, () => h.grant('agent', 5, 'r')))
+    expect(results.filter((result) => result.granted)).toHaveLength(1)
+    expect(await h.budget()).toMatchObject({ credit_balance: 5 })
+  })
+})
+
+describe('decisions 24: an introduction is the first DM ever between a sender and another agent', () => {
+  test('it counts once for a pair, in one direction, and never without a peer', async () => {
+    const h = harness.calls()
+    const first = newOperation()
+    await h.reserve({ operation: first, peer: 'bob' })
+    await h.settle(first)
+    await h.reserve({ peer: 'bob' })
+    await h.reserve({ peer: 'carol' })
+    await h.reserve()
+    await h.reserve({ agent: 'bob', peer: 'agent' })
+    expect(await h.budget()).toMatchObject({ used_introductions: 2 })
+    expect(await h.budget('bob')).toMatchObject({ used_introductions: 1 })
+  })
+
+  test('one that was given back counts for nothing, and the next is the first', async () => {
+    const h = harness.calls({ introductions: 1 })
+    const [first, second] = [newOperation(), newOperation()]
+    const { deadline_ms: deadline } = await h.reserve({ operation: first, peer: 'bob' })
+    await expect(h.reserve({ peer: 'carol' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+    await h.release(first, deadline)
+    await h.reserve({ operation: second, peer: 'carol' })
+    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+    await expect(h.reserve({ peer: 'bob' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+  })
+
+  test.each([
+    ['the one that counted it', 0],
+    ['the one that joined it', 1],
+  ])('two that wait share one; %s may be given back, the other keeps it', async (_which, released) => {
+    const h = harness.calls({ introductions: 1 })
+    const operations = [newOperation(), newOperation()]
+    const deadlines: number[] = []
+    for (const operation of operations) deadlines.push((await h.reserve({ operation, peer: 'bob' })).deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+    const [gone = '', kept = ''] = released === 0 ? operations : operations.toReversed()
+    await h.release(gone, deadlines[released] ?? 0)
+    expect(await h.budget()).toMatchObject({ used_introductions: 1, used_units: 1 })
+    await h.settle(kept)
+    await h.reserve({ peer: 'bob' })
+    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+  })
+
+  test('when all that share it are given back it is gone; when one is settled it stays whatever the others do', async () => {
+    const h = harness.calls()
+    const [a, b, c, d] = [newOperation(), newOperation(), newOperation(), newOperation()]
+    const take = async (operation: string, peer: string) => (await h.reserve({ operation, peer })).deadline_ms
+    const deadlines = {
+      a: await take(a, 'bob'),
+      b: await take(b, 'bob'),
+      c: await take(c, 'carol'),
+      d: await take(d, 'carol'),
+    }
+    await h.release(a, deadlines.a)
+    await h.release(b, deadlines.b)
+    await h.settle(c)
+    await h.release(d, deadlines.d)
+    expect(await h.budget()).toMatchObject({ used_introductions: 1, used_units: 1 })
+    await h.reserve({ peer: 'carol' })
+    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+    await h.reserve({ peer: 'bob' })
+    expect(await h.budget()).toMatchObject({ used_introductions: 2 })
+  })
+})
+
+describe('service.md, Limits: a UTC day', () => {
+  const account = async (h: Calls) =>
+    (await harness.database.sql`select * from budget.accounts where agent_id = ${h.agentId()}`)[0]
+  const pastDays = (h: Calls) => harness.database.sql`
+    select used_units, used_introductions, credits_drawn from budget.past_days where agent_id = ${h.agentId()}`
+
+  test('the free units, the ceiling and the introductions are there again after midnight, credits are not', async () => {
+    const h = harness.calls()
+    await h.grant('agent', 10, 'r')
+    expect(await take(h, '2026-11-20T23:59:59.998Z', 110, 'bob')).toMatchObject({ outcome: 'taken' })
+    expect(await take(h, '2026-11-20T23:59:59.999Z', 1)).toMatchObject({ outcome: 'budget_exhausted' })
+    expect(await take(h, '2026-11-21T00:00:00.000Z', 100, 'carol')).toMatchObject({ outcome: 'taken' })
+    expect(await take(h, '2026-11-21T00:00:00.001Z', 1)).toMatchObject({ outcome: 'budget_exhausted' })
+    expect(await account(h)).toMatchObject({
+      used_units: 100,
+      used_introductions: 1,
+      credits_drawn: 0,
+      credit_balance: 0,
+    })
+    expect(await pastDays(h)).toEqual([{ used_units: 110, used_introductions: 1, credits_drawn: 10 }])
+  })
+
+  test('decisions 48: what failed after midnight is given back on the day before', async () => {
+    const h = harness.calls()
+    await h.grant('agent', 10, 'r')
+    const evening = await take(h, '2026-11-20T23:59:59Z', 105, 'bob')
+    const morning = await take(h, '2026-11-21T00:00:01Z', 3, 'bob')
+    await h.release(evening.operation, evening.deadlineMs)
+    expect(await account(h)).toMatchObject({ used_units: 3, used_introductions: 0, credit_balance: 10 })
+    // Joined after midnight, the introduction stays on the day on which it was counted.
+    expect(await pastDays(h)).toEqual([{ used_units: 0, used_introductions: 1, credits_drawn: 0 }])
+    await h.release(morning.operation, morning.deadlineMs)
+    expect(await account(h)).toMatchObject({ used_units: 0, used_introductions: 0 })
+    expect(await pastDays(h)).toEqual([{ used_units: 0, used_introductions: 0, credits_drawn: 0 }])
+  })
+
+  test('a clock that is set back over midnight does not begin the day before again', async () => {
+    const h = harness.calls()
+    await take(h, '2026-11-21T00:00:01Z', 60)
+    expect(await take(h, '2026-11-20T23:59:59Z', 60)).toMatchObject({ outcome: 'budget_exhausted' })
+    expect(await pastDays(h)).toEqual([])
+  })
+
+  test('the budget of an agent that has not been charged today is whole', async () => {
+    const h = harness.calls()
+    await take(h, new Date(Date.now() - 24 * HOUR_MS).toISOString(), 50, 'bob')
+    for (const agent of ['agent', 'nobody']) {
+      expect(await h.budget(agent)).toEqual({
+        daily_free_units: 100,
+        daily_hard_limit: 1000,
+        used_units: 0,
+        credit_balance: 0,
+        used_introductions: 0,
+        daily_introduction_limit: 10,
+        resets_at: expect.any(Number),
+        vote_bonus: 0,
+      })
+    }
+  })
+})
+
+describe('settle and release', () => {
+  test('are idempotent, and leave alone what is unknown or has ended', async () => {
+    const h = harness.calls()
+    const [settled, released] = [newOperation(), newOperation()]
+    const { deadline_ms: settledDeadline } = await h.reserve({ operation: settled, units: 2 })
+    const { deadline_ms: releasedDeadline } = await h.reserve({ operation: released, units: 4 })
+    for (let time = 0; time < 2; time += 1) {
+      await h.settleSoon(settled, newOperation())
+      await h.settle(settled)
+      await h.release(released, releasedDeadline)
+      await h.release(settled, settledDeadline + 1000)
+      await h.release(newOperation(), settledDeadline)
+    }
+    expect(await h.budget()).toMatchObject({ used_units: 2 })
+  })
+
+  test('a release gives nothing back where a later attempt holds the reservation', async () => {
+    const h = harness.calls()
+    const operation = newOperation()
+    const first = await h.reserve({ operation })
+    const second = await h.reserve({ operation })
+    await h.release(operation, first.deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_units: 1 })
+    await h.release(operation, second.deadline_ms)
+    expect(await h.budget()).toMatchObject({ used_units: 0 })
+  })
+
+  test('what was given back is not settled any more: that is an error in the log and nothing else', async () => {
+    const h = harness.calls()
+    const operation = newOperation()
+    const { deadline_ms: deadline } = await h.reserve({ operation })
+    await h.release(operation, deadline)
+    await h.settle(operation)
+    expect(h.errors).toHaveLength(1)
+    expect(await h.budget()).toMatchObject({ used_units: 0 })
+    expect(await h.reserve({ operation })).toMatchObject({ settled: false })
+  })
+
+  test('many at once, over shared operations, end each once and without a deadlock', async () => {
+    const h = harness.calls()
+    const operations = Array.from({ length: 40 }, newOperation)
+    const deadlines = await Promise.all(
+      operations.map(
+        async (operation, at) => (await h.reserve({ operation, agent: `agent-${at % 3}`, peer: 'bob' })).deadline_ms,
+      ),
+    )
+    const half = operations.slice(0, 20)
+    await Promise.all([
+      ...Array.from({ length: 4 }, (_, at) => h.settleSoon(...(at % 2 === 0 ? half : half.toReversed()))),
+      ...half.map((operation) => h.settle(operation)),
+      ...operations.slice(20).flatMap((operation, at) => {
+        const deadline = deadlines[20 + at] ?? 0
+        return [h.release(operation, deadline), h.release(operation, deadline)]
+      }),
+    ])
+    const budgets = await Promise.all(['agent-0', 'agent-1', 'agent-2'].map((agent) => h.budget(agent)))
+    expect(budgets.reduce((sum, budget) => sum + budget.used_units, 0)).toBe(20)
+    expect(budgets.map((budget) => budget.used_introductions)).toEqual([1, 1, 1])
+  })
+})
+
+test('overdue reservations are listed to their owner, oldest first, until they are settled or released', async () => {
+  const h = harness.calls()
+  const [first, second, third] = [newOperation(), newOperation(), newOperation()]
+  const deadlines = new Map<string, number>()
+  for (const operation of [first, second, third])
+    deadlines.set(operation, (await h.reserve({ operation, owner: 'boards', holdMs: 1 })).deadline_ms)
+  await h.reserve({ owner: 'boards', holdMs: 60_000 })
+  const listed = async (limit?: number) => (await h.overdue('boards', limit)).map(({ operation }) => operation)
+  await eventually(async () => (await listed()).length === 3)
+  expect((await listed(1)).length).toBe(1)
+  expect(await h.overdue('boards')).toEqual(
+    [...deadlines]
+      .map(([operation, deadline_ms]) => ({ operation, deadline_ms }))
+      .sort((a, b) => a.deadline_ms - b.deadline_ms),
+  )
+  expect(await h.overdue('webhook')).toEqual([])
+  await h.settle(first)
+  await h.release(second, deadlines.get(second) ?? 0)
+  expect(await listed()).toEqual([third])
+})
+
+describe('purge', () => {
+  const LONG_AGO = new Date(Date.now() - 3 * HOUR_MS).toISOString()
+
+  test('forgets what has ended long ago and nothing that is held or young; the books stay', async () => {
+    await using own = await startHarness()
+    const { sql } = own.database
+    const h = own.calls()
+    const [settled, released, held] = [
+      await take(h, LONG_AGO, 2, 'bob', own),
+      await take(h, LONG_AGO, 1, null, own),
+      await take(h, LONG_AGO, 4, null, own),
+    ]
+    await h.settle(settled.operation)
+    await h.release(released.operation, released.deadlineMs)
+    const young = newOperation()
+    await h.reserve({ operation: young, holdMs: 1 })
+    await h.settle(young)
+    const books = () =>
+      sql`select used_units, used_introductions from budget.accounts union all select used_units, used_introductions from budget.past_days`
+    const before = await books()
+    expect(await purgeSettled(sql, HOUR_MS, 100)).toBe(1)
+    expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(1)
+    const left = await sql<{ operation: string }[]>`select operation from budget.reservations`
+    expect(new Set(left.map(({ operation }) => operation))).toEqual(new Set([held.operation, young]))
+    expect(await books()).toEqual(before)
+  })
+
+  test('leaves a released reservation whose account is in use for the next pass', async () => {
+    await using own = await startHarness()
+    const { sql } = own.database
+    const h = own.calls()
+    const { operation, deadlineMs } = await take(h, LONG_AGO, 1, null, own)
+    await h.release(operation, deadlineMs)
+    await sql.begin(async (tx) => {
+      await tx`select from budget.accounts for no key update`
+      expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(0)
+    })
+    expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(1)
+  })
+})
+
+/** An attempt at another time than now. */
+async function take(h: Calls, at: string, units: number, peer: string | null = null, { database } = harness) {
+  const operation = newOperation()
+  const item = { operation, owner: 'messaging', agentId: h.agentId(), units, introductionPeer: peer, holdMs: 1000 }
+  const [reserved] = await reserveBatch(database.sql, ALLOWANCES, [item], new Date(at))
+  return { operation, deadlineMs: 0, ...reserved }
+}
