@@ -51,10 +51,10 @@ function log(name: string, event: LogEvent): void {
   console.log(formatLogEvent(name, event, colour))
 }
 
-function welcome({ dataDir, authority }: LocalConfig, urls: string[]): string {
+function welcome({ dataDir, databaseUrl, authority }: LocalConfig, urls: string[]): string {
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
-  Its data is in ${shortest(dataDir)}. Ctrl-C stops it; the data stays.
+  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.
 
   Try in another terminal:
     npx pnpm svc keygen --key alice.key

@@ -113,7 +113,7 @@ function explain(lines: string[]): string {
   if (/no space left on device/i.test(text)) {
     return 'The disk is full, and NATS cannot start: free some space, or set SVC_DATA_DIR to a folder on another disk.'
   }
-  if (/cannot allocate memory|out of memory/i.test(text)) {
+  if (/ENOMEM|EAGAIN|cannot allocate memory|out of memory/i.test(text)) {
     return 'There is not enough free memory to start NATS: end other programs, or give this one more.'
   }
   const failure = lines.find((line) => /\[FTL\]|nats-server:/.test(line)) ?? lines.at(-1) ?? 'it said nothing'

@@ -231,7 +231,7 @@ function isProblem(line: string): boolean {
 /** One sentence for what keeps Postgres from starting. */
 function explain(lines: string[]): string {
   const text = lines.join('\n')
-  if (/cannot allocate memory|out of memory|could not map anonymous shared memory/i.test(text)) {
+  if (/ENOMEM|EAGAIN|cannot allocate memory|out of memory|could not map anonymous shared memory/i.test(text)) {
     return 'There is not enough free memory to start Postgres: end other programs, or give this one more.'
   }
   if (/no space left on device/i.test(text)) {
