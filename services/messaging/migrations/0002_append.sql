@@ -5,6 +5,7 @@
 -- recipient's standing or pending request is not what the decision was made on), fenced (the reservation was given up
 -- or is past its deadline).
 create function messaging.append(
+  log_ids text[], -- each recipient once
   ids text[],
   digests text[], -- lower-case hex
   senders text[],
@@ -19,60 +20,62 @@ create function messaging.append(
   retention_seconds double precision,
   lease_seconds double precision
 ) returns table (
-  ord integer, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint, outbox_id bigint
+  ord bigint, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint, outbox_id bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
+  locked bigint;
   -- Drawn after the locks, so that the times of one log do not run backwards.
   now_ms bigint;
   now_seconds bigint;
+  transaction_id bigint;
 begin
   -- With the exclusive lock of messaging.fence_messages: what is fenced is seen here, and what commits here is seen there.
   perform pg_catalog.pg_advisory_xact_lock_shared(7305001);
 
   -- In key order, so that batches wait for each other and never in a circle.
-  perform from messaging.logs l where l.id = any (recipients) order by l.id for update;
-  if exists (select from unnest(recipients) r where not exists (select from messaging.logs l where l.id = r)) then
-    insert into messaging.logs (id) select distinct r from unnest(recipients) r order by r on conflict do nothing;
-    perform from messaging.logs l where l.id = any (recipients) order by l.id for update;
+  perform from messaging.logs l where l.id = any (log_ids) order by l.id for no key update;
+  get diagnostics locked = row_count;
+  if locked < cardinality(log_ids) then
+    insert into messaging.logs (id) select r from unnest(log_ids) r order by r on conflict do nothing;
+    perform from messaging.logs l where l.id = any (log_ids) order by l.id for no key update;
   end if;
 
   now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
   now_seconds := now_ms / 1000;
+  transaction_id := pg_current_xact_id()::text::bigint;
 
   -- A statement of its own: its snapshot is younger than the locks.
   return query
-  with item as (
-    select u.*, decode(u.digest_hex, 'hex') as digest from unnest(
-      ids, digests, senders, recipients, lanes, threads, envelopes, expiry_caps, standings, operations, deadlines_ms
-    ) with ordinality as u (
-      id, digest_hex, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, operation, deadline_ms, ord
-    )
-  ), judged as (
-    select i.*, l.head,
-      coalesce(m.lane, t.lane) as earlier_lane,
+  with judged as materialized (
+    select i.*, l.head, coalesce(m.lane, t.lane) as earlier_lane,
       least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
       case
-        when coalesce(m.digest, t.digest) = i.digest and coalesce(m.sender, t.sender) = i.sender then 'duplicate'
-        when m.id is not null or t.id is not null then 'conflict'
+        when m.id is not null or t.id is not null then
+          case when coalesce(m.digest, t.digest) = decode(i.digest, 'hex') and coalesce(m.sender, t.sender) = i.sender
+            then 'duplicate' else 'conflict' end
         when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
         when l.standing_version <> i.standing or (i.lane = 'requests' and p.expires_at > now_seconds) then 'stale'
         else 'accepted'
       end as outcome
-    from item i
+    from unnest(
+      ids, digests, senders, recipients, lanes, threads, envelopes, expiry_caps, standings, operations, deadlines_ms
+    ) with ordinality as i (
+      id, digest, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, operation, deadline_ms, ord
+    )
     join messaging.logs l on l.id = i.recipient
     left join messaging.messages m on m.id = i.id
     left join messaging.tombstones t on t.id = i.id
     left join messaging.message_fences f on f.operation = i.operation
     left join messaging.pending p on i.lane = 'requests' and p.recipient = i.recipient and p.sender = i.sender
-  ), placed as (
+  ), placed as materialized (
     select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position
     from judged j where j.outcome = 'accepted'
   ), stored as (
     insert into messaging.messages
       (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
-    select p.id, p.digest, p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds, p.expiry,
-      pg_current_xact_id()::text::bigint, p.ord
+    select p.id, decode(p.digest, 'hex'), p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds,
+      p.expiry, transaction_id, p.ord
     from placed p
   ), entered as (
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
@@ -87,13 +90,15 @@ begin
     on conflict (recipient, sender) do update set message = excluded.message, expires_at = excluded.expires_at
   ), queued as (
     insert into messaging.outbox (logs, kinds, positions, leased_until)
-    select array_agg(p.recipient order by p.ord), array_agg(p.lane order by p.ord), array_agg(p.position order by p.ord),
+    select array_agg(p.recipient), array_agg(p.lane), array_agg(p.position),
       clock_timestamp() + make_interval(secs => lease_seconds)
     from placed p having count(*) > 0
     returning id
   )
-  select j.ord::integer, j.outcome, coalesce(j.earlier_lane, j.lane), p.position, now_seconds, j.expiry, q.id
-  from judged j left join placed p on p.ord = j.ord left join queued q on true;
+  select p.ord, p.outcome, p.lane, p.position, now_seconds, p.expiry, (select q.id from queued q) from placed p
+  union all
+  select j.ord, j.outcome, coalesce(j.earlier_lane, j.lane), null, now_seconds, j.expiry, null
+  from judged j where j.outcome <> 'accepted';
 end
 $$;
 

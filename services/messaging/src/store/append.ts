@@ -82,6 +82,7 @@ function appendBatch({ database, retentionSeconds, leaseSeconds }: AppendOptions
     (sql) => sql<Row[]>`
     select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
     from messaging.append(
+      ${[...new Set(items.map((item) => item.recipient))]}::text[],
       ${items.map((item) => item.id)}::text[],
       ${items.map((item) => item.digest)}::text[],
       ${items.map((item) => item.sender)}::text[],
