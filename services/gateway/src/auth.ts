@@ -23,6 +23,7 @@ import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
 import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import { parseJsonBody, type RequestBody } from './body.ts'
 import type { Directory } from './directory.ts'
+import { isRepeated } from './headers.ts'
 
 /** What the three headers of a signed request say, in their right form. */
 export interface Credentials {
@@ -123,13 +124,4 @@ export async function admit(
   const { revoked, replayed } = await bus.call(admitRequest, request, context)
   if (revoked && !allowRevoked) throw new ServiceError('signer_revoked')
   if (replayed) throw new ServiceError('nonce_replayed')
-}
-
-function isRepeated(rawHeaders: string[], name: string): boolean {
-  let count = 0
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const header = rawHeaders[at]
-    if (header !== undefined && header.length === name.length && header.toLowerCase() === name) count += 1
-  }
-  return count > 1
 }

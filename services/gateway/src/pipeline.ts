@@ -14,6 +14,7 @@ import {
 } from './auth.ts'
 import { readBody } from './body.ts'
 import type { Directory } from './directory.ts'
+import { isRepeated } from './headers.ts'
 import type { Operation, RawInput } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -80,10 +81,10 @@ function checkRates(deps: PipelineDeps, raw: IncomingMessage, operation: Operati
   if (retryAfterSeconds > 0) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 
-/** RFC 9112, 3.2: a request of HTTP/1.1 has a Host header, one. */
-function checkHost({ headers, httpVersion }: IncomingMessage): void {
-  if (headers.host === undefined && httpVersion === '1.1') {
-    throw new ServiceError('invalid_request', { detail: 'a request of HTTP/1.1 has a Host header' })
+/** RFC 9112, 3.2: a request has one Host header; one of HTTP/1.0 may have none. */
+function checkHost({ headers, rawHeaders, httpVersion }: IncomingMessage): void {
+  if (headers.host === undefined ? httpVersion !== '1.0' : isRepeated(rawHeaders, 'host')) {
+    throw new ServiceError('invalid_request', { detail: 'a request has one Host header' })
   }
 }
 

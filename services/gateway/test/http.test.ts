@@ -239,6 +239,7 @@ describe('broken HTTP is answered in the shape of an error', () => {
     ['junk', 'junk\r\n\r\n', 400, 'invalid_request'],
     ['a TLS hello', Buffer.from('16030100a5010000a1030300', 'hex'), 400, 'invalid_request'],
     ['HTTP/2 without asking', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 400, 'invalid_request'],
+    ['two Hosts', 'GET /v2/health HTTP/1.1\r\nConnection: close\r\nHost: x\r\nhOST: x\r\n\r\n', 400, 'invalid_request'],
     ['no Host', 'GET /v2/health HTTP/1.1\r\nConnection: close\r\n\r\n', 400, 'invalid_request'],
     ['a header without a colon', 'GET / HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n', 400, 'invalid_request'],
     ['a folded header', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n', 400, 'invalid_request'],
