@@ -1,0 +1,193 @@
+import * as calls from '@svc/contracts/budget.ts'
+import { isDefinite } from '@svc/contracts/errors.ts'
+import { type Bus, createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
+import { openDatabase, type Sql } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
+import { startTestProcess } from '@svc/test/support/processes.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { releaseBatch } from '../src/store/release.ts'
+import { reserveBatch } from '../src/store/reserve.ts'
+import { settleBatch } from '../src/store/settle.ts'
+import { newOperation } from './harness.ts'
+import { listDays, listDiscrepancies } from './ledger.ts'
+
+const PARALLEL = 50
+/** Calls of one connection share a message, and with it a process: so many connections that both processes take part. */
+const CALLERS = 25
+const logger = createLogger('test', 'silent')
+const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 10_000 })
+
+describe('two processes of the service', () => {
+  const stack = new AsyncDisposableStack()
+  const buses: Bus[] = []
+  let sql: Sql
+  let nats: Nats
+  let made = 0
+
+  beforeAll(async () => {
+    const { mark } = await findTestRun()
+    const database = stack.use(await createTestDatabase(['budget']))
+    const server = stack.use(await startTestNats())
+    const env = {
+      SVC_NATS_URL: server.urlFor('budget'),
+      SVC_DATABASE_URL: database.urlFor('budget'),
+      SVC_DAILY_FREE_UNITS: '40',
+      SVC_DAILY_HARD_LIMIT: '60',
+      SVC_DAILY_INTRODUCTIONS: '10',
+    }
+    const processes = [1, 2].map((index) => startTestProcess({ service: 'budget', index, mark, env }))
+    stack.defer(async () => void (await Promise.all(processes.map((process) => process.stop()))))
+    await Promise.all(processes.map((process) => process.untilReady()))
+    for (let caller = 0; caller < CALLERS; caller += 1) {
+      nats = stack.adopt(await connectNats({ url: server.urlFor('admin'), name: 'test', logger }), drainNats)
+      buses.push(stack.use(createBus(nats)))
+    }
+    sql = stack.use(openDatabase({ url: database.urlFor('budget'), application: 'test', logger })).sql
+  })
+  afterAll(() => stack.disposeAsync())
+
+  const newAgent = (): string => {
+    made += 1
+    return `Agent${'1'.repeat(35)}${String.fromCharCode(65 + Math.floor(made / 8))}${(made % 8) + 1}`
+  }
+  const callerAt = (at: number): Bus => {
+    const bus = buses[at % CALLERS]
+    if (bus === undefined) throw new Error('there are callers')
+    return bus
+  }
+  const reserve = (at: number, request: { agent: string; operation?: string; units?: number; peer?: string }) => {
+    const { agent, operation = newOperation(), units = 1, peer = null } = request
+    return callerAt(at).call(
+      calls.reserve,
+      { operation, owner: 'messaging', agent_id: agent, units, introduction_peer: peer, hold_ms: 60_000 },
+      context(),
+    )
+  }
+  const many = async (request: (at: number) => Parameters<typeof reserve>[1]): Promise<string[]> => {
+    const outcomes = await Promise.allSettled(Array.from({ length: PARALLEL }, (_, at) => reserve(at, request(at))))
+    return outcomes.map((outcome) => {
+      if (outcome.status === 'fulfilled') return 'taken'
+      return isDefinite(outcome.reason) ? outcome.reason.code : String(outcome.reason)
+    })
+  }
+  const count = (outcomes: string[], wanted: string): number => outcomes.filter((one) => one === wanted).length
+  const budget = (agent: string) => callerAt(0).call(calls.getBudget, { agent_id: agent }, context())
+  const grant = (agent: string, units: number) =>
+    callerAt(0).call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
+
+  test('decisions 48: 50 at the end of the free units: as many as are left, exactly', async () => {
+    const agent = newAgent()
+    await reserve(0, { agent, units: 23 })
+    const outcomes = await many(() => ({ agent }))
+    expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([17, 33])
+    expect(await budget(agent)).toMatchObject({ used_units: 40 })
+  })
+
+  test('service.md, Budget rules: 50 at the end of the credits, exactly', async () => {
+    const agent = newAgent()
+    await grant(agent, 13)
+    await reserve(0, { agent, units: 40 })
+    const outcomes = await many(() => ({ agent }))
+    expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([13, 37])
+    expect(await budget(agent)).toMatchObject({ used_units: 53, credit_balance: 0 })
+  })
+
+  test('service.md, Budget rules: 50 at the hard ceiling, with credits to spare, exactly', async () => {
+    const agent = newAgent()
+    await grant(agent, 1_000)
+    const outcomes = await many(() => ({ agent, units: 7 }))
+    expect([count(outcomes, 'taken'), count(outcomes, 'hard_limit_reached')]).toEqual([8, 42])
+    expect(await budget(agent)).toMatchObject({ used_units: 56, credit_balance: 984 })
+  })
+
+  test('service.md, Budget rules: 50 first contacts, 10 a day, exactly', async () => {
+    const agent = newAgent()
+    const peers = Array.from({ length: PARALLEL }, newAgent)
+    const outcomes = await many((at) => ({ agent, peer: peers[at] ?? '' }))
+    // Once 40 units were free for 10 introductions, nothing else is refused for want of units.
+    expect([count(outcomes, 'taken'), count(outcomes, 'introduction_limit_reached')]).toEqual([10, 40])
+    expect(await budget(agent)).toMatchObject({ used_units: 10, used_introductions: 10 })
+  })
+
+  test('decisions 24: 50 messages to one new agent are one introduction', async () => {
+    const [agent, peer] = [newAgent(), newAgent()]
+    const outcomes = await many(() => ({ agent, peer }))
+    expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([40, 10])
+    expect(await budget(agent)).toMatchObject({ used_units: 40, used_introductions: 1 })
+  })
+
+  test('design.md, Charging: 50 attempts at one operation are one charge, each with a deadline of its own', async () => {
+    const [agent, operation] = [newAgent(), newOperation()]
+    const replies = await Promise.all(Array.from({ length: PARALLEL }, (_, at) => reserve(at, { agent, operation })))
+    expect(new Set(replies.map((reply) => reply.deadline_ms)).size).toBe(PARALLEL)
+    expect(await budget(agent)).toMatchObject({ used_units: 1 })
+  })
+
+  test('and both of them took part, and the books add up', async () => {
+    const requests: number[] = []
+    for await (const { endpoints } of await nats.connection.services.client().stats('budget')) {
+      requests.push(endpoints?.find(({ name }) => name.endsWith('-reserve'))?.num_requests ?? 0)
+    }
+    expect(requests).toHaveLength(2)
+    expect(Math.min(...requests)).toBeGreaterThan(0)
+    expect(await listDiscrepancies(sql)).toEqual([])
+  })
+})
+
+test('service.md, Limits: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
+  await using database = await createTestDatabase(['budget'])
+  await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
+  await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
+  const allowances = { freeUnits: 60, hardLimit: 1000, introductions: 3 }
+  const midnightMs = Date.parse('2026-11-21T00:00:00Z')
+  const agents = ['a', 'b', 'c', 'd', 'e', 'f']
+  const takenBy = new Map<string, number>()
+
+  // Eight callers whose clocks differ by some milliseconds, from a tenth of a second before midnight to one after.
+  const run = async (sql: Sql, caller: number): Promise<void> => {
+    for (let offsetMs = -100 + caller; offsetMs <= 100; offsetMs += 4) {
+      const batch = agents.filter((_agent, at) => (at + offsetMs + caller) % 3 !== 0)
+      const items = batch.map((agentId, at) => ({
+        operation: newOperation(),
+        owner: 'messaging',
+        agentId,
+        units: 1 + (at % 2),
+        introductionPeer: `peer-${Math.abs(offsetMs) % 9}`,
+        holdMs: 1_000,
+      }))
+      const reserved = await reserveBatch(sql, allowances, items, new Date(midnightMs + offsetMs))
+      const taken = items.flatMap(({ operation, agentId }, at) => {
+        const { outcome, deadlineMs = 0 } = reserved[at] ?? {}
+        if (outcome !== 'taken') return []
+        takenBy.set(agentId, (takenBy.get(agentId) ?? 0) + 1)
+        return [{ operation, deadlineMs }]
+      })
+      // Most are settled, some given back, some left.
+      await settleBatch(
+        sql,
+        taken.filter((_item, at) => at % 4 < 2).map(({ operation }) => operation),
+        false,
+      )
+      await releaseBatch(
+        sql,
+        taken.filter((_item, at) => at % 4 === 2),
+      )
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, (_, caller) => run(caller % 2 === 0 ? first.sql : second.sql, caller)))
+
+  const days = await listDays(first.sql)
+  expect(days.map(({ agentId, day }) => `${agentId} ${day - midnightMs / 86_400_000}`).sort()).toEqual(
+    agents.flatMap((agent) => [`${agent} -1`, `${agent} 0`]),
+  )
+  for (const { units, introductions } of days) {
+    expect(units).toBeLessThanOrEqual(allowances.freeUnits)
+    expect(introductions).toBeLessThanOrEqual(allowances.introductions)
+  }
+  for (const agent of agents) expect(takenBy.get(agent)).toBeGreaterThan(0)
+  expect(await listDiscrepancies(first.sql)).toEqual([])
+})
