@@ -159,10 +159,7 @@ describe('decisions 8: header syntax', () => {
       'an agent id of more than 32 bytes',
       replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'z'.repeat(44)}:`)),
     ],
-    [
-      'an agent id of 8,000 digits',
-      replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'2'.repeat(8_000)}:`)),
-    ],
+    ['an agent id of 8,000 digits', replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'2'.repeat(8_000)}:`))],
     ['a colon too many', replace(AUTHORIZATION, (right) => right.replace(':', '::'))],
     ['something behind the signature', replace(AUTHORIZATION, (right) => `${right} x`)],
     ['a second signature behind a comma', replace(AUTHORIZATION, (right) => `${right}, ${right}`)],

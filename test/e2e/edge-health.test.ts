@@ -1,0 +1,267 @@
+/** What the edge says while parts of the system are dead, frozen or unreachable, and how it comes back. */
+import type { ServiceName } from '@svc/local/topology.ts'
+import postgres from 'postgres'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
+import { eventually } from '../support/eventually.ts'
+import { expectError, expectStamped } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { bodyTextOf, OPERATIONS, type SpecOperation, targetOf } from '../support/operations.ts'
+import { draft, send } from '../support/signed-request.ts'
+
+/** design.md, Failing: 503 within 5 s, never a hang. */
+const ANSWER_LIMIT_MS = 5_000
+const RECOVERY_LIMIT_MS = 10_000
+
+let h: Harness
+let alice: Agent
+
+beforeAll(async () => {
+  h = await startHarness()
+  const [first] = await h.agents(1)
+  if (first === undefined) throw new Error('one agent was asked for')
+  alice = first
+  return () => h[Symbol.asyncDispose]()
+})
+
+function health(url: string): Promise<HttpAnswer> {
+  return call({ ...h.place, url }, 'GET', '/v2/health')
+}
+
+async function expectUnhealthy(): Promise<void> {
+  for (const url of h.system.urls) {
+    const answer = await within(ANSWER_LIMIT_MS, health(url))
+    expect(answer.status).toBe(503)
+    // decisions 44
+    expect(answer.body).toEqual({ status: 'unavailable', service: 'signed-agent-messaging', version: '2.0.0' })
+    expectStamped(answer)
+  }
+}
+
+/** Healthy, and doing all of its work, at every gateway. */
+async function expectRecovery(): Promise<void> {
+  const since = Date.now()
+  for (const url of h.system.urls) {
+    await eventually(async () => (await health(url)).status === 200, {
+      timeoutMs: RECOVERY_LIMIT_MS - (Date.now() - since),
+      what: `${url} being healthy again`,
+    })
+  }
+  for (const answers of [await answersOfAll(), await answersOfAll()]) {
+    expect(answers).toEqual(Object.fromEntries(OPERATIONS.map((one) => [nameOf(one), USUAL[nameOf(one)] ?? '200'])))
+  }
+}
+
+function nameOf({ method, path }: SpecOperation): string {
+  return `${method} ${path}`
+}
+
+/** What the calls below are answered when all is well, where it is not 200. */
+const USUAL: Record<string, string> = {
+  'POST /v2/challenges': '201',
+  'POST /v2/agents/register': '400 challenge_invalid',
+  'GET /v2/agents/{name}': '404 not_found',
+  'POST /v2/me/revoke': '400 confirmation_mismatch',
+  'PUT /v2/contacts/{agent}': '404 not_found',
+  'POST /v2/messages': '202',
+  'GET /v2/messages/{id}': '404 not_found',
+  'POST /v2/messages/{id}/ack': '404 not_found',
+  'GET /v2/messages/{id}/receipts': '404 not_found',
+}
+
+let round = 0
+
+/** Every operation at once, signed, half of them at each gateway, and the next time at the other one. */
+async function answersOfAll(): Promise<Record<string, string>> {
+  round += 1
+  const answers = await Promise.all(
+    OPERATIONS.map(async (operation, at) => {
+      const url = h.system.urls[(at + round) % h.system.urls.length] ?? ''
+      const answer = await within(ANSWER_LIMIT_MS, send(draftOf(operation, url)))
+      expectStamped(answer)
+      const { status, body } = answer
+      expect(status, nameOf(operation)).not.toBe(500)
+      if (status === 503 && operation.path !== '/v2/health') expectError(answer, 503, 'unavailable')
+      return [nameOf(operation), [status, body.error?.code].join(' ').trim()] as const
+    }),
+  )
+  return Object.fromEntries(answers)
+}
+
+function draftOf(operation: SpecOperation, url: string) {
+  const text =
+    operation.path === '/v2/messages' && operation.method === 'POST'
+      ? JSON.stringify(alice.envelope(alice))
+      : bodyTextOf(operation)
+  const body = text?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(alice.pubkey))
+  return draft(alice, { method: operation.method, target: targetOf(operation), body, url })
+}
+
+async function within<T>(limitMs: number, answer: Promise<T>): Promise<T> {
+  const since = performance.now()
+  const value = await answer
+  expect(performance.now() - since).toBeLessThan(limitMs)
+  return value
+}
+
+/** Those of the operations that do not say 503. */
+async function availableOperations(): Promise<string[]> {
+  const answers = await answersOfAll()
+  return Object.keys(answers).filter((name) => answers[name]?.startsWith('503') !== true)
+}
+
+async function killAll(service: ServiceName): Promise<AsyncDisposable> {
+  const names = [...h.system.processes.keys()].filter((name) => name.startsWith(`${service}-`))
+  await Promise.all(names.map((name) => h.system.kill(name)))
+  return { [Symbol.asyncDispose]: async () => void (await Promise.all(names.map((name) => h.system.start(name)))) }
+}
+
+/** The processes are there and say nothing. */
+function freeze(services: readonly ServiceName[]): Disposable {
+  const pids = [...h.system.processes.values()].flatMap(({ name, pid }) =>
+    services.some((service) => name.startsWith(`${service}-`)) && pid !== undefined ? [pid] : [],
+  )
+  for (const pid of pids) process.kill(pid, 'SIGSTOP')
+  return { [Symbol.dispose]: () => void pids.map((pid) => process.kill(pid, 'SIGCONT')) }
+}
+
+function openAdmin(database: string): AsyncDisposable & { sql: postgres.Sql } {
+  const url = new URL(h.system.database.adminUrl)
+  url.pathname = `/${database}`
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
+  return { sql, [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) }
+}
+
+/** Ends every connection to the database of this system, and lets nobody in until it is disposed of. */
+async function closeDatabase(): Promise<AsyncDisposable> {
+  const name = new URL(h.system.database.adminUrl).pathname.slice(1)
+  const admin = openAdmin('postgres')
+  await admin.sql`alter database ${admin.sql(name)} with allow_connections false`
+  await admin.sql`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`
+  return {
+    async [Symbol.asyncDispose]() {
+      await admin.sql`alter database ${admin.sql(name)} with allow_connections true`
+      await admin[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('service.md Endpoints: GET /v2/health', () => {
+  test('decisions 44: 200 with status ok, service and version, at every gateway, signed or not', async () => {
+    const body = { status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' }
+    for (const url of h.system.urls) {
+      expect(await health(url)).toMatchObject({ status: 200, body })
+      expect(await alice.get('/v2/health', { url })).toMatchObject({ status: 200, body })
+    }
+  })
+
+  test('issue 2: all is well, and every operation is answered as the rest of this file expects', async () => {
+    await expectRecovery()
+  })
+})
+
+describe('design.md Failing: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
+  test('design.md Pieces: one process of each service is enough', async () => {
+    const names = ['identity-1', 'messaging-1', 'budget-1']
+    await Promise.all(names.map((name) => h.system.kill(name)))
+    await expectRecovery()
+    await Promise.all(names.map((name) => h.system.start(name)))
+    await expectRecovery()
+  })
+
+  test('service.md Errors: no identity: nothing that is signed', async () => {
+    {
+      await using _killed = await killAll('identity')
+      await expectUnhealthy()
+      expect(await availableOperations()).toEqual([])
+      // What needs no identity goes on.
+      expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 404, 'not_found')
+      expect(await call(h.place, 'GET', '/openapi.json')).toMatchObject({ status: 200 })
+      expect(await call(h.place, 'GET', '/.well-known/agent.json')).toMatchObject({ status: 200 })
+      expectError(await call(h.place, 'GET', '/v2/nothing'), 404, 'not_found')
+      expectError(await call(h.place, 'GET', '/v2/me'), 401, 'unauthenticated')
+      expectError(await call(h.place, 'GET', '/v2/agents'), 503, 'unavailable')
+    }
+    await expectRecovery()
+  })
+
+  test("service.md Errors: no messaging: what is identity's and budget's goes on", async () => {
+    {
+      await using _killed = await killAll('messaging')
+      await expectUnhealthy()
+      expect(await availableOperations()).toEqual([
+        'POST /v2/challenges',
+        'POST /v2/agents/register',
+        'GET /v2/agents',
+        'GET /v2/agents/{name}',
+        'GET /v2/me',
+        'PATCH /v2/me',
+        'POST /v2/me/revoke',
+        'GET /v2/budget',
+        'PUT /v2/contacts/{agent}', // nobody has this id
+      ])
+    }
+    await expectRecovery()
+  })
+
+  test('decisions 52: no budget: all but what costs something', async () => {
+    {
+      await using _killed = await killAll('budget')
+      await expectUnhealthy()
+      const free = OPERATIONS.map(nameOf).filter(
+        (name) => !['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages'].includes(name),
+      )
+      expect(await availableOperations()).toEqual(free)
+    }
+    await expectRecovery()
+  })
+
+  test('service.md Errors: no NATS: nothing but what the gateway knows by itself', async () => {
+    await h.system.nats.kill()
+    await expectUnhealthy()
+    expect(await availableOperations()).toEqual([])
+    expect(await call(h.place, 'GET', '/openapi.json')).toMatchObject({ status: 200 })
+    await h.system.nats.restart()
+    await expectRecovery()
+  })
+
+  test('service.md Endpoints: no database: 503, and every call that needs one', async () => {
+    {
+      await using _closed = await closeDatabase()
+      await expectUnhealthy()
+      expect(await availableOperations()).toEqual([])
+      expectError(await call(h.place, 'GET', '/v2/agents'), 503, 'unavailable')
+      expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 503, 'unavailable')
+    }
+    await expectRecovery()
+  })
+
+  test('design.md Failing: messaging and budget are there and say nothing', async () => {
+    {
+      using _frozen = freeze(['messaging', 'budget'])
+      const [, available] = await Promise.all([expectUnhealthy(), availableOperations()])
+      expect(available).not.toContain('POST /v2/messages')
+      expect(available).not.toContain('GET /v2/inbox')
+      expect(available).not.toContain('GET /v2/budget')
+      expect(available).toContain('GET /v2/me')
+    }
+    await expectRecovery()
+  })
+
+  test('design.md Failing: the database is there and a table is locked', async () => {
+    {
+      await using admin = openAdmin(new URL(h.system.database.adminUrl).pathname.slice(1))
+      await using locked = await admin.sql.reserve().then((sql) => ({
+        sql,
+        [Symbol.asyncDispose]: async () => {
+          await sql`rollback`
+          sql.release()
+        },
+      }))
+      await locked.sql`begin`
+      await locked.sql`lock table identity.agents in access exclusive mode`
+      expect(await availableOperations()).toEqual([])
+    }
+    await expectRecovery()
+  })
+})
