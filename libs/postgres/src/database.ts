@@ -143,8 +143,17 @@ const UNAVAILABLE_CODES = new Set([
 
 function asServiceError(error: unknown): unknown {
   const code = sqlStateOf(error)
-  const lost = UNAVAILABLE_CODES.has(code) || (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
+  const lost =
+    endsConnection(error) ||
+    UNAVAILABLE_CODES.has(code) ||
+    (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
   return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
+}
+
+/** Whatever its SQLSTATE: a database that takes no connections has 55000, one that was renamed 3D000, a wrong password 28P01. */
+function endsConnection(error: unknown): boolean {
+  const severity = error instanceof postgres.PostgresError ? error.severity : undefined
+  return severity === 'FATAL' || severity === 'PANIC'
 }
 
 function unwrap(error: unknown): unknown {
