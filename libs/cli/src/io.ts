@@ -1,4 +1,4 @@
-import type { Readable, Writable } from 'node:stream'
+import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 
 /** All that a command touches of the process it runs in; tests give their own. */
 export interface Io {
@@ -14,10 +14,10 @@ export interface Io {
 const MAX_STDIN_BYTES = 1024 * 1024
 
 /** Standard input to its end. @throws UsageError where there is more than a message can be, or it is not UTF-8. */
-export async function readStdin({ stdin }: Io): Promise<string> {
+export async function readStdin({ stdin, signal }: Io): Promise<string> {
   const chunks: Buffer[] = []
   let bytes = 0
-  for await (const chunk of stdin) {
+  for await (const chunk of addAbortSignal(signal, stdin)) {
     const buffer = Buffer.from(chunk as Buffer | string)
     bytes += buffer.length
     if (bytes > MAX_STDIN_BYTES) throw new UsageError('standard input is over 1 MiB, more than a message can be')

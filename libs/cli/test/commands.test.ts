@@ -1,5 +1,7 @@
 import { chmodSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { PassThrough } from 'node:stream'
 import { type FakeService, startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { type Run, type RunOptions, svc, temporaryFolder } from './run.ts'
 
@@ -470,6 +472,17 @@ describe('exit codes', () => {
     stop.abort()
     expect(await run).toMatchObject({ exitCode: 130, stdout: '', stderr: '' })
   })
+})
+
+test('is interrupted also while it waits for standard input', async () => {
+  await using scene = await startScene('alice')
+  const stop = new AbortController()
+  const endless = new PassThrough()
+  const run = scene.as('alice', 'send alice', { stdin: endless, signal: stop.signal })
+  endless.write('half a sent')
+  await eventually(() => endless.readableLength === 0)
+  stop.abort()
+  expect(await run).toMatchObject({ exitCode: 130, stdout: '', stderr: '' })
 })
 
 test('a refusal is one sentence with its code, and what to do', async () => {

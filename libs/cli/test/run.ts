@@ -14,7 +14,7 @@ export interface Run {
 
 export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
-  readonly stdin?: string | Uint8Array
+  readonly stdin?: string | Uint8Array | Readable
   /** Whether stdin and stderr are terminals. */
   readonly terminal?: boolean
   readonly signal?: AbortSignal
@@ -24,7 +24,7 @@ export interface RunOptions {
 export async function svc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const { env = {}, stdin = '', terminal = false, signal = new AbortController().signal } = options
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const input = Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
+  const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
   const io = {
     env,
     stdin: Object.assign(input, { isTTY: terminal }),

@@ -69,6 +69,8 @@ export function createTransport(options: TransportOptions): Transport {
   return async (operation, signal) => {
     const url = urlOf(options.origin, operation)
     const body = operation.body === undefined ? undefined : encoder.encode(JSON.stringify(operation.body))
+    // before all repeating, because it repeats by itself
+    const authority = operation.signed ? await authorityOf(options, signal) : undefined
     let attempts = 0
     let corrections = 0
     let outcomeUnknown = false
@@ -76,7 +78,7 @@ export function createTransport(options: TransportOptions): Transport {
       signal?.throwIfAborted()
       const { revision } = clock
       try {
-        return await request(options, operation, url, body, signal)
+        return await request(options, operation, url, body, authority, signal)
       } catch (failure) {
         signal?.throwIfAborted()
         const recovered = outcomeUnknown && failure instanceof ApiError ? operation.recover?.(failure) : undefined
@@ -100,10 +102,11 @@ async function request<T>(
   operation: Operation<T>,
   url: URL,
   body: Uint8Array<ArrayBuffer> | undefined,
+  authority: string | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Answer<T>> {
   const { clock, nowMs } = options
-  const headers = new Headers(operation.signed ? await signatureOf(options, operation, url, body, signal) : {})
+  const headers = new Headers(authority === undefined ? {} : signatureOf(options, operation, url, body, authority))
   headers.set('accept', 'application/json')
   if (body !== undefined) headers.set('content-type', 'application/json')
   const timeout = AbortSignal.timeout(options.timeoutMs)
@@ -130,21 +133,30 @@ async function request<T>(
   return { value: readAnswer(operation, response, text), headers: response.headers }
 }
 
-async function signatureOf<T>(
-  options: TransportOptions,
+function signatureOf<T>(
+  { key, clock }: TransportOptions,
   operation: Operation<T>,
   url: URL,
   body: Uint8Array | undefined,
-  signal: AbortSignal | undefined,
-): Promise<Record<string, string>> {
-  if (options.key === undefined) throw new TypeError('this call is signed: give the client a key')
-  return signRequest(options.key, {
-    authority: await options.authority(signal),
+  authority: string,
+): Record<string, string> {
+  return signRequest(needed(key), {
+    authority,
     method: operation.method,
     target: url.pathname + url.search,
     body,
-    timestamp: Math.floor(options.clock.nowMs() / 1000),
+    timestamp: Math.floor(clock.nowMs() / 1000),
   })
+}
+
+async function authorityOf({ key, authority }: TransportOptions, signal: AbortSignal | undefined): Promise<string> {
+  needed(key)
+  return authority(signal)
+}
+
+function needed(key: AgentKey | undefined): AgentKey {
+  if (key === undefined) throw new TypeError('this call is signed: give the client a key')
+  return key
 }
 
 /** What is signed and what is sent are read from one URL, so that they are the same, percent-encoding included. */

@@ -104,6 +104,19 @@ test('decisions 45: a message that meets a 503 is repeated until the service is 
   expect(await alice.client.budget()).toMatchObject({ used_units: 1 })
 })
 
+test('decisions 51: a machine whose clock is an hour off registers, signs and sends', async () => {
+  for (const offsetMs of [-3_600_000, 3_600_000]) {
+    const runtime = { nowMs: () => Date.now() + offsetMs }
+    // with the authority given, the first signed request is the first that the service answers
+    const options = { url: system.urls[0] ?? '', key: generateKey(), authority: system.authority }
+    const client = new AgentClient(options, runtime)
+    const name = `clock-${Math.abs(offsetMs) + offsetMs}`
+    await client.register(name)
+    await client.send({ to: name, body: 'on time' })
+    expect(await collect(new AgentClient(options, runtime).inbox())).toMatchObject([{ envelope: { body: 'on time' } }])
+  }
+})
+
 test('the example prints what the README says, and is the one in the README', async () => {
   const readme = readFileSync(README, 'utf8')
   const [, program, output] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? []
