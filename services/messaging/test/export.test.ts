@@ -1,7 +1,9 @@
 import type { MessageList } from '@svc/contracts/resources.ts'
-import type { Database } from '@svc/postgres/database.ts'
+import type { Database, Sql } from '@svc/postgres/database.ts'
 import { describe, expect, test } from 'vitest'
+import { messageOperation } from '../src/domain/operations.ts'
 import { exportMessages } from '../src/handlers/export-messages.ts'
+import { createAppend } from '../src/store/append.ts'
 import { contextNow, type Harness, newId, startHarness } from './harness.ts'
 
 /** Everything, page by page. */
@@ -196,13 +198,29 @@ async function countQueries(
 
 /** An append whose transaction has not ended: from `from` to `to`. */
 async function beginAppend(h: Harness, from: string, to: string): Promise<{ id: string; commit: () => Promise<void> }> {
-  const id = newId()
   const admin = h.openAdmin()
   await admin`begin`
-  await admin`
-    select * from messaging.append(
-      array[${id}], array['00'], array[${from}], array[${to}], array['inbox'], array[null::text], array[${`{"id":"${id}"}`}],
-      array[null::bigint], array[0::bigint], array[${newId()}], array[9e15::bigint], 3600, 5)`
+  const append = createAppend({
+    database: { ...h.deps.database, run: async (work) => work(admin as unknown as Sql) },
+    retentionSeconds: 3_600,
+    leaseSeconds: 5,
+    onCommitted: () => {},
+  })
+  const id = newId()
+  const accepted = await append({
+    id,
+    digest: '00',
+    sender: from,
+    recipient: to,
+    lane: 'inbox',
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    standingVersion: 0,
+    operation: messageOperation(id, '00'),
+    deadlineMs: Date.now() + 60_000,
+  })
+  expect(accepted.outcome).toBe('accepted')
   return {
     id,
     async commit() {

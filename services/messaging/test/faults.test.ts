@@ -15,7 +15,7 @@ import { describe, expect, test } from 'vitest'
 import { outcomeOf } from './outcome.ts'
 
 const logger = createLogger('test', 'silent')
-const CALL_TIMEOUT_MS = 3_000
+const CALL_TIMEOUT_MS = 5_000
 /** A reservation is held for 10 s, then the resolver finds it. */
 const RESOLVED_MS = 25_000
 

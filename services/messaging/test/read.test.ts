@@ -1,7 +1,7 @@
 import { eventually } from '@svc/test/support/eventually.ts'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { getReceipt } from '../src/handlers/get-receipt.ts'
-import { newId, startHarness } from './harness.ts'
+import { type Harness, newId, startHarness } from './harness.ts'
 import { outcomeOf } from './outcome.ts'
 
 /** Who asks about a message from alice to bob, and about one from alice to herself. */
@@ -13,8 +13,14 @@ const ROLES = [
 ]
 
 describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge and see the receipt of a DM', () => {
+  let h: Harness
+  beforeAll(async () => {
+    h = await startHarness()
+    await h.setPolicy('bob', 'open', 1)
+  })
+  afterAll(() => h[Symbol.asyncDispose]())
+
   test.each(ROLES)('$who: read $read, ack $ack, receipt $receipt', async ({ agent, read, ack, receipt }) => {
-    await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     expect(await outcomeOf(h.read(agent, id))).toBe(read)
     if (agent === null) return
@@ -24,7 +30,6 @@ describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge 
   })
 
   test.each(['alice', 'bob', 'carol', null])('an unknown id is the same 404 for %s', async (agent) => {
-    await using h = await startHarness()
     expect(await outcomeOf(h.read(agent, newId()))).toBe('not_found')
     if (agent === null) return
     expect(await outcomeOf(h.ack(agent, newId()))).toBe('not_found')
@@ -32,19 +37,17 @@ describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge 
   })
 
   test('decisions 23: of a message to oneself one is the recipient', async () => {
-    await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'alice' })
     expect(await h.ack('alice', id)).toEqual({ status: 'acked' })
     expect(await h.read('alice', id)).toMatchObject({ acked: true })
   })
 
   test('service.md, Message: a read gives the envelope letter by letter, and the wrapper', async () => {
-    await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob', ttl: 100, body: '\0 {}[]",\n ü 😀' })
     const message = await h.read('alice', id)
     expect(message).toEqual({
       envelope: { id, from: 'alice', to: 'bob', ttl: 100, body: '\0 {}[]",\n ü 😀' },
-      lane: 'requests',
+      lane: 'inbox',
       created_at: expect.any(Number),
       expires_at: expect.any(Number),
       acked: false,
@@ -54,11 +57,8 @@ describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge 
     expect(message.expires_at - message.created_at).toBeLessThanOrEqual(100)
     expect(message.expires_at - message.created_at).toBeGreaterThan(95)
   })
-})
 
-describe('service.md, Message acknowledgment; decisions 36: receipts', () => {
   test('a receipt is accepted, and processed once the recipient has acknowledged, however often', async () => {
-    await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accepted = (await h.read('bob', id)).created_at
     const receipt = () => getReceipt(h.deps, { agent_id: 'alice', id })
@@ -70,7 +70,6 @@ describe('service.md, Message acknowledgment; decisions 36: receipts', () => {
   })
 
   test('a refused ack changes nothing', async () => {
-    await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     for (const agent of ['alice', 'carol']) await outcomeOf(h.ack(agent, id))
     expect(await getReceipt(h.deps, { agent_id: 'bob', id })).toMatchObject({ status: 'accepted' })
@@ -78,7 +77,6 @@ describe('service.md, Message acknowledgment; decisions 36: receipts', () => {
 })
 
 describe('service.md, Limits: expired messages are excluded from reads at once', () => {
-  /** Every path on which a message shows. It was sent to bob by alice, and carol wrote to alice in the thread of `root`. */
   test('on every path, before they are purged', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
@@ -129,11 +127,11 @@ describe('service.md, Limits: expired messages are excluded from reads at once',
   })
 
   test('by the clock alone, with no process doing anything', async () => {
-    await using h = await startHarness({ retentionDays: 1.5 / 86_400 })
+    await using h = await startHarness({ retentionDays: 3 / 86_400 })
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     expect((await h.inbox('bob', { lane: 'requests' })).ids).toEqual([id])
     const { expires_at } = await h.read('bob', id)
-    await eventually(async () => (await outcomeOf(h.read('bob', id))) === 'not_found')
+    await eventually(async () => (await outcomeOf(h.read('bob', id))) === 'not_found', { timeoutMs: 10_000 })
     expect(Date.now() / 1000).toBeGreaterThanOrEqual(expires_at - 0.1)
     expect((await h.inbox('bob', { lane: 'requests' })).ids).toEqual([])
     expect((await h.events('bob')).events).toEqual([])
