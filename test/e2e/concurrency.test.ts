@@ -1,0 +1,206 @@
+/** Many at once, through two gateways and two processes of each service. Source: decisions 25, 35, 37; design.md, Logs. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { countOutcomes, got, outcomeOf } from '../support/answers.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
+
+let h: Harness
+
+beforeAll(async () => {
+  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' } })
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+interface Event {
+  cursor: number
+  kind: string
+  message: ListedMessage
+}
+
+describe('decisions 37: fifty senders to one agent, while it reads', () => {
+  const SENDERS = 50
+  const EACH = 12
+  let reader: Agent
+  let accepted: string[]
+  let followed: Event[][]
+  let exported: string[]
+
+  beforeAll(async () => {
+    ;[reader] = await h.agents(1)
+    const senders = await h.agents(SENDERS)
+    await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
+
+    const sending = new AbortController()
+    const followers = h.system.urls.map((url) => followEvents(reader, url, sending.signal))
+    const exporting = followExport(reader, sending.signal)
+    const answers = await Promise.all(
+      senders.map(async (sender) => {
+        const mine: HttpAnswer[] = []
+        for (let at = 0; at < EACH; at += 1) mine.push(await sender.send(reader, at))
+        return mine
+      }),
+    )
+    sending.abort()
+    expect(countOutcomes(answers.flat())).toEqual({ 202: SENDERS * EACH })
+    accepted = answers.flat().map(({ body }) => body.msg_id)
+    followed = await Promise.all(followers)
+    exported = await exporting
+  })
+
+  test('cursors are contiguous from 1, and none was ever seen late', () => {
+    for (const events of followed) {
+      expect(events.map(({ cursor }) => cursor)).toEqual(Array.from({ length: SENDERS * EACH }, (_, at) => at + 1))
+    }
+  })
+
+  test('every reader has seen every message, once, and in the same order', () => {
+    const [first = [], second = []] = followed.map((events) => idsOf(events.map(({ message }) => message)))
+    expect(first.toSorted()).toEqual(accepted.toSorted())
+    expect(second).toEqual(first)
+  })
+
+  test('decisions 35: an export that is read meanwhile misses nothing', () => {
+    expect(exported.toSorted()).toEqual(accepted.toSorted())
+  })
+
+  test('decisions 35: the inbox is in the order of the cursors', async () => {
+    const inbox = idsOf(await readList(reader, '/v2/inbox?limit=100'))
+    expect(inbox).toEqual(idsOf((followed[0] ?? []).map(({ message }) => message)))
+  })
+
+  /** Reads from its last cursor again and again, until everything that was sent before `stopped` is there. */
+  async function followEvents(agent: Agent, url: string, stopped: AbortSignal): Promise<Event[]> {
+    const seen: Event[] = []
+    for (let after = 0; ; ) {
+      const last = stopped.aborted
+      const { body } = await got(agent.get(`/v2/events?limit=100&after=${after}`, { url }))
+      seen.push(...body.events)
+      after = body.next_cursor
+      if (last && body.events.length === 0) return seen
+    }
+  }
+
+  /** Follows `next_cursor`; at the end it is empty, and the same place is read again. */
+  async function followExport(agent: Agent, stopped: AbortSignal): Promise<string[]> {
+    const seen: string[] = []
+    let tail: string[] = []
+    for (let after = ''; ; ) {
+      const last = stopped.aborted
+      const { body } = await got(agent.get(`/v2/export?limit=50${after}`))
+      const page = idsOf(body.messages)
+      // What was at the end before is still there, and only grows behind.
+      expect(page.slice(0, tail.length)).toEqual(tail.slice(0, page.length))
+      if (body.next_cursor === '') {
+        if (last) return [...seen, ...page]
+        tail = page
+      } else {
+        tail = tail.slice(page.length)
+        seen.push(...page)
+        after = `&after=${body.next_cursor}`
+      }
+    }
+  }
+})
+
+describe('decisions 25: thirty requests are accepted while they arrive', () => {
+  test('each is promoted once, and the cursors stay contiguous', async () => {
+    const [busy] = await h.agents(1)
+    const strangers = await h.agents(30)
+    const sent = await Promise.all(
+      strangers.map(async (stranger) => {
+        const { msg_id } = (await got(stranger.send(busy))).body
+        await got(busy.put(`/v2/contacts/${stranger.id}`, { state: 'accepted' }))
+        return msg_id as string
+      }),
+    )
+    expect(idsOf(await readList(busy, '/v2/inbox')).toSorted()).toEqual(sent.toSorted())
+    expect(await readList(busy, '/v2/inbox?lane=requests')).toEqual([])
+    const events: Event[] = (await got(busy.get('/v2/events?limit=100'))).body.events
+    expect(events.map(({ cursor }) => cursor)).toEqual(Array.from({ length: 60 }, (_, at) => at + 1))
+    for (const kind of ['requests', 'inbox']) {
+      const ids = idsOf(events.filter((event) => event.kind === kind).map(({ message }) => message))
+      expect(ids.toSorted()).toEqual(sent.toSorted())
+    }
+  })
+
+  test('accepting while the request arrives: whichever comes first, it ends in the inbox', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [alice, bob] = await h.agents(2)
+      const [sent] = await Promise.all([
+        got(alice.send(bob)),
+        got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })),
+      ])
+      const inbox = idsOf(await readList(bob, '/v2/inbox'))
+      const requests = idsOf(await readList(bob, '/v2/inbox?lane=requests'))
+      expect([inbox, requests]).toEqual([[sent.body.msg_id], []])
+    }
+  })
+})
+
+describe('design.md, Sending a message: once it has been answered, nothing more gets in', () => {
+  let admin: postgres.Sql
+  beforeAll(() => {
+    admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  })
+  afterAll(() => admin.end())
+
+  interface Shutting {
+    name: string
+    refusal: string
+    shut: (recipient: Agent, sender: Agent) => Promise<HttpAnswer>
+  }
+  const rows: Shutting[] = [
+    {
+      name: 'a block',
+      refusal: '403 admission_denied',
+      shut: (recipient, sender) => recipient.put(`/v2/contacts/${sender.id}`, { state: 'blocked' }),
+    },
+    {
+      name: 'closing the inbox',
+      refusal: '403 admission_denied',
+      shut: (recipient) => recipient.patch('/v2/me', { inbox_policy: 'closed' }),
+    },
+    {
+      name: 'revocation',
+      refusal: '404 recipient_unavailable',
+      shut: (recipient) => recipient.post('/v2/me/revoke', { confirm_agent_id: recipient.id }),
+    },
+  ]
+  test.each(rows)('$name', async ({ refusal, shut }) => {
+    for (let round = 0; round < 3; round += 1) {
+      const [sender, recipient] = await h.agents(2)
+      await got(recipient.patch('/v2/me', { inbox_policy: 'open' }))
+      const answers: HttpAnswer[] = []
+      const stop = new AbortController()
+      const flooding = Array.from({ length: 12 }, async (_, worker) => {
+        const url = h.system.urls[worker % 2] ?? h.place.url
+        while (!stop.signal.aborted) {
+          answers.push(await sender.post('/v2/messages', sender.envelope(recipient), { url }))
+        }
+      })
+      const count = (outcome: string): number => countOutcomes(answers)[outcome] ?? 0
+      await eventually(() => count('202') >= 20)
+
+      await got(shut(recipient, sender))
+      const arrived = await positionsOf(recipient)
+      await eventually(() => count(refusal) >= 40)
+      stop.abort()
+      await Promise.all(flooding)
+
+      expect(await positionsOf(recipient)).toEqual(arrived)
+      // Each sender was told the truth about each of them.
+      expect(new Set(answers.map(outcomeOf))).toEqual(new Set(['202', refusal]))
+      expect(arrived).toEqual(Array.from({ length: count('202') }, (_, at) => at + 1))
+    }
+  })
+
+  /** As a revoked agent cannot read any more. */
+  async function positionsOf(recipient: Agent): Promise<number[]> {
+    const rows = await admin<{ position: number }[]>`
+      select position::int from messaging.messages where recipient = ${recipient.id} order by position`
+    return rows.map(({ position }) => position)
+  }
+})
