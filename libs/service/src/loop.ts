@@ -17,16 +17,21 @@ export interface Loop extends AsyncDisposable {
   readonly name: string
   /** Runs a pass now, or again right after the one under way. */
   wake(): void
-  /** Milliseconds since a pass last succeeded; a loop that stands still makes its service unready. */
-  sinceSuccessMs(): number
+  /**
+   * A pass has been hanging for long, or none has begun that should have. A pass that fails is no standstill: what it
+   * needs may be away, and other work of the service may not need it.
+   */
+  isStalled(): boolean
 }
 
 const MAX_PAUSE_MS = 10_000
+/** Beyond the loop's own interval. */
+const STALLED_MS = 60_000
 const FIRST_PAUSE_MS = 100
 
 export function startLoop({ name, logger, intervalMs, run }: LoopOptions): Loop {
   const stop = new AbortController()
-  let lastSuccessMs = Date.now()
+  let lastEndMs = Date.now()
   let woken = false
   let interrupt: (() => void) | undefined
   const done = turn()
@@ -37,7 +42,7 @@ export function startLoop({ name, logger, intervalMs, run }: LoopOptions): Loop 
       woken = true
       interrupt?.()
     },
-    sinceSuccessMs: () => Date.now() - lastSuccessMs,
+    isStalled: () => Date.now() - lastEndMs > intervalMs + STALLED_MS,
     async [Symbol.asyncDispose]() {
       stop.abort()
       interrupt?.()
@@ -52,10 +57,11 @@ export function startLoop({ name, logger, intervalMs, run }: LoopOptions): Loop 
       try {
         const more = await run(stop.signal)
         failures = 0
-        lastSuccessMs = Date.now()
+        lastEndMs = Date.now()
         if (!more) await pause(intervalMs)
       } catch (error) {
         failures += 1
+        lastEndMs = Date.now()
         logger.warn({ err: error, loop: name, failures }, 'a pass of a loop failed')
         await pause(Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS))
       }

@@ -32,9 +32,6 @@ export interface ServiceOptions {
   build: (deps: ServiceDeps) => Promise<ServiceParts> | ServiceParts
 }
 
-/** A loop that has not finished a pass for this long makes the service unready. */
-const STALLED_LOOP_MS = 60_000
-
 /**
  * Starts a service with a store: database, NATS, loops, calls, in this order. On the way out: stop taking, finish what
  * was taken, stop the loops, drain NATS, close the pool (design.md, Failing).
@@ -74,7 +71,7 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
 }
 
 async function isReady(database: Database, loops: Loop[]): Promise<boolean> {
-  if (loops.some((loop) => loop.sinceSuccessMs() > STALLED_LOOP_MS)) return false
+  if (loops.some((loop) => loop.isStalled())) return false
   try {
     await database.run((sql) => sql`select 1`)
     return true

@@ -5,6 +5,7 @@
  */
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
+import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
@@ -53,6 +54,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           startOutboxLoop(publisher, logger),
           startPurgeLoop(database, logger),
           startResolver({ owner: 'messaging', bus, logger, fences }),
+          startOperationsPurge({ owner: 'messaging', bus, logger, operations }),
         ],
       }
     },
