@@ -1,4 +1,5 @@
-import { type Command, InvalidArgumentError } from 'commander'
+import type { Command } from 'commander'
+import { wholeNumber } from './arguments.ts'
 import type { Context } from './context.ts'
 
 /** Options of every command that lists something. */
@@ -41,13 +42,4 @@ export async function printPages<Item>(
     break
   }
   if (shown === 0) out.note(nothing)
-}
-
-/** Parses an option's value. */
-export function wholeNumber(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
-    if (value >= min && value <= max) return value
-    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
-  }
 }

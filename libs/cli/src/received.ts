@@ -5,6 +5,7 @@ import { VerificationError } from '@svc/sdk/errors.ts'
 import type { Opened } from '@svc/sdk/open.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { type Command, InvalidArgumentError } from 'commander'
+import { nameOrId } from './arguments.ts'
 import type { Context } from './context.ts'
 import { bodyText } from './format.ts'
 
@@ -37,9 +38,9 @@ export async function learnSenders(
 /** What opening a message came to: it is shown in lists also where it failed. */
 export type Reading = { readonly opened: Opened } | { readonly error: VerificationError }
 
-export async function readMessage(client: AgentClient, message: Message): Promise<Reading> {
+export async function readMessage(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
   try {
-    return { opened: await client.open(message, { allowUnverified: true }) }
+    return { opened: await client.open(message, { allowUnverified }) }
   } catch (error) {
     if (error instanceof VerificationError) return { error }
     throw error
@@ -68,5 +69,5 @@ function collect(value: string, earlier: string[]): string[] {
   if (value.includes(':') && parsePublicKey(value) === undefined) {
     throw new InvalidArgumentError('A public key is ed25519:<64 hex digits>.')
   }
-  return [...earlier, value]
+  return [...earlier, nameOrId(value)]
 }

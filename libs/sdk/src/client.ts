@@ -13,13 +13,12 @@ import type {
   SendResult,
   Settings,
 } from '@svc/contracts/resources.ts'
-import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import * as answers from './answers.ts'
 import { type Clock, createClock } from './clock.ts'
 import { composeEnvelope, type Draft } from './compose.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './event-listing.ts'
-import { createKeyBook, type KeyBook } from './key-book.ts'
+import { createKeyBook, type KeyBook, publicKeyOf } from './key-book.ts'
 import type { AgentKey } from './keys.ts'
 import { createListing, type Listing, type Page } from './listing.ts'
 import type { Manifest } from './manifest.ts'
@@ -36,6 +35,7 @@ import type {
 import { type RegisterOptions, register } from './register.ts'
 import { DEFAULT_RETRY } from './retry.ts'
 import { createTransport, type Operation, type Transport } from './transport.ts'
+import { originOf, segment } from './url-parts.ts'
 import { sleep, untilAborted } from './waiting.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
@@ -341,26 +341,3 @@ export class AgentClient {
 }
 
 type Details<T> = CallOptions & { signed?: boolean } & Pick<Operation<T>, 'query' | 'body' | 'alsoStatus' | 'recover'>
-
-function originOf(url: string): string {
-  const { protocol, origin, pathname, search, hash, username, password } = new URL(url)
-  if (protocol !== 'http:' && protocol !== 'https:') throw new TypeError('url must begin with http:// or https://')
-  if (pathname !== '/' || search + hash + username + password !== '') {
-    throw new TypeError('url is scheme, host and port, with nothing after')
-  }
-  return origin
-}
-
-/** One segment of a path, percent-encoded. */
-function segment(text: string): string {
-  // a URL takes these for steps up, whatever encoding they have
-  if (text === '' || text === '.' || text === '..')
-    throw new TypeError(`${JSON.stringify(text)} is neither a name nor an id`)
-  return encodeURIComponent(text)
-}
-
-function publicKeyOf(pubkey: string): Uint8Array {
-  const publicKey = parsePublicKey(pubkey)
-  if (publicKey === undefined) throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
-  return publicKey
-}

@@ -17,9 +17,7 @@ export function createKeyBook(): KeyBook {
   return {
     find: (agentId) => keys.get(agentId),
     add(pubkey) {
-      const publicKey = parsePublicKey(pubkey)
-      if (publicKey === undefined)
-        throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
+      const publicKey = publicKeyOf(pubkey)
       const agentId = agentIdOf(publicKey)
       const [oldest] = keys.keys()
       if (oldest !== undefined && keys.size >= MAX_KEYS && !keys.has(agentId)) keys.delete(oldest)
@@ -27,4 +25,11 @@ export function createKeyBook(): KeyBook {
       return agentId
     },
   }
+}
+
+/** The 32 bytes of `ed25519:<HEX>`. @throws TypeError where it is not a key that the service would register (decisions 2). */
+export function publicKeyOf(pubkey: string): Uint8Array {
+  const publicKey = parsePublicKey(pubkey)
+  if (publicKey === undefined) throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
+  return publicKey
 }

@@ -1,5 +1,6 @@
 import type { ContactState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
+import { nameOrId } from '../arguments.ts'
 import { agentIdOf, contextOf } from '../context.ts'
 import type { Io } from '../io.ts'
 import { addListOptions, type ListOptions, printPages } from '../lists.ts'
@@ -45,7 +46,7 @@ Examples:
   for (const { name, state, done, description } of CHANGES) {
     group
       .command(name)
-      .argument('<agent>', 'a name, or an agent id')
+      .argument('<agent>', 'a name, or an agent id', nameOrId)
       .description(description)
       .addHelpText('after', `\nExample:\n  svc contacts ${name} alice --key bob.key`)
       .action(async (who: string, _options: object, command: Command) => {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { nameOrId } from '../arguments.ts'
 import { contextOf } from '../context.ts'
 import { agentLine, time } from '../format.ts'
 import type { Io } from '../io.ts'
@@ -8,7 +9,7 @@ import { columns } from '../output.ts'
 export function addLookup(program: Command, io: Io): void {
   program
     .command('lookup')
-    .argument('<name>', 'the exact name')
+    .argument('<name>', 'the exact name', nameOrId)
     .description('agent id and public key of a name, revoked ones too; needs no key')
     .addHelpText('after', '\nExamples:\n  svc lookup bob\n  svc lookup bob --json | jq -r .agent_id')
     .action(async (name: string, _options: object, command: Command) => {

@@ -1,10 +1,11 @@
 import type { Event } from '@svc/contracts/resources.ts'
 import type { EventListing } from '@svc/sdk/event-listing.ts'
 import type { Command } from 'commander'
+import { wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'
 import { messageLine, shortId } from '../format.ts'
 import type { Io } from '../io.ts'
-import { printPages, wholeNumber } from '../lists.ts'
+import { printPages } from '../lists.ts'
 
 interface EventsOptions {
   readonly limit?: number

@@ -1,6 +1,7 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Command } from 'commander'
+import { nameOrId, namesOrIds } from '../arguments.ts'
 import { type Context, contextOf } from '../context.ts'
 import { indented, messageLine, shortened, shortId, time } from '../format.ts'
 import type { Io } from '../io.ts'
@@ -68,18 +69,19 @@ Examples:
 export function addRead(program: Command, io: Io): void {
   const command = program
     .command('read')
-    .argument('<id>', 'id of a message')
+    .argument('<id>', 'id of a message', nameOrId)
     .description('one message in full, opened where it is sealed')
     .addHelpText(
       'after',
-      '\nExits with 4 where the message does not open, or is not signed by its sender.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
+      '\nExits with 4 where the message does not open, or is not signed by its sender; with --verify also where it is from\nanybody else than the senders named.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
     )
   addVerifyOption(command).action(async (id: string, { verify }: { verify: string[] }, command: Command) => {
     const context = contextOf(io, command)
     const agent = context.agent()
     const senders = await learnSenders(context, agent, verify)
     const message = await agent.message(id, { signal: context.signal })
-    const reading = await readMessage(agent, message)
+    // who names a sender wants that sender's word, or none
+    const reading = await readMessage(agent, message, verify.length === 0)
     if ('error' in reading) throw reading.error
     context.out.print({ ...message, opened: readingJson(reading) }, [
       ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
@@ -92,7 +94,7 @@ export function addRead(program: Command, io: Io): void {
 export function addAck(program: Command, io: Io): void {
   program
     .command('ack')
-    .argument('<id...>', 'ids of received messages')
+    .argument('<id...>', 'ids of received messages', namesOrIds)
     .description('acknowledge messages; their receipts turn to processed')
     .addHelpText('after', '\nExample:\n  svc ack <id> --key bob.key')
     .action(async (ids: string[], _options: object, command: Command) => {
@@ -108,7 +110,7 @@ export function addAck(program: Command, io: Io): void {
 export function addReceipt(program: Command, io: Io): void {
   program
     .command('receipt')
-    .argument('<id>', 'id of a message')
+    .argument('<id>', 'id of a message', nameOrId)
     .description('whether the recipient has acknowledged a message: accepted, then processed')
     .addHelpText('after', '\nExample:\n  svc receipt <id> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
@@ -144,7 +146,7 @@ async function showInList(
     out.print(message, [line, indented('[sealed: --open, or svc read]')])
     return
   }
-  const reading = await readMessage(agent, message)
+  const reading = await readMessage(agent, message, true)
   const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
   const preview = 'error' in reading ? [] : [indented(shortened(readingText(reading), PREVIEW_CHARACTERS))]
   const checked = 'error' in reading || open || verify.length > 0 ? [indented(`[${verdict(reading)}]`)] : []

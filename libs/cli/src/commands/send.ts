@@ -4,9 +4,9 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Draft } from '@svc/sdk/compose.ts'
 import { AnswerError, NetworkError } from '@svc/sdk/errors.ts'
 import { type Command, Option } from 'commander'
+import { wholeNumber } from '../arguments.ts'
 import { type Context, contextOf } from '../context.ts'
 import { type Io, readStdin, UsageError } from '../io.ts'
-import { wholeNumber } from '../lists.ts'
 
 interface SendOptions {
   readonly jsonBody?: string

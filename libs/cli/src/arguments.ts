@@ -1,0 +1,22 @@
+/** Parsers of arguments and options; what they throw is said to the user with the name of the argument. */
+import { InvalidArgumentError } from 'commander'
+
+/** Parses an argument that becomes part of a path: there are texts that would lead elsewhere. */
+export function nameOrId(text: string): string {
+  if (!['', '.', '..'].includes(text)) return text
+  throw new InvalidArgumentError('It is neither a name nor an id.')
+}
+
+/** `nameOrId` for an argument that takes several. */
+export function namesOrIds(text: string, earlier: string[] = []): string[] {
+  return [...earlier, nameOrId(text)]
+}
+
+/** Parses an option's value. */
+export function wholeNumber(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= min && value <= max) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`)
+  }
+}

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import type { Run } from './run.ts'
+import { idOf, startScene } from './scene.ts'
+
+describe('what others wrote', () => {
+  test('cannot reach the terminal as anything but text', async () => {
+    await using scene = await startScene('alice')
+    const attack = '\u001b]0;owned\u0007\u001b[2J\u009b31mred\rover\u202eright\b'
+    const id = await idOf(scene.as('alice', 'send alice --json --json-body', { rest: [JSON.stringify({ attack })] }))
+    const text = await idOf(scene.as('alice', 'send alice --json', { rest: ['--', `${attack}\nsecond line`] }))
+    for (const command of [
+      `read ${id}`,
+      `read ${text}`,
+      'inbox',
+      'inbox --json',
+      'events',
+      'export',
+      `read ${id} --json`,
+    ]) {
+      const { stdout, exitCode } = await scene.as('alice', command)
+      expect(exitCode, command).toBe(0)
+      expect(stdout, command).toMatch(/^[\n\t -~…]*$/)
+    }
+    // in JSON the value is still the same
+    const [document] = (await scene.as('alice', `read ${id} --json`)).documents<{ opened: { body: object } }>()
+    expect(document?.opened.body).toEqual({ attack })
+    expect((await scene.as('alice', `read ${text}`)).stdout).toContain('\n    second line\n')
+  })
+
+  test('cannot pass for a line of svc', async () => {
+    await using scene = await startScene('alice')
+    const send = await scene.as('alice', 'send alice --', { rest: ['x\n[signed, signature verified]'] })
+    expect(send.exitCode).toBe(0)
+    expect((await scene.as('alice', 'inbox')).stdout).not.toMatch(/^\[signed/m)
+  })
+
+  test.each(['the service', 'a proxy'])('also not in an error of %s', async (who) => {
+    await using scene = await startScene('alice')
+    const error = JSON.stringify({ error: { code: 'forbidden\u001b[2J', message: '\u001b[2J' } })
+    scene.service.meet('GET /v2/me', { kind: 'answer', status: 403, body: who === 'a proxy' ? '\u001b[2J' : error })
+    const { stderr, exitCode } = await scene.as('alice', 'whoami')
+    expect(exitCode).toBe(who === 'a proxy' ? 3 : 1)
+    expect(stderr).toMatch(/^[\n -~]+$/)
+  })
+})
+
+describe('verification', () => {
+  test('what was altered on the way is marked in lists and refused by read', async () => {
+    await using scene = await startScene('alice', 'bob')
+    await scene.as('bob', 'policy open')
+    const id = await idOf(scene.as('alice', 'send bob --json', { rest: ['pay 1'] }))
+    const sealed = await idOf(scene.as('alice', 'send bob --json --seal', { rest: ['pay 1'] }))
+    scene.service.tamper(id, (envelope) => Object.assign(envelope, { body: 'pay 1000' }))
+    scene.service.tamper(sealed, (envelope) => Object.assign(envelope, { ts: '2026-01-01T00:00:00Z' }))
+
+    const list = await scene.as('bob', 'inbox --open --verify alice')
+    expect(list.exitCode).toBe(0)
+    expect(list.stdout.match(/NOT TO BE TRUSTED/g)).toHaveLength(2)
+    expect(list.stdout).not.toContain('pay 1000')
+    const read = await scene.as('bob', `read ${id} --verify alice`)
+    expect(read).toMatchObject({ exitCode: 4, stdout: '', stderr: expect.stringContaining('not signed by') })
+    expect(await scene.as('bob', `read ${sealed}`)).toMatchObject({ exitCode: 4, stdout: '' })
+    const json = await scene.as('bob', `read ${id} --verify alice --json`)
+    expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'invalid_signature' } })
+  })
+
+  test('without a key of the sender it says that nothing was checked', async () => {
+    await using scene = await startScene('alice', 'bob')
+    const id = await idOf(scene.as('alice', 'send bob hello --json --seal'))
+    expect((await scene.as('bob', `read ${id}`)).stdout).toContain('signature not checked (--verify)')
+    const { documents } = await scene.as('alice', 'key show --json')
+    const pubkey = String(documents()[0]?.pubkey)
+    expect((await scene.as('bob', `read ${id} --verify ${pubkey}`)).stdout).toContain('signature verified')
+    const elsewhere = await scene.as('bob', `read ${id} --verify bob`)
+    expect(elsewhere).toMatchObject({ exitCode: 4, stdout: '', stderr: expect.stringContaining('no key is known') })
+    expect((await scene.as('bob', `read ${id} --verify bob --verify alice`)).stdout).toContain('from          alice (')
+  })
+
+  test('a key that is none is a mistake', async () => {
+    await using scene = await startScene('alice')
+    expect(await scene.as('alice', 'inbox --verify ed25519:00')).toMatchObject({ exitCode: 2 })
+  })
+
+  test('sealed for a pinned key it opens for that key alone', async () => {
+    await using scene = await startScene('alice', 'bob', 'carol')
+    const [carol] = (await scene.as('carol', 'key show --json')).documents()
+    const id = await idOf(scene.as('alice', `send bob hello --json --seal-for ${String(carol?.pubkey)}`))
+    expect((await scene.as('bob', `read ${id}`)).exitCode).toBe(4)
+  })
+})
+
+describe('lists', () => {
+  test('show a page, say how to go on, and go on', async () => {
+    await using scene = await startScene('alice')
+    for (const text of ['one', 'two', 'three']) await scene.as('alice', `send alice ${text}`)
+    const first = await scene.as('alice', 'inbox --limit 2')
+    expect(first.stdout).toContain('two')
+    expect(first.stdout).not.toContain('three')
+    const cursor = /--after '([^']+)'/.exec(first.stderr)?.[1] ?? ''
+    const rest = await scene.as('alice', 'inbox', { rest: ['--after', cursor] })
+    expect(rest.stdout).toContain('three')
+    expect(rest.stdout).not.toContain('two')
+    const all = await scene.as('alice', 'inbox --limit 1 --all --json')
+    expect(all.documents()).toHaveLength(3)
+    expect(all.stderr).toBe('')
+  })
+
+  test('events go on behind a cursor, and say what is gone', async () => {
+    await using scene = await startScene('alice')
+    for (const text of ['one', 'two', 'three', 'four']) await scene.as('alice', `send alice ${text}`)
+    const cursors = (run: Run) => run.documents().map(({ cursor }) => cursor)
+    expect(cursors(await scene.as('alice', 'events --json --after 1 --limit 2'))).toEqual([2, 3])
+    expect(cursors(await scene.as('alice', 'events --json --all --limit 1'))).toEqual([1, 2, 3, 4])
+    scene.service.forgetEvents('alice', 3)
+    const run = await scene.as('alice', 'events --after 1')
+    expect(run.stderr).toContain('warning: events 2 to 3 are no longer kept')
+  })
+
+  test.each(['--limit 0', '--limit 101', '--limit x', '--limit 1.5'])('%s is a mistake', async (option) => {
+    await using scene = await startScene('alice')
+    for (const command of ['inbox', 'events', 'agents', 'contacts list']) {
+      expect((await scene.as('alice', `${command} ${option}`)).exitCode, command).toBe(2)
+    }
+  })
+})

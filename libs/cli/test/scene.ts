@@ -1,0 +1,33 @@
+import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { expect } from 'vitest'
+import { type Run, type RunOptions, svc, temporaryFolder } from './run.ts'
+
+/** A service, a folder, and registered agents whose keys lie in it as `<name>.key`. */
+export async function startScene(...names: string[]) {
+  const folder = temporaryFolder()
+  const service = await startFakeService()
+  const scene = {
+    service,
+    folder,
+    key: (name: string) => folder.path(`${name}.key`),
+    /** Runs a command as one of the agents. */
+    as: (name: string, args: string, options: RunOptions & { rest?: string[] } = {}): Promise<Run> =>
+      svc(['--key', scene.key(name), '--url', service.url, ...args.split(' '), ...(options.rest ?? [])], options),
+    async [Symbol.asyncDispose]() {
+      folder[Symbol.dispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+  for (const name of names) {
+    await svc(['keygen', '--key', scene.key(name)])
+    expect(await scene.as(name, `register ${name}`)).toMatchObject({ exitCode: 0 })
+  }
+  return scene
+}
+
+/** The id of the message that a `send --json` sent. */
+export async function idOf(run: Promise<Run>): Promise<string> {
+  const { exitCode, stderr, documents } = await run
+  expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 })
+  return String(documents()[0]?.msg_id)
+}
