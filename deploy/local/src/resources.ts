@@ -1,7 +1,7 @@
 /** Is there room to start at all? Asked first, since what runs out later is killed without a word. */
 import { existsSync, mkdirSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { freemem } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { codeOf, StartError } from './start-error.ts'
 
 /** What one process of Node takes for itself, and the two engines together, before there is any load. Measured: 52 to 79, and 40. */
@@ -15,7 +15,7 @@ const MIB = 1024 * 1024
 export function prepareDataFolder(folder: string): void {
   const probe = join(folder, `probe.${process.pid}`)
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    makeFolder(folder)
     writeFileSync(probe, 'x')
     rmSync(probe)
   } catch (error) {
@@ -36,6 +36,13 @@ export function checkMemory(processes: number, engines: boolean): void {
   throw new StartError(
     `There is not enough free memory: ${available} MiB, and the stack needs ${needed}: end other programs, or give this one more.`,
   )
+}
+
+/** Step by step: `recursive` never ends where the system says ENOENT to a folder in one that exists, as /proc does. */
+function makeFolder(path: string): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path))
+  mkdirSync(path, { mode: 0o700 })
 }
 
 function diskFull(folder: string): string {

@@ -186,6 +186,12 @@ describe('issue 2, Local stack: what is in the way is one clear sentence, and no
     }
   })
 
+  test.runIf(process.platform === 'linux')('a data folder where there can be none', async () => {
+    expect(await refusalOf(launch({ SVC_DATA_DIR: '/proc/svc' }))).toMatch(
+      /cannot be written \(E[A-Z]+\): .*SVC_DATA_DIR/,
+    )
+  })
+
   test('a data folder that is a file', async () => {
     const file = join(dataDir, 'file')
     writeFileSync(file, '')
