@@ -1,0 +1,182 @@
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { type Cost, createCharging } from './charging.ts'
+import { NotCommitted, type Reservation } from './fences.ts'
+
+const COST: Cost = { operation: 'messaging:1', agentId: 'agent', units: 2, introductionPeer: null }
+const DEADLINE_MS = 1_000_000
+
+/** Charging between a budget and an owner's database that do as they are told, and what was asked of them, in order. */
+function setUp({
+  settled = false,
+  committed = false,
+  failing = [],
+}: {
+  settled?: boolean
+  committed?: boolean
+  failing?: string[]
+} = {}) {
+  const steps: string[] = []
+  const step = (name: string, detail: unknown): void => {
+    steps.push(`${name} ${JSON.stringify(detail)}`)
+    if (failing.includes(name)) throw new ServiceError('unavailable')
+  }
+  const bus: Bus = {
+    inFlight: 0,
+    async call<Q, R>(call: Call<Q, R>, request: Q): Promise<R> {
+      step(call.subject.replace('svc.budget.', ''), request)
+      const reply: unknown = call.subject.endsWith('reserve') ? { deadline_ms: DEADLINE_MS, settled } : {}
+      if (!call.isRequest(request) || !call.isReply(reply)) throw new Error('this breaks the contract')
+      return reply
+    },
+    callText: () => Promise.reject(new Error('nothing calls for text')),
+  }
+  const fences = {
+    async fence(items: readonly Reservation[]) {
+      step('fence', items)
+      return items.map(() => committed)
+    },
+  }
+  const charging = createCharging({
+    owner: 'messaging',
+    bus,
+    logger: createLogger('test', 'silent'),
+    fences,
+    holdMs: 7,
+  })
+  const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 }
+  return {
+    steps,
+    names: () => steps.map((text) => text.split(' ')[0]),
+    charge: <T>(commit: (reservation: Reservation) => Promise<T>, cost: Partial<Cost> = {}) =>
+      charging.charge({ ...COST, agentId: AGENT, ...cost }, context, (reservation) => {
+        steps.push('commit')
+        return commit(reservation)
+      }),
+    abandon: (deadlineMs: number) => charging.abandon({ operation: COST.operation, deadlineMs }, context),
+  }
+}
+const AGENT = '1'.repeat(44)
+
+describe('charge', () => {
+  test('design.md, Charging: reserves, commits, and settles when the caller has its answer', async () => {
+    const { charge, steps } = setUp()
+    const commits: Reservation[] = []
+    const result = await charge(async (reservation) => {
+      commits.push(reservation)
+      return 'done'
+    })
+    expect(result).toBe('done')
+    expect(commits).toEqual([{ operation: 'messaging:1', deadlineMs: DEADLINE_MS }])
+    const request = {
+      operation: 'messaging:1',
+      owner: 'messaging',
+      agent_id: AGENT,
+      units: 2,
+      introduction_peer: null,
+      hold_ms: 7,
+    }
+    expect(steps.slice(0, 2)).toEqual([`reserve ${JSON.stringify(request)}`, 'commit'])
+    await eventually(() => steps.length === 3)
+    expect(steps[2]).toBe('settle-soon {"operations":["messaging:1"]}')
+  })
+
+  test('charges that end together are settled together', async () => {
+    const { charge, steps } = setUp()
+    await Promise.all([1, 2, 3].map((at) => charge(async () => at, { operation: `messaging:${at}` })))
+    await eventually(() => steps.some((step) => step.startsWith('settle-soon')))
+    expect(steps.at(-1)).toBe('settle-soon {"operations":["messaging:1","messaging:2","messaging:3"]}')
+  })
+
+  test('what cannot be reserved is not committed', async () => {
+    const { charge, names } = setUp({ failing: ['reserve'] })
+    await expect(charge(async () => 'done')).rejects.toMatchObject({ code: 'unavailable' })
+    expect(names()).toEqual(['reserve'])
+  })
+
+  test.each([
+    ['a definite failure', new ServiceError('admission_denied'), ['reserve', 'commit', 'fence', 'release']],
+    ['a commit that knows it left nothing', new NotCommitted(), ['reserve', 'commit', 'fence', 'release']],
+    ['a lost database', new ServiceError('unavailable'), ['reserve', 'commit']],
+    ['a fault', new ServiceError('internal'), ['reserve', 'commit']],
+    ['anything else', new TypeError('x'), ['reserve', 'commit']],
+  ])(
+    '%s: the caller gets it; only what certainly did not happen is given back, and before the answer',
+    async (_what, error, expected) => {
+      const { charge, names } = setUp()
+      const failing = charge(() => Promise.reject(error))
+      await expect(failing).rejects.toBe(error)
+      expect(names()).toEqual(expected)
+    },
+  )
+
+  test('what another attempt has committed after all is settled, not given back', async () => {
+    const { charge, names } = setUp({ committed: true })
+    await expect(charge(() => Promise.reject(new ServiceError('id_conflict')))).rejects.toMatchObject({
+      code: 'id_conflict',
+    })
+    expect(names()).toEqual(['reserve', 'commit', 'fence', 'settle'])
+  })
+
+  test.each(['fence', 'release'])(
+    'the caller gets the error of the commit where the %s fails: the resolver is there for it',
+    async (failing) => {
+      const { charge } = setUp({ failing: [failing] })
+      await expect(charge(() => Promise.reject(new ServiceError('forbidden')))).rejects.toMatchObject({
+        code: 'forbidden',
+      })
+    },
+  )
+
+  test('a settle that fails is nobody’s failure', async () => {
+    const { charge, names } = setUp({ failing: ['settle-soon'] })
+    expect(await charge(async () => 'done')).toBe('done')
+    await eventually(() => names().includes('settle-soon'))
+  })
+
+  test.each([
+    ['done', async () => 'done'],
+    ['failed', () => Promise.reject(new ServiceError('forbidden'))],
+  ])('an operation that was settled before asks nothing more of budget: %s', async (_how, commit) => {
+    const { charge, names } = setUp({ settled: true })
+    await charge(commit).catch(() => undefined)
+    await new Promise(setImmediate)
+    expect(names()).toEqual(['reserve', 'commit'])
+  })
+
+  test.each([
+    ['of another owner', { operation: 'identity:1' }],
+    ['free', { units: 0 }],
+    ['by half', { units: 1.5 }],
+  ])('decisions 52: nothing %s comes here', async (_what, cost) => {
+    const { charge, steps } = setUp()
+    await expect(charge(async () => 'done', cost)).rejects.toThrow(RangeError)
+    expect(steps).toEqual([])
+  })
+})
+
+describe('abandon', () => {
+  test.each([
+    [true, 'settle {"operation":"messaging:1"}'],
+    [false, 'release {"operation":"messaging:1","deadline_ms":5}'],
+  ])('asks the owner’s database first, for good; committed %s', async (committed, then) => {
+    const { abandon, steps } = setUp({ committed })
+    await abandon(5)
+    expect(steps).toEqual(['fence [{"operation":"messaging:1","deadlineMs":5}]', then])
+  })
+
+  test.each(['fence', 'release'])('fails where the %s does', async (failing) => {
+    await expect(setUp({ failing: [failing] }).abandon(5)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('two attempts of one operation are fenced one after the other', async () => {
+    const { abandon, names } = setUp()
+    await Promise.all([abandon(5), abandon(6)])
+    expect(names()).toEqual(['fence', 'release', 'fence', 'release'])
+  })
+})
