@@ -1,0 +1,400 @@
+/** What the system says of itself: the discovery manifest, and the OpenAPI description held against what is answered. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, call, type HttpAnswer } from '../support/agent.ts'
+import { expectStamped } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { findMisfits, resolveRef, type Schema } from '../support/json-schema.ts'
+import { OPERATIONS, type SpecOperation } from '../support/operations.ts'
+
+// All of them other than the defaults, so that a number that is written down somewhere is found.
+const CONFIGURED = {
+  SVC_POW_DIFFICULTY: '3',
+  SVC_RETENTION_DAYS: '12',
+  SVC_DAILY_FREE_UNITS: '40',
+  SVC_DAILY_HARD_LIMIT: '400',
+  SVC_DAILY_INTRODUCTIONS: '4',
+  SVC_STREAM_MAX_SECONDS: '99',
+  SVC_STREAMS_PER_PROCESS: '77',
+}
+
+interface Described {
+  readonly operationId: string
+  readonly security: readonly Record<string, unknown>[]
+  readonly parameters: readonly Schema[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly headers: Readonly<Record<string, unknown>>; readonly content: Content }
+    >
+  >
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>
+
+let h: Harness
+let manifest: HttpAnswer
+let openapi: HttpAnswer
+let alice: Agent
+let bob: Agent
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1 }, env: CONFIGURED })
+  manifest = await call(h.place, 'GET', '/.well-known/agent.json')
+  openapi = await call(h.place, 'GET', '/openapi.json')
+  const [first, second] = await h.agents(2)
+  if (first === undefined || second === undefined) throw new Error('two agents were asked for')
+  alice = first
+  bob = second
+  return () => h[Symbol.asyncDispose]()
+})
+
+describe('decisions 14: the discovery manifest', () => {
+  test('decisions 14: every member and value, and no others', () => {
+    expect(manifest.status).toBe(200)
+    expectStamped(manifest)
+    expect(manifest.body).toEqual({
+      service: 'signed-agent-messaging',
+      version: '2.0.0',
+      authority: h.system.authority,
+      api: '/v2',
+      openapi: '/openapi.json',
+      signature: { scheme: 'SVC', version: 'SVC1', tolerance_seconds: 60 },
+      registration: { algorithm: 'sha256', difficulty: 3, challenge_seconds: 300 },
+      envelope: {
+        canonicalization: 'RFC8785',
+        signature: 'ed25519',
+        sealing: 'hpke-x25519-hkdf-sha256-chacha20poly1305',
+      },
+      limits: {
+        page_size_min: 1,
+        page_size_max: 100,
+        page_size_default: 50,
+        http_tolerance_seconds: 60,
+        http_nonce_hex_min: 32,
+        http_nonce_hex_max: 128,
+        challenge_seconds: 300,
+        name_length_min: 3,
+        name_length_max: 32,
+        envelope_id_length_min: 8,
+        envelope_id_length_max: 80,
+        dm_characters: 4000,
+        dm_bytes: 16_384,
+        post_characters: 16_000,
+        post_bytes: 32_768,
+        request_bytes: 98_304,
+        message_past_seconds: 300,
+        message_future_seconds: 60,
+        retention_days: 12,
+        board_title_characters: 120,
+        board_description_characters: 2000,
+        boards_per_owner: 20,
+        memberships_per_board: 100,
+        streams_per_identity: 2,
+        streams_per_process: 77,
+        stream_seconds: 99,
+        webhook_secret_length_min: 32,
+        webhook_secret_length_max: 256,
+        webhook_attempts: 5,
+        daily_free_units: 40,
+        daily_hard_limit: 400,
+        daily_introductions: 4,
+      },
+      retention_days: 12,
+    })
+  })
+
+  test('service.md: the same at every gateway, signed or not', async () => {
+    for (const url of h.system.urls) {
+      expect((await call({ ...h.place, url }, 'GET', '/.well-known/agent.json')).text).toBe(manifest.text)
+      expect((await alice.get('/.well-known/agent.json', { url })).text).toBe(manifest.text)
+    }
+  })
+
+  test('decisions 14: what it says is what the system does', async () => {
+    const { registration, limits, retention_days } = manifest.body
+    const challenge = await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })
+    expect(challenge.body).toMatchObject({ difficulty: registration.difficulty, algorithm: registration.algorithm })
+    expect((await alice.get('/v2/budget')).body).toMatchObject({
+      daily_free_units: limits.daily_free_units,
+      daily_hard_limit: limits.daily_hard_limit,
+      daily_introduction_limit: limits.daily_introductions,
+    })
+    expect((await alice.get('/v2/events')).body).toMatchObject({ retention_days })
+    const { body: health } = await call(h.place, 'GET', '/v2/health')
+    expect(health).toMatchObject({ service: manifest.body.service, version: manifest.body.version })
+    expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
+  })
+
+  test('service.md: the authority is what requests are signed for, and the end of every address', async () => {
+    const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
+    expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
+  })
+})
+
+describe('decisions 46: the OpenAPI description', () => {
+  const lower = ({ method, path }: SpecOperation): [string, string] => [path, method.toLowerCase()]
+
+  function describedOf(operation: SpecOperation): Described {
+    const [path, method] = lower(operation)
+    const described = openapi.body.paths[path]?.[method]
+    if (described === undefined) throw new Error(`${operation.method} ${path} is not described`)
+    return described
+  }
+
+  test('service.md: OpenAPI 3.1 of this version of the API, as JSON, the same at every gateway', async () => {
+    expect(openapi.status).toBe(200)
+    expectStamped(openapi)
+    expect(openapi.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+    expect(openapi.body).toMatchObject({ openapi: expect.stringMatching(/^3\.1\.\d+$/), info: { version: '2.0.0' } })
+    for (const url of h.system.urls)
+      expect((await call({ ...h.place, url }, 'GET', '/openapi.json')).text).toBe(openapi.text)
+  })
+
+  test('decisions 46: has the operations of the specification that there are so far, and no others', () => {
+    const described = Object.entries<object>(openapi.body.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${path} ${method}`),
+    )
+    expect(described.sort()).toEqual(OPERATIONS.map((operation) => lower(operation).join(' ')).sort())
+  })
+
+  test('each operation has a name of its own', () => {
+    const names = OPERATIONS.map((operation) => describedOf(operation).operationId)
+    for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(new Set(names).size).toBe(OPERATIONS.length)
+  })
+
+  test('every $ref leads somewhere', () => {
+    const refs = [...openapi.text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1])
+    expect(refs.length).toBeGreaterThan(10)
+    for (const ref of refs) expect(() => resolveRef(openapi.body, ref)).not.toThrow()
+  })
+
+  test.each(OPERATIONS)('service.md Endpoints: $method $path: who needs a signature', (operation) => {
+    const { security } = describedOf(operation)
+    const schemes = Object.keys(openapi.body.components.securitySchemes)
+    expect(schemes).toHaveLength(1)
+    const signed = { [String(schemes[0])]: [] }
+    expect(security).toHaveLength(operation.auth === 'required' ? 1 : 2)
+    expect(security).toContainEqual(signed)
+    if (operation.auth === 'optional') expect(security).toContainEqual({})
+  })
+
+  test.each(OPERATIONS)('service.md Endpoints: $method $path: parameters of path, query and headers', (operation) => {
+    const parameters = describedOf(operation).parameters.map((parameter) =>
+      parameter.$ref === undefined ? parameter : resolveRef(openapi.body, parameter.$ref),
+    )
+    const namesIn = (place: string): unknown[] =>
+      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+    expect(namesIn('path')).toEqual([...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
+    expect(namesIn('query').sort()).toEqual([...operation.query].sort())
+    expect(
+      namesIn('header')
+        .map((name) => String(name).toLowerCase())
+        .sort(),
+    ).toEqual(['x-svc-nonce', 'x-svc-timestamp'])
+    for (const parameter of parameters) {
+      expect(parameter.schema).toBeTypeOf('object')
+      expect(parameter.description).toMatch(/\S/)
+      if (parameter.in === 'path') expect(parameter.required).toBe(true)
+    }
+    const limit = parameters.find(({ name }) => name === 'limit')
+    if (limit !== undefined)
+      expect(limit.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 50 })
+  })
+
+  test.each(OPERATIONS)('service.md Endpoints: $method $path: its body', (operation) => {
+    const { requestBody } = describedOf(operation)
+    if (operation.body === undefined) {
+      expect(requestBody).toBeUndefined()
+      return
+    }
+    expect(requestBody?.required).toBe(true)
+    expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json'])
+    const schema = requestBody?.content['application/json']?.schema ?? {}
+    expect(findMisfits(openapi.body, schema, operation.body)).toEqual([])
+    // decisions 7: closed
+    expect(findMisfits(openapi.body, schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
+  })
+
+  test.each(OPERATIONS)('service.md Errors: $method $path: its statuses', (operation) => {
+    const { responses } = describedOf(operation)
+    const own = [...operation.success, ...operation.faults, ...(operation.body === undefined ? [] : [415])]
+    const everywhere = [400, 401, 409, 413, 429, 500, 503]
+    const expected = [...new Set([...own, ...everywhere])].sort((a, b) => a - b)
+    expect(Object.keys(responses).map(Number)).toEqual(expected)
+    for (const [status, { description, headers, content }] of Object.entries(responses)) {
+      expect(description).toMatch(/\S/)
+      expect(Object.keys(content)).toEqual(['application/json'])
+      expect(Object.keys(headers)).toContain('X-Request-Id')
+      if (status === '429') expect(Object.keys(headers)).toContain('Retry-After')
+      const schema = content['application/json']?.schema ?? {}
+      const error = { error: { code: codeOf(Number(status), operation), message: 'text' } }
+      if (Number(status) >= 400) expect(findMisfits(openapi.body, schema, error)).toEqual([])
+      expect(findMisfits(openapi.body, schema, { ...error, undeclared: 1 })).not.toEqual([])
+    }
+  })
+
+  /** One that the operation answers with under this status. */
+  function codeOf(status: number, { path }: SpecOperation): string {
+    const codes: Record<number, string> = {
+      400: 'invalid_request',
+      401: 'unauthenticated',
+      403: path === '/v2/messages' ? 'sender_mismatch' : 'forbidden',
+      404: 'not_found',
+      409: 'nonce_replayed',
+      413: 'body_too_large',
+      415: 'unsupported_media_type',
+      429: 'rate_limited',
+      500: 'internal',
+      503: 'unavailable',
+    }
+    return codes[status] ?? ''
+  }
+
+  // service.md, Resources and their fields
+  const REQUEST: Record<string, { all: string[]; required: string[] }> = {
+    'POST /v2/challenges': same('pubkey'),
+    'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),
+    'PATCH /v2/me': { all: ['inbox_policy', 'discoverable'], required: [] },
+    'POST /v2/me/revoke': same('confirm_agent_id'),
+    'PUT /v2/contacts/{agent}': same('state'),
+  }
+  const ANSWER: Record<string, string[]> = {
+    'GET /v2/health': ['status', 'service', 'version'],
+    'POST /v2/challenges': ['challenge', 'difficulty', 'expires_at', 'algorithm'],
+    'POST /v2/agents/register': ['agent_id', 'address'],
+    'GET /v2/agents': ['agents', 'next_cursor'],
+    'GET /v2/agents/{name}': ['agent_id', 'name', 'pubkey', 'created_at', 'revoked'],
+    'GET /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
+    'PATCH /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
+    'POST /v2/me/revoke': ['status'],
+    'GET /v2/budget': [
+      'daily_free_units',
+      'daily_hard_limit',
+      'used_units',
+      'credit_balance',
+      'used_introductions',
+      'daily_introduction_limit',
+      'resets_at',
+      'vote_bonus',
+    ],
+    'GET /v2/contacts': ['contacts', 'next_cursor'],
+    'PUT /v2/contacts/{agent}': ['state'],
+    'POST /v2/messages': ['msg_id', 'status', 'lane', 'duplicate', 'sender_authenticated'],
+    'GET /v2/messages/{id}': ['envelope', 'lane', 'created_at', 'expires_at', 'acked', 'upvotes'],
+    'POST /v2/messages/{id}/ack': ['status'],
+    'GET /v2/messages/{id}/receipts': ['msg_id', 'status', 'accepted_at'],
+    'GET /v2/inbox': ['messages', 'next_cursor'],
+    'GET /v2/export': ['messages', 'next_cursor'],
+    'GET /v2/events': ['events', 'next_cursor', 'retention_days'],
+  }
+
+  function same(...names: string[]): { all: string[]; required: string[] } {
+    return { all: names, required: names }
+  }
+
+  function resolved(schema: Schema | undefined): Schema {
+    if (schema === undefined) throw new Error('there is no schema')
+    return schema.$ref === undefined ? schema : resolved(resolveRef(openapi.body, schema.$ref))
+  }
+
+  function fieldsOf(schema: Schema | undefined): { all: string[]; required: string[]; closed: boolean } {
+    const { properties = {}, required = [], additionalProperties } = resolved(schema)
+    return {
+      all: Object.keys(properties as object).sort(),
+      required: [...(required as string[])].sort(),
+      closed: additionalProperties === false,
+    }
+  }
+
+  test.each(Object.keys(REQUEST))('service.md Resources: the body of %s', (name) => {
+    const operation = operationOf(name)
+    const { all = [], required = [] } = REQUEST[name] ?? {}
+    const schema = describedOf(operation).requestBody?.content['application/json']?.schema
+    expect(fieldsOf(schema)).toEqual({ all: [...all].sort(), required: [...required].sort(), closed: true })
+  })
+
+  test('service.md Envelope: signed, or sealed', () => {
+    const schema = resolved(
+      describedOf(operationOf('POST /v2/messages')).requestBody?.content['application/json']?.schema,
+    )
+    const forms = (schema.anyOf as Schema[]).map(fieldsOf)
+    const always = ['id', 'from', 'to', 'type', 'ts']
+    const optional = ['ttl', 'reply_to', 'thread_id']
+    for (const [at, own] of [
+      ['body', 'sig'],
+      ['body_enc', 'ephemeral_pub'],
+    ].entries()) {
+      expect(forms[at]).toEqual({
+        all: [...always, ...own, ...optional].sort(),
+        required: [...always, ...own].sort(),
+        closed: true,
+      })
+    }
+  })
+
+  test.each(Object.keys(ANSWER))('service.md Resources: the answer of %s', (name) => {
+    const operation = operationOf(name)
+    const fields = [...(ANSWER[name] ?? [])].sort()
+    for (const status of operation.success.filter((one) => one < 300)) {
+      const schema = describedOf(operation).responses[status]?.content['application/json']?.schema
+      expect(fieldsOf(schema)).toEqual({ all: fields, required: fields, closed: true })
+    }
+  })
+
+  function operationOf(name: string): SpecOperation {
+    const operation = OPERATIONS.find(({ method, path }) => `${method} ${path}` === name)
+    if (operation === undefined) throw new Error(`there is no operation ${name}`)
+    return operation
+  }
+
+  test('service.md Resources: what is answered fits what is described', async () => {
+    const fits = (name: string, answer: HttpAnswer, status: number): void => {
+      expect(answer.status, `${name}: ${answer.text}`).toBe(status)
+      const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}
+      expect({ name, misfits: findMisfits(openapi.body, schema, answer.body) }).toEqual({ name, misfits: [] })
+    }
+    const stranger = new Agent(h.place)
+    const envelope = alice.envelope(bob, { text: 'hello', list: [1, null, true, { a: '\u0000' }] })
+    const sealed = await bob.sealed(alice, 'secret')
+    fits('GET /v2/health', await call(h.place, 'GET', '/v2/health'), 200)
+    fits(
+      'POST /v2/challenges',
+      await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: stranger.pubkey } }),
+      201,
+    )
+    const work = await stranger.solve()
+    const registration = { name: stranger.name, pubkey: stranger.pubkey, ...work }
+    fits('POST /v2/agents/register', await stranger.post('/v2/agents/register', registration), 201)
+    fits('PATCH /v2/me', await alice.patch('/v2/me', { discoverable: true, inbox_policy: 'open' }), 200)
+    fits('GET /v2/me', await alice.get('/v2/me'), 200)
+    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents'), 200)
+    fits('GET /v2/agents/{name}', await call(h.place, 'GET', `/v2/agents/${alice.name}`), 200)
+    fits('GET /v2/budget', await alice.get('/v2/budget'), 200)
+    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 202)
+    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 200)
+    fits('PUT /v2/contacts/{agent}', await bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }), 200)
+    fits('GET /v2/contacts', await bob.get('/v2/contacts'), 200)
+    fits('POST /v2/messages', await bob.post('/v2/messages', sealed), 202)
+    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${envelope.id}`), 200)
+    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${sealed.id}`), 200)
+    fits('POST /v2/messages/{id}/ack', await bob.post(`/v2/messages/${envelope.id}/ack`), 200)
+    fits('GET /v2/messages/{id}/receipts', await alice.get(`/v2/messages/${envelope.id}/receipts`), 200)
+    for (const agent of [alice, bob]) {
+      for (const list of ['inbox', 'export']) {
+        const page = await agent.get(`/v2/${list}`)
+        expect(page.body.messages).not.toEqual([])
+        fits(`GET /v2/${list}`, page, 200)
+      }
+      const page = await agent.get('/v2/events')
+      expect(page.body.events).not.toEqual([])
+      fits('GET /v2/events', page, 200)
+    }
+    fits('POST /v2/me/revoke', await stranger.post('/v2/me/revoke', { confirm_agent_id: stranger.id }), 200)
+    fits('GET /v2/me', await stranger.get('/v2/me'), 401)
+    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents?limit=0'), 400)
+    fits('GET /v2/agents/{name}', await call(h.place, 'GET', '/v2/agents/nobody'), 404)
+    fits('POST /v2/messages', await alice.post('/v2/messages', { ...envelope, body: 'other' }), 409)
+    fits('PATCH /v2/me', await alice.patch('/v2/me', {}, { headers: { 'content-type': 'text/plain' } }), 415)
+  })
+})

@@ -1,0 +1,255 @@
+/** PATCH /v2/me: what changes, what it costs, and when it is in force. */
+import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { eventually } from '../support/eventually.ts'
+import { expectError, expectStamped } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+const DAILY_FREE_UNITS = 40
+const SECONDS_PER_DAY = 86_400
+const POLICIES: readonly InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
+
+let h: Harness
+
+beforeAll(async () => {
+  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: String(DAILY_FREE_UNITS) } })
+  return () => h[Symbol.asyncDispose]()
+})
+
+type Current = Required<Settings>
+
+async function agents(count: number): Promise<[Agent, ...Agent[]]> {
+  const [first, ...others] = await h.agents(count)
+  if (first === undefined) throw new Error('at least one agent was asked for')
+  return [first, ...others]
+}
+
+async function usedUnits(agent: Agent): Promise<number> {
+  const answer = await agent.get('/v2/budget')
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body.used_units
+}
+
+async function current(agent: Agent): Promise<Current> {
+  const { status, text, body } = await agent.get('/v2/me')
+  expect(status, text).toBe(200)
+  return { inbox_policy: body.inbox_policy, discoverable: body.discoverable }
+}
+
+/** Every PATCH body that there is: each member absent or with each of its values. */
+const PATCHES: readonly Settings[] = [undefined, ...POLICIES].flatMap((inbox_policy) =>
+  [undefined, false, true].map((discoverable) => ({
+    ...(inbox_policy === undefined ? {} : { inbox_policy }),
+    ...(discoverable === undefined ? {} : { discoverable }),
+  })),
+)
+const STATES: readonly Current[] = POLICIES.flatMap((inbox_policy) =>
+  [false, true].map((discoverable) => ({ inbox_policy, discoverable })),
+)
+
+/** decisions 12: 1 unit where it changes anything besides closing the inbox; closing alone is free, and so is changing nothing. */
+function costOf(before: Current, patch: Settings): number {
+  const after = { ...before, ...patch }
+  const closes = after.inbox_policy === 'closed' && before.inbox_policy !== 'closed'
+  const changesPolicy = after.inbox_policy !== before.inbox_policy
+  const changesDiscoverable = after.discoverable !== before.discoverable
+  return changesDiscoverable || (changesPolicy && !closes) ? 1 : 0
+}
+
+/** Uses up the free units of the day, with settings. */
+async function exhaust(agent: Agent): Promise<void> {
+  for (let discoverable = true; (await usedUnits(agent)) < DAILY_FREE_UNITS; discoverable = !discoverable) {
+    expect(await agent.patch('/v2/me', { discoverable })).toMatchObject({ status: 200 })
+  }
+}
+
+function expectExhausted(answer: HttpAnswer): void {
+  expectError(answer, 429, 'budget_exhausted')
+  // decisions 45: the seconds to the next UTC midnight
+  const left = SECONDS_PER_DAY - ((Date.now() / 1000) % SECONDS_PER_DAY)
+  expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(5)
+}
+
+describe('decisions 12: what a PATCH costs', () => {
+  test('decisions 12: the table below has every combination', () => {
+    expect([STATES.length, PATCHES.length]).toEqual([8, 15])
+    const costs = STATES.flatMap((before) => PATCHES.map((patch) => costOf(before, patch)))
+    // Discoverable absent or as it is; the policy absent, as it is or, from the six states that are not, closed.
+    expect(costs.filter((cost) => cost === 0)).toHaveLength(8 * 2 * 2 + 6 * 2)
+  })
+
+  test.concurrent.each(STATES)('decisions 12: from $inbox_policy, discoverable $discoverable', async (before) => {
+    // Half of them each, so that the units of a day are enough.
+    const callers = await agents(2)
+    for (const [at, patch] of PATCHES.entries()) {
+      const agent = callers[at % callers.length] ?? callers[0]
+      expect(await agent.patch('/v2/me', before)).toMatchObject({ status: 200 })
+      const used = await usedUnits(agent)
+      const answer = await agent.patch('/v2/me', patch)
+      expect(answer.status, answer.text).toBe(200)
+      const after = { ...before, ...patch }
+      expect(answer.body).toEqual({ ...(await agent.get('/v2/me')).body, ...after })
+      expect({ patch, cost: (await usedUnits(agent)) - used }).toEqual({ patch, cost: costOf(before, patch) })
+    }
+  })
+
+  test('decisions 12: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
+    const [agent] = await agents(1)
+    for (const patch of [
+      { discoverable: true },
+      { inbox_policy: 'open' },
+      { inbox_policy: 'contacts', discoverable: false },
+    ]) {
+      const used = await usedUnits(agent)
+      const answers = await Promise.all(
+        Array.from({ length: 12 }, (_, at) => agent.patch('/v2/me', patch, { url: h.system.urls[at % 2] ?? '' })),
+      )
+      for (const answer of answers) expect(answer).toMatchObject({ status: 200, body: patch })
+      await eventually(async () => expect((await usedUnits(agent)) - used).toBe(1))
+    }
+  })
+
+  test('decisions 12: many different ones at once cost 1 unit for each change, and one of them is what stays', async () => {
+    const [agent] = await agents(1)
+    const policies: InboxPolicy[] = ['open', 'contacts', 'requests']
+    const answers = await Promise.all(
+      Array.from({ length: 12 }, (_, at) =>
+        agent.patch('/v2/me', { inbox_policy: policies[at % 3] }, { url: h.system.urls[at % 2] ?? '' }),
+      ),
+    )
+    for (const answer of answers) expect(answer).toMatchObject({ status: 200 })
+    expect(policies).toContain((await current(agent)).inbox_policy)
+    await eventually(async () => {
+      const used = await usedUnits(agent)
+      expect(used).toBeGreaterThanOrEqual(1)
+      expect(used).toBeLessThanOrEqual(12)
+    })
+  })
+
+  test('decisions 45: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
+    const [agent] = await agents(1)
+    const before = await current(agent)
+    for (const patch of [{ inbox_policy: 'friends' }, { discoverable: 'yes' }, { inbox_policy: 'open', x: 1 }]) {
+      expectError(await agent.patch('/v2/me', patch), 400, 'invalid_request')
+    }
+    expect(await current(agent)).toEqual(before)
+    expect(await usedUnits(agent)).toBe(0)
+  })
+})
+
+describe('service.md Budget rules: with an exhausted budget', () => {
+  test('decisions 48: what costs something is 429 budget_exhausted and changes nothing; what is free is done', async () => {
+    const [agent] = await agents(1)
+    await exhaust(agent)
+    expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
+
+    // Nothing but closing can change from here on.
+    for (const policy of ['requests', 'closed'] as const) {
+      if (policy === 'closed')
+        expect(await agent.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({ status: 200 })
+      const before = await current(agent)
+      expect(before.inbox_policy).toBe(policy)
+      for (const patch of PATCHES) {
+        const after = { ...before, ...patch }
+        if (after.inbox_policy === 'closed' && policy !== 'closed' && after.discoverable === before.discoverable)
+          continue
+        const answer = await agent.patch('/v2/me', patch)
+        if (costOf(before, patch) > 0) expectExhausted(answer)
+        else expect(answer).toMatchObject({ status: 200, body: after })
+        expect(await current(agent)).toEqual(before)
+      }
+    }
+    expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
+  })
+
+  test('decisions 48: of many changes at once as many are done as there are units', async () => {
+    const [agent] = await agents(1)
+    await exhaustUpTo(agent, 3)
+    const before = await current(agent)
+    const patches = Array.from({ length: 10 }, (_, at) => ({
+      discoverable: at % 2 === 0 ? !before.discoverable : before.discoverable,
+    }))
+    const answers = await Promise.all(
+      patches.map((patch, at) => agent.patch('/v2/me', patch, { url: h.system.urls[at % 2] ?? '' })),
+    )
+    for (const answer of answers) if (answer.status !== 200) expectExhausted(answer)
+    await eventually(async () => expect(await usedUnits(agent)).toBeLessThanOrEqual(DAILY_FREE_UNITS))
+  })
+
+  async function exhaustUpTo(agent: Agent, left: number): Promise<void> {
+    for (let discoverable = true; (await usedUnits(agent)) < DAILY_FREE_UNITS - left; discoverable = !discoverable) {
+      expect(await agent.patch('/v2/me', { discoverable })).toMatchObject({ status: 200 })
+    }
+  }
+})
+
+describe('design.md Sending a message: an inbox policy is in force when it has been answered', () => {
+  test('service.md Endpoint rules 7: at every gateway and every process of messaging', async () => {
+    const [owner, friend, stranger] = await agents(3)
+    if (friend === undefined || stranger === undefined) throw new Error('three agents were asked for')
+    expect(await owner.put(`/v2/contacts/${friend.id}`, { state: 'accepted' })).toMatchObject({ status: 200 })
+    // What friend and stranger are answered under each policy; the stranger's one request stays pending.
+    expect(await owner.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
+    expect(await stranger.send(owner)).toMatchObject({ status: 202, body: { lane: 'inbox' } })
+    const rules: Record<Exclude<InboxPolicy, 'requests'>, { friend: string; stranger: string }> = {
+      open: { friend: 'inbox', stranger: 'inbox' },
+      contacts: { friend: 'inbox', stranger: 'admission_denied' },
+      closed: { friend: 'admission_denied', stranger: 'admission_denied' },
+    }
+    for (const policy of ['closed', 'open', 'contacts', 'open', 'closed', 'contacts', 'closed', 'open'] as const) {
+      expect(await owner.patch('/v2/me', { inbox_policy: policy })).toMatchObject({ status: 200 })
+      const [byFriend, byStranger] = await Promise.all([friend.send(owner), stranger.send(owner)])
+      const said = (answer: HttpAnswer): string => answer.body.lane ?? answer.body.error?.code
+      expect({ policy, friend: said(byFriend), stranger: said(byStranger) }).toEqual({ policy, ...rules[policy] })
+    }
+    expect(await owner.patch('/v2/me', { inbox_policy: 'requests' })).toMatchObject({ status: 200 })
+    expect(await stranger.send(owner)).toMatchObject({ status: 202, body: { lane: 'requests' } })
+    expectError(await stranger.send(owner), 409, 'request_pending')
+  })
+})
+
+// Last, because it stops what the others need.
+describe('decisions 52: with the budget service down', () => {
+  test('decisions 52: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
+    const [agent, exhausted] = await agents(2)
+    if (exhausted === undefined) throw new Error('two agents were asked for')
+    await exhaust(exhausted)
+    await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.kill(name)))
+
+    for (const caller of [agent, exhausted]) {
+      for (const policy of ['requests', 'closed'] as const) {
+        if (policy === 'closed') {
+          expect(await caller.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({
+            status: 200,
+            body: { inbox_policy: 'closed' },
+          })
+        }
+        const before = await current(caller)
+        expect(before.inbox_policy).toBe(policy)
+        const patches = PATCHES.filter((patch) => !closesAlone(before, patch))
+        const since = performance.now()
+        const answers = await Promise.all(patches.map((patch) => caller.patch('/v2/me', patch)))
+        expect(performance.now() - since).toBeLessThan(5_000)
+        for (const [at, answer] of answers.entries()) {
+          if (costOf(before, patches[at] ?? {}) > 0) expectError(answer, 503, 'unavailable')
+          else expect(answer).toMatchObject({ status: 200, body: before })
+          expectStamped(answer)
+        }
+        expect(await current(caller)).toEqual(before)
+      }
+    }
+    // It is closed in messaging, too.
+    expectError(await exhausted.send(agent), 403, 'admission_denied')
+
+    await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.start(name)))
+    const used = await usedUnits(agent)
+    expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
+    expect(await usedUnits(agent)).toBe(used + 1)
+    expectExhausted(await exhausted.patch('/v2/me', { inbox_policy: 'open' }))
+  })
+
+  function closesAlone(before: Current, patch: Settings): boolean {
+    return before.inbox_policy !== 'closed' && patch.inbox_policy === 'closed' && costOf(before, patch) === 0
+  }
+})
