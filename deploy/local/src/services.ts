@@ -54,7 +54,8 @@ export interface SupervisorOptions extends ServiceOptions {
 }
 
 export interface Supervisor {
-  kill(signal: NodeJS.Signals): void
+  /** Ends it at once, for good. */
+  kill(): void
   stop(): Promise<void>
 }
 
@@ -71,7 +72,11 @@ export function superviseService(options: SupervisorOptions): Supervisor {
   const done = keepRunning()
 
   return {
-    kill: (signal) => current.kill(signal),
+    kill() {
+      stopping = true
+      stopped.resolve()
+      current.kill('SIGKILL')
+    },
     async stop() {
       stopping = true
       stopped.resolve()

@@ -46,8 +46,8 @@ interface Run extends StackOptions {
   readonly secrets: Secrets
   /** Ended in the opposite order. */
   readonly started: AsyncDisposableStack
-  readonly fail: (sentence: string) => void
-  readonly failed: Promise<string>
+  /** With a sentence: an engine ended by itself. */
+  readonly engineLost: AbortController
 }
 
 const DATABASE = 'svc'
@@ -66,7 +66,7 @@ const WARN = 40
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { config } = options
   await using started = new AsyncDisposableStack()
-  const failed = Promise.withResolvers<string>()
+  const engineLost = new AbortController()
 
   prepareDataFolder(config.dataDir)
   started.defer(() => removeIfEmpty(config.dataDir))
@@ -82,7 +82,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   await checkPorts(config)
 
   const secrets = await loadSecrets(config.dataDir)
-  const run: Run = { ...options, mark, secrets, started, fail: failed.resolve, failed: failed.promise }
+  const run: Run = { ...options, mark, secrets, started, engineLost }
   const databaseUrlFor = await startDatabase(run)
   const natsUrlFor = await startMessageBus(run)
   await startSystem(run, {
@@ -94,7 +94,11 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
   })
   const running = started.move()
-  return { urls: gatewayUrls(config), failed: failed.promise, [Symbol.asyncDispose]: () => running.disposeAsync() }
+  return {
+    urls: gatewayUrls(config),
+    failed: reasonOf(engineLost.signal),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
 }
 
 /** @returns where each store's service finds its schema, at its latest migration. */
@@ -163,7 +167,7 @@ function adopt(
 ): void {
   let stopping = false
   void engine.ended.then(({ reason }) => {
-    if (!stopping) run.fail(`${name} ended by itself (${reason}), and nothing works without it.`)
+    if (!stopping) run.engineLost.abort(`${name} ended by itself (${reason}), and nothing works without it.`)
   })
   run.force.addEventListener('abort', () => engine.kill(forceSignal))
   run.started.defer(async () => {
@@ -188,7 +192,7 @@ async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
     await Promise.all(gatewayUrls(run.config).map((url) => waitForHealth(url, signal)))
   }
   try {
-    const failure = await Promise.race([steps(), givenUp.promise, run.failed])
+    const failure = await Promise.race([steps(), givenUp.promise, reasonOf(run.engineLost.signal)])
     if (failure !== undefined) throw new StartError(failure)
   } finally {
     ended.abort()
@@ -229,7 +233,10 @@ function startServices(
       })
     }),
   )
-  for (const { kill } of supervisors) run.force.addEventListener('abort', () => kill('SIGKILL'))
+  // Without an engine they could finish nothing, and would only wait for it.
+  for (const end of [run.force, run.engineLost.signal]) {
+    for (const { kill } of supervisors) end.addEventListener('abort', kill)
+  }
   run.started.defer(async () => {
     await Promise.all(supervisors.map((supervisor) => supervisor.stop()))
   })
@@ -300,6 +307,14 @@ function explainDatabaseError(error: unknown, adminUrl: string, external: boolea
   return external
     ? new StartError('Postgres refuses the user or password in SVC_DATABASE_URL.')
     : new StartError(`${join(dataDir, 'secret.key')} is not the one that this data was made with: put that back.`)
+}
+
+/** Settles with what `signal` is aborted with. */
+function reasonOf(signal: AbortSignal): Promise<string> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(String(signal.reason))
+    else signal.addEventListener('abort', () => resolve(String(signal.reason)))
+  })
 }
 
 function removeIfEmpty(folder: string): void {
