@@ -26,6 +26,8 @@ export function findTestRun(): Promise<TestRun> {
 }
 
 export interface TestNats extends AsyncDisposable {
+  /** Where it stores its streams. */
+  readonly folder: string
   /** Of one of the users of deploy/nats/users.conf; the port stays over restarts. */
   urlFor(user: NatsUser): string
   /** SIGKILL; clients keep trying. */
@@ -46,6 +48,7 @@ export async function startTestNats(): Promise<TestNats> {
     startNats({ folder, mark, name, passwords, ...(port === undefined ? {} : { port }), onProblem: () => {} })
   let server = await start()
   return {
+    folder: join(folder, name),
     urlFor: (user) => server.urlFor(user),
     async kill() {
       server.kill('SIGKILL')
