@@ -1,4 +1,4 @@
-import { settle } from '@svc/contracts/budget.ts'
+import { type ChargeOwner, settle } from '@svc/contracts/budget.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
@@ -7,7 +7,7 @@ import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { Operations } from './operations.ts'
 
 export interface OperationsPurgeDeps {
-  owner: string
+  owner: ChargeOwner
   bus: Bus
   logger: Logger
   operations: Operations

@@ -1,0 +1,60 @@
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { expect, test } from 'vitest'
+import { findAccountState } from '../src/store/accounts.ts'
+import { releaseBatch } from '../src/store/release.ts'
+import { listOverdue, purgeReleased, purgeSettled } from '../src/store/reservations.ts'
+import { reserveBatch } from '../src/store/reserve.ts'
+import { settleBatch } from '../src/store/settle.ts'
+import { newOperation } from './harness.ts'
+
+const AGENTS = 20
+const BATCHES = 100
+const ALLOWANCES = { freeUnits: 1_000, hardLimit: 1_000, introductions: 1_000 }
+
+/**
+ * A plan that is made while the tables are empty lives as long as its connection. Whole tables are read then, or the
+ * index of all held reservations for each one that is settled, and nobody notices before there are many.
+ */
+test('every statement goes by an index from the first row on, whatever the planner knows of the tables', async () => {
+  await using database = await createTestDatabase(['budget'])
+  const logger = createLogger('test', 'silent')
+  await using service = openDatabase({ url: database.urlFor('budget'), application: 'test', logger, poolSize: 1 })
+  await using admin = openDatabase({ url: database.adminUrl, application: 'test', logger })
+  const { sql } = service
+  const long = new Date(Date.now() - 7_200_000)
+
+  for (let batch = 0; batch < BATCHES; batch += 1) {
+    const items = Array.from({ length: AGENTS }, (_, at) => ({
+      operation: newOperation(),
+      owner: 'messaging',
+      agentId: `agent-${at}`,
+      units: 1,
+      introductionPeer: `peer-${batch}`,
+      holdMs: 1_000,
+    }))
+    // Every statement is planned while there is next to nothing, and run again when there is more. Most stay held.
+    const answers = await reserveBatch(sql, ALLOWANCES, items, long)
+    const taken = items.map(({ operation }, at) => ({ operation, deadlineMs: answers[at]?.deadlineMs ?? 0 }))
+    await settleBatch(
+      sql,
+      taken.slice(0, 2).map(({ operation }) => operation),
+      batch % 2 === 0,
+    )
+    await releaseBatch(sql, taken.slice(2, 4))
+    expect(await listOverdue(sql, 'identity', 10)).toEqual([])
+    await findAccountState(sql, 'agent-1')
+  }
+  expect(await purgeSettled(sql, 3_600_000, 10)).toBe(10)
+  expect(await purgeReleased(sql, 3_600_000, 10)).toBe(10)
+  await sql`select pg_stat_force_next_flush()`
+  await sql`select 1`
+
+  const tables = await admin.sql<{ relname: string; rows: number }[]>`
+    select relname, seq_tup_read as rows from pg_stat_user_tables where schemaname = 'budget' and seq_tup_read > 0`
+  expect(tables.filter(({ relname }) => relname !== 'migrations')).toEqual([])
+  const [held] = await admin.sql<{ rows: number }[]>`
+    select idx_tup_read as rows from pg_stat_user_indexes where indexrelname = 'reservations_held'`
+  expect(held?.rows).toBe(0)
+})
