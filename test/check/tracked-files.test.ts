@@ -12,6 +12,11 @@ test.each([
   expect(findMisplacedFiles([{ path, text }])).toHaveLength(1)
 })
 
+test("a test's own key does belong", () => {
+  const text = ['-----BEGIN', 'PRIVATE KEY-----'].join(' ')
+  expect(findMisplacedFiles([{ path: 'libs/cli/test/key-file.test.ts', text }])).toEqual([])
+})
+
 test('what may look like it does belong', () => {
   const text = 'GET /v2/home/x, https://example.org/home/x, ~/.svc/alice, a clone under /root'
   expect(findMisplacedFiles([{ path: 'docs/keys.md', text }])).toEqual([])
