@@ -7,6 +7,8 @@ import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
 import { watchStarter } from './starter.ts'
 
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+
 const stop = new AbortController()
 const force = new AbortController()
 const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') === ''
@@ -52,14 +54,16 @@ function log(name: string, event: LogEvent): void {
 }
 
 function welcome({ dataDir, databaseUrl, authority }: LocalConfig, urls: string[]): string {
+  // The CLI's own default is the first gateway at its default port.
+  const options = urls[0] === DEFAULT_URL ? '--key alice.key' : `--url ${urls[0]} --key alice.key`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
   Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.
 
   Try in another terminal:
     npx pnpm svc keygen --key alice.key
-    npx pnpm svc register alice --key alice.key
-    npx pnpm svc send --key alice.key alice "hello"
+    npx pnpm svc register alice ${options}
+    npx pnpm svc send alice "hello" ${options}
 `
 }
 

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { Agent } from '../../../test/support/agent.ts'
 import { findTestRun } from '../../../test/support/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
 import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/marks.ts'
@@ -111,15 +112,21 @@ describe('issue 2, Local stack', { timeout: 120_000 }, () => {
     expect(words.indexOf('gateway-1    info  stopped')).toBeLessThan(words.indexOf('messaging-1  info  draining'))
   })
 
-  test('a second start on the same data works, also after kill -9 of everything', async () => {
+  test('a second start on the same data finds it, also after kill -9 of everything', async () => {
+    const place = { url: `http://127.0.0.1:${port}`, authority: `127.0.0.1:${port}` }
     const first = await launchUntilUp()
+    const alice = await new Agent(place).register()
+    const before = alice.envelope(alice, 'before the stop')
+    expect((await alice.post('/v2/messages', before)).status).toBe(202)
     first.child.kill('SIGTERM')
     await first.ended
     const second = await launchUntilUp()
+    const after = alice.envelope(alice, 'before the kill')
+    expect((await alice.post('/v2/messages', after)).status).toBe(202)
     for (const pid of [second.child.pid, ...processes().map((one) => one.pid)]) process.kill(pid ?? 0, 'SIGKILL')
     await second.ended
     await launchUntilUp()
-    expect(await health()).toBe(200)
+    for (const { id } of [before, after]) expect((await alice.get(`/v2/messages/${id}`)).status).toBe(200)
   })
 
   test('kill -9 of the launcher: the next start comes up, and nothing of the old run stays', async () => {
