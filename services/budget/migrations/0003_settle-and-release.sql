@@ -23,6 +23,13 @@ begin
     perform set_config('synchronous_commit', 'off', true);
   end if;
 
+  -- Pairs change under the lock of their account alone, here as in reserve and release, so that no two batches wait for
+  -- each other's pairs. Most operations introduce nobody and need no lock but their own.
+  perform from budget.accounts a where a.agent_id = any (array(
+    select r.agent_id from unnest(operations) as u (operation) join budget.reservations r on r.operation = u.operation
+    where r.state = held and r.introduces
+  )) order by a.agent_id for no key update;
+
   with ended as (
     update budget.reservations r set state = 'settled'
     from unnest(operations) as u (operation) where r.operation = u.operation and r.state = held
