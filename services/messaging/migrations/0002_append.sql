@@ -4,6 +4,9 @@
 -- outcome: accepted; duplicate (the same envelope is there), conflict (the id is taken by another), stale (the
 -- recipient's standing or pending request is not what the decision was made on), fenced (the reservation was given up
 -- or is past its deadline).
+--
+-- No rows at all, and nothing is done, where a recipient has no log yet: to open it here, with others locked, would wait
+-- for keys out of order.
 create function messaging.append(
   log_ids text[], -- each recipient once
   ids text[],
@@ -37,8 +40,7 @@ begin
   perform from messaging.logs l where l.id = any (log_ids) order by l.id for no key update;
   get diagnostics locked = row_count;
   if locked < cardinality(log_ids) then
-    insert into messaging.logs (id) select r from unnest(log_ids) r order by r on conflict do nothing;
-    perform from messaging.logs l where l.id = any (log_ids) order by l.id for no key update;
+    return;
   end if;
 
   now_ms := floor(extract(epoch from clock_timestamp()) * 1000);

@@ -3,6 +3,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import { openLogs } from './logs.ts'
 
 /** A message that was judged, and the ground it was judged on. */
 export interface Append {
@@ -77,12 +78,24 @@ export function createAppend(options: AppendOptions): Batcher<Append, Appended> 
   })
 }
 
-function appendBatch({ database, retentionSeconds, leaseSeconds }: AppendOptions, items: Append[]): Promise<Row[]> {
+async function appendBatch(options: AppendOptions, items: Append[]): Promise<Row[]> {
+  const logIds = [...new Set(items.map((item) => item.recipient))]
+  const rows = await callAppend(options, items, logIds)
+  if (rows.length > 0) return rows
+  await options.database.run((sql) => openLogs(sql, logIds))
+  return callAppend(options, items, logIds)
+}
+
+function callAppend(
+  { database, retentionSeconds, leaseSeconds }: AppendOptions,
+  items: Append[],
+  logIds: string[],
+): Promise<Row[]> {
   return database.run(
     (sql) => sql<Row[]>`
     select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
     from messaging.append(
-      ${[...new Set(items.map((item) => item.recipient))]}::text[],
+      ${logIds}::text[],
       ${items.map((item) => item.id)}::text[],
       ${items.map((item) => item.digest)}::text[],
       ${items.map((item) => item.sender)}::text[],

@@ -1,6 +1,13 @@
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
+/** Opens the logs of agents that have none yet, in key order: two that do it at once wait, and never in a circle. */
+export async function openLogs(sql: Sql, agentIds: readonly string[]): Promise<void> {
+  await sql`
+    insert into messaging.logs (id)
+    select u.id from unnest(${[...agentIds]}::text[]) as u (id) order by u.id on conflict (id) do nothing`
+}
+
 /** Locks the log of an agent, making it where the agent has none yet, until the transaction ends. */
 export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }> {
   await tx`insert into messaging.logs (id) values (${agentId}) on conflict (id) do nothing`
