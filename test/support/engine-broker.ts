@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 import { type Keeper, startKeeper } from '@svc/local/keep.ts'
 import { createMark, type Mark } from '@svc/local/marks.ts'
 import { type Engine, startPostgres } from '@svc/local/postgres.ts'
-import { createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
+import { copyDatabase, createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
 import { secretsOfServer } from '@svc/local/secrets.ts'
 import type { StoreName } from '@svc/local/topology.ts'
 
@@ -107,7 +107,7 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     made += 1
     const name = `svc_${mark.run}_${made}`
     databases.add(name)
-    const own = await createDatabase(adminUrl, name, await template)
+    const own = await copyDatabase(adminUrl, await template, name)
     const roles = stores.flatMap((store) => [store, `${store}_owner`])
     const urls = Object.fromEntries(roles.map((role) => [role, storeUrl({ adminUrl: own, passwordOf }, role)]))
     return { name, adminUrl: own, urls }

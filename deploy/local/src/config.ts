@@ -12,7 +12,7 @@ export interface LocalConfig {
   authority: string
   /** Processes of each service. */
   replicas: Record<ServiceName, number>
-  /** Instead of the embedded Postgres: of a role that may make roles, and the database to use. */
+  /** Instead of the embedded Postgres: of a role that may make roles, and of a database for this alone. */
   databaseUrl: string | undefined
   /** Instead of the embedded NATS: every service uses it as it is. */
   natsUrl: string | undefined

@@ -15,7 +15,7 @@ import { isPortFree } from './ports.ts'
 import { startPostgres } from './postgres.ts'
 import { removeScratch } from './postgres-user.ts'
 import { checkMemory, prepareDataFolder } from './resources.ts'
-import { createDatabase, databaseExists, migrateStores, prepareRoles, storeUrl } from './roles.ts'
+import { createDatabase, databaseExists, databaseUrl, migrateStores, prepareRoles, storeUrl } from './roles.ts'
 import { loadSecrets, type Secrets, secretsOfServer } from './secrets.ts'
 import { environmentFor, type SystemSettings, superviseService } from './services.ts'
 import { codeOf, StartError } from './start-error.ts'
@@ -133,10 +133,8 @@ async function startEmbeddedPostgres(run: Run): Promise<string> {
   })
   // SIGQUIT: Postgres ends without a checkpoint and recovers at the next start.
   adopt(run, 'Postgres', postgres, 'SIGQUIT')
-  const url = new URL(postgres.url)
   if (!(await databaseExists(postgres.url, DATABASE))) await createDatabase(postgres.url, DATABASE)
-  url.pathname = `/${DATABASE}`
-  return url.href
+  return databaseUrl(postgres.url, DATABASE)
 }
 
 async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {

@@ -1,5 +1,6 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { findTestRun } from '../../../test/support/engines.ts'
@@ -7,6 +8,9 @@ import { findPostgres } from '../src/binaries.ts'
 import { createMark, findMarked, type Mark } from '../src/marks.ts'
 import { type Engine, startPostgres } from '../src/postgres.ts'
 import { choosePostgresUser, placeProgram, removeScratch } from '../src/postgres-user.ts'
+import { migrateStores, prepareRoles, storeUrl } from '../src/roles.ts'
+import { deriveSecrets } from '../src/secrets.ts'
+import { STORES, type StoreName } from '../src/topology.ts'
 
 let folder: string
 let mark: Mark
@@ -81,11 +85,26 @@ test('a wrong password is refused', async () => {
   await expect(query(url.replace('a1b2', 'b2a1'), 'select 1')).rejects.toThrow('password authentication failed')
 })
 
+test('SVC_DATABASE_URL: an operator that is no superuser can prepare it, several at once', async () => {
+  const { url } = await start()
+  await query(url, "create role operator login createrole password 'c3d4'")
+  await query(url, 'create database svc owner operator')
+  const adminUrl = url.replace('postgres:a1b2@', 'operator:c3d4@').replace(/postgres$/, 'svc')
+  const setup = { adminUrl, stores: STORES, passwordOf: deriveSecrets('test').rolePassword, migrationsOf }
+  await Promise.all([prepareRoles(setup), prepareRoles(setup), prepareRoles(setup)])
+  await Promise.all([migrateStores(setup), migrateStores(setup)])
+  expect(await query(storeUrl(setup, 'budget'), 'select current_user')).toEqual([{ current_user: 'budget' }])
+})
+
 test('it listens on the loopback address alone', async () => {
   const { url } = await start()
   expect(await query(url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
   expect(await query(url, 'show unix_socket_directories')).toEqual([{ unix_socket_directories: '' }])
 })
+
+function migrationsOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../../services/${store}/migrations`, import.meta.url))
+}
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {
   test('Postgres runs as somebody else, on data that lies where only root can go', async () => {

@@ -1,0 +1,72 @@
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { STORES, type StoreName } from '../src/topology.ts'
+
+let database: TestDatabase
+const connections = new Map<StoreName, postgres.Sql>()
+const tables = new Map<StoreName, string>()
+
+beforeAll(async () => {
+  database = await createTestDatabase(STORES)
+  const admin = postgres(database.adminUrl, { max: 1 })
+  for (const store of STORES) {
+    connections.set(store, postgres(database.urlFor(store), { max: 1, onnotice: () => {} }))
+    const [row] = await admin<{ name: string }[]>`
+      select format('%I.%I', schemaname, tablename) as name from pg_tables
+      where schemaname = ${store} and tablename <> 'migrations' order by tablename`
+    tables.set(store, row?.name ?? '')
+  }
+  await admin.end()
+})
+
+afterAll(async () => {
+  await Promise.all([...connections.values()].map((sql) => sql.end()))
+  await database[Symbol.asyncDispose]()
+})
+
+/** Whether the store's role may do it; what it did is undone. */
+async function may(store: StoreName, statement: string): Promise<boolean> {
+  const undo = new Error('undone')
+  try {
+    await connections.get(store)?.begin(async (sql) => {
+      await sql.unsafe(statement)
+      throw undo
+    })
+    return true
+  } catch (error) {
+    if (error === undo) return true
+    if (error instanceof postgres.PostgresError && error.code === '42501') return false
+    throw error
+  }
+}
+
+describe('design.md, Pieces: a database role can touch its own schema alone', () => {
+  test.each(STORES)('%s uses its tables', async (store) => {
+    expect(await may(store, `select from ${tables.get(store)}`)).toBe(true)
+  })
+
+  test.each(STORES)('%s cannot change their shape, or make objects anywhere', async (store) => {
+    const table = tables.get(store)
+    for (const statement of [
+      `drop table ${table}`,
+      `alter table ${table} add column x int`,
+      `create table ${store}.x ()`,
+      'create table public.x ()',
+      'create schema x',
+      'create role x',
+      'create temporary table x ()',
+    ]) {
+      expect(await may(store, statement), statement).toBe(false)
+    }
+  })
+
+  const PAIRS = STORES.flatMap((store) =>
+    STORES.filter((other) => other !== store).map((other) => [store, other] as const),
+  )
+  test.each(PAIRS)('%s cannot look into %s', async (store, other) => {
+    expect(await may(store, `select from ${tables.get(other)}`)).toBe(false)
+    expect(await may(store, `set role ${other}`)).toBe(false)
+    expect(await may(store, `set role ${store}_owner`)).toBe(false)
+  })
+})
