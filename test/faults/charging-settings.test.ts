@@ -1,0 +1,143 @@
+/**
+ * PATCH /v2/me with identity killed at every step: the unit, the settings and what messaging knows of them go together.
+ * Source: design.md, Charging and Sending a message (`PATCH /v2/me` ... a repeat after a failure converges); decisions 12, 52.
+ */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { findWrongBooks, untilResolved } from '../support/books.ts'
+import { withDeathAt } from '../support/dying.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { untilAnswered } from '../support/retrying.ts'
+
+let h: Harness
+let admin: postgres.Sql
+/** Looked at in the end, when all have had the time to be resolved. */
+const outcomes: { done: Promise<unknown>; check: () => Promise<void> }[] = []
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1 } })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await h[Symbol.asyncDispose]()
+})
+
+const CLIENTS = ['repeats', 'gives up'] as const
+type Client = (typeof CLIENTS)[number]
+
+function patchAs(client: Client, agent: Agent, settings: object): Promise<HttpAnswer> {
+  const patch = (): Promise<HttpAnswer> => agent.patch('/v2/me', settings)
+  return client === 'repeats' ? untilAnswered(patch) : patch()
+}
+
+/** What a stranger's message comes to, which is what messaging knows of the policy. */
+async function admissionOf(agent: Agent): Promise<string> {
+  const [stranger] = await h.agents(1)
+  const answer = await stranger.send(agent)
+  return answer.status === 202 ? answer.body.lane : outcomeOf(answer)
+}
+
+// First, while there is nothing for the resolver: it passes the same places.
+describe('of two equal changes at once, the one that finds nothing to do gives its unit back', () => {
+  const failpoints = ['charging.identity.fenced', 'charging.identity.resolved']
+  const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
+
+  test.each(rows)('identity dies at $failpoint, the client $client', async ({ failpoint, client }) => {
+    await withDeathAt(h.system, failpoint, 'identity-1', async () => {
+      const [alice] = await h.agents(1)
+      const done = Promise.all(Array.from({ length: 6 }, () => patchAs(client, alice, { discoverable: true })))
+      outcomes.push({
+        done,
+        async check() {
+          const answers = await done
+          const { discoverable } = (await got(alice.get('/v2/me'))).body
+          if (answers.some(({ status }) => status === 200)) expect(discoverable).toBe(true)
+          expect(await spendingOf(alice)).toMatchObject({ units: discoverable ? 1 : 0 })
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('a change that costs', () => {
+  const failpoints = [
+    'charging.identity.reserved',
+    'identity.settings.reserved',
+    'charging.identity.committed',
+    'identity.settings.committed',
+    'identity.mailbox.pushed',
+    'charging.identity.settled',
+  ]
+  const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
+  const settings = { inbox_policy: 'open', discoverable: true }
+
+  test.each(rows)('identity dies at $failpoint, the client $client', async ({ failpoint, client }) => {
+    const [alice] = await h.agents(1)
+    await withDeathAt(h.system, failpoint, 'identity-1', () => {
+      const done = patchAs(client, alice, settings)
+      outcomes.push({
+        done,
+        async check() {
+          const answer = await done
+          if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
+          const me = (await got(alice.get('/v2/me'))).body
+          const changed = me.inbox_policy === 'open'
+          expect(me.discoverable).toBe(changed) // both or neither
+          if (answer.status !== 503) expect(changed).toBe(true)
+          expect(await spendingOf(alice)).toMatchObject({ units: changed ? 1 : 0 })
+          expect(await admissionOf(alice)).toBe(changed ? 'inbox' : 'requests')
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('decisions 52: closing, which is free', () => {
+  test.each(['identity.settings.committed', 'identity.mailbox.pushed'])('identity dies at %s', async (failpoint) => {
+    const [alice] = await h.agents(1)
+    await withDeathAt(h.system, failpoint, 'identity-1', () => patchAs('gives up', alice, { inbox_policy: 'closed' }))
+    // It was committed; nobody asks again, and messaging is told all the same.
+    await eventually(async () => expect(await admissionOf(alice)).toBe('403 admission_denied'))
+    expect((await got(alice.get('/v2/me'))).body.inbox_policy).toBe('closed')
+    expect((await spendingOf(alice)).units).toBe(0)
+  })
+
+  test('while messaging is down: 503, and it is told when it is back', async () => {
+    const [alice, bob] = await h.agents(2)
+    await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.kill(name)))
+    expect(outcomeOf(await alice.patch('/v2/me', { inbox_policy: 'closed' }))).toBe('503 unavailable')
+    expect(outcomeOf(await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))).toBe('503 unavailable')
+    await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.start(name)))
+    // Whether it took effect was not said (decisions 45); what identity holds is what messaging comes to know.
+    const { inbox_policy } = (await got(alice.get('/v2/me'))).body
+    const expected = inbox_policy === 'closed' ? '403 admission_denied' : 'requests'
+    await eventually(async () => expect(await admissionOf(alice)).toBe(expected))
+    const revoked = outcomeOf(await bob.get('/v2/me')) === '401 signer_revoked'
+    await eventually(async () =>
+      expect(await admissionOf(bob)).toBe(revoked ? '404 recipient_unavailable' : 'requests'),
+    )
+  })
+})
+
+describe('in the end', () => {
+  test('every client was answered, and no reservation is left', { timeout: 60_000 }, async () => {
+    await Promise.all(outcomes.map(({ done }) => done))
+    await untilResolved(admin)
+  })
+
+  test('each agent has paid for what took effect, and for nothing else', async () => {
+    expect(outcomes.length).toBeGreaterThan(15)
+    for (const { check } of outcomes) await check()
+  })
+
+  test('the records of both sides agree, operation by operation and account by account', async () => {
+    await untilResolved(admin) // what the looking itself has sent
+    expect(await findWrongBooks(admin)).toEqual([])
+  })
+})

@@ -1,0 +1,287 @@
+/**
+ * Messages and contacts, with messaging or budget killed at every step: in the end there is neither a charge without its
+ * effect nor an effect without its charge, whether the client repeats its call or not. Source: design.md, Charging;
+ * decisions 24, 25, 45, 48.
+ */
+import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { findWrongBooks, untilResolved } from '../support/books.ts'
+import { withDeathAt } from '../support/dying.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { type Operator, startOperator } from '../support/operator.ts'
+import { idsOf, readList } from '../support/pages.ts'
+import { untilAnswered } from '../support/retrying.ts'
+
+/** A message takes all free units and 3 credits. */
+const FREE = 8
+const MESSAGE_UNITS = 11
+const CREDITS = 500
+
+let h: Harness
+let operator: Operator
+let admin: postgres.Sql
+/** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
+const outcomes: Outcome[] = []
+
+interface Outcome {
+  name: string
+  /** Settles when the client has its last answer. */
+  done: Promise<unknown>
+  /** Throws where the books are wrong. */
+  check: () => Promise<void>
+}
+
+beforeAll(async () => {
+  // One process of those that die, so that the one that is armed is the one that is asked.
+  h = await startHarness({
+    replicas: { messaging: 1, budget: 1 },
+    env: { SVC_DAILY_FREE_UNITS: String(FREE), SVC_DAILY_HARD_LIMIT: '10000', SVC_DAILY_INTRODUCTIONS: '1000' },
+  })
+  operator = await startOperator(h.system)
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await operator?.[Symbol.asyncDispose]()
+  await h[Symbol.asyncDispose]()
+})
+
+async function payer(): Promise<Agent> {
+  const [agent] = await h.agents(1)
+  await operator.grant(agent.id, CREDITS, `payer-${agent.id}`)
+  return agent
+}
+
+type Client = 'repeats' | 'gives up'
+const CLIENTS: Client[] = ['repeats', 'gives up']
+
+function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return client === 'repeats' ? untilAnswered(call) : call()
+}
+
+/** What is used must be what the accepted ones cost: first the free units, then credits. */
+async function expectPaid(agent: Agent, units: number, introductions: number): Promise<void> {
+  expect(await spendingOf(agent)).toEqual({ units, introductions, credits: CREDITS - Math.max(0, units - FREE) })
+}
+
+async function isThere(agent: Agent, id: string): Promise<boolean> {
+  const outcome = outcomeOf(await agent.get(`/v2/messages/${id}`))
+  expect(['200', '404 not_found']).toContain(outcome)
+  return outcome === '200'
+}
+
+const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
+
+// First, while there is nothing for the resolver: it passes the same places.
+describe('design.md, Charging: of two messages with one id, the one that loses gives back what it took', () => {
+  const deaths = [
+    ['charging.messaging.fenced', 'messaging-1'],
+    ['charging.messaging.resolved', 'messaging-1'],
+    ['budget.released', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the clients: $client', async ({ failpoint, name, client }) => {
+    const [open] = await h.agents(1)
+    await operator.grant(open.id, 1, `open-${open.id}`)
+    await got(untilAnswered(() => open.patch('/v2/me', { inbox_policy: 'open' })))
+    await withDeathAt(h.system, failpoint, name, async () => {
+      const senders = await Promise.all([payer(), payer()])
+      const id = randomBytes(12).toString('base64url')
+      const envelopes = senders.map((sender) => sender.envelope(open, BODY, { id }))
+      const done = Promise.all(
+        senders.map((sender, at) =>
+          callAs(client, () => sender.post('/v2/messages', envelopes[at], { url: h.place.url })),
+        ),
+      )
+      outcomes.push({
+        name: id,
+        done,
+        async check() {
+          const answers = await done
+          const mine = await Promise.all(senders.map((sender) => isThere(sender, id)))
+          const winners = mine.filter((there) => there).length
+          if (client === 'repeats') expect(winners).toBe(1)
+          for (const [at, sender] of senders.entries()) {
+            const told = outcomeOf(answers[at] as HttpAnswer)
+            if (told !== '503 unavailable') expect(['200', '202'].includes(told)).toBe(mine[at])
+            await expectPaid(sender, mine[at] ? MESSAGE_UNITS : 0, mine[at] ? 1 : 0)
+          }
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('design.md, Charging: a message', () => {
+  const deaths = [
+    ['charging.messaging.reserved', 'messaging-1'],
+    ['messaging.appended', 'messaging-1'],
+    ['charging.messaging.committed', 'messaging-1'],
+    ['charging.messaging.settled', 'messaging-1'],
+    ['budget.reserved', 'budget-1'],
+    ['budget.settled', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
+    const alice = await payer()
+    const [bob] = await h.agents(1)
+    const envelope = alice.envelope(bob, BODY)
+    await withDeathAt(h.system, failpoint, name, () => {
+      const done = callAs(client, () => alice.post('/v2/messages', envelope))
+      outcomes.push({
+        name: envelope.id,
+        done,
+        async check() {
+          const answer = await done
+          if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
+          const accepted = await isThere(alice, envelope.id)
+          // What was promised is there; a 503 promised nothing.
+          if (answer.status !== 503) expect(accepted).toBe(true)
+          expect(idsOf(await readList(bob, '/v2/inbox?lane=requests'))).toEqual(accepted ? [envelope.id] : [])
+          await expectPaid(alice, accepted ? MESSAGE_UNITS : 0, accepted ? 1 : 0)
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('design.md, Charging: accepting a contact', () => {
+  const deaths = [
+    ['charging.messaging.reserved', 'messaging-1'],
+    ['charging.messaging.committed', 'messaging-1'],
+    ['charging.messaging.settled', 'messaging-1'],
+    ['budget.reserved', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
+    const alice = await payer()
+    const [bob] = await h.agents(1)
+    const request = bob.envelope(alice)
+    await got(untilAnswered(() => bob.post('/v2/messages', request)))
+    await untilSettled(bob)
+    await withDeathAt(h.system, failpoint, name, () => {
+      const done = callAs(client, () => alice.put(`/v2/contacts/${bob.id}`, { state: 'accepted' }))
+      outcomes.push({
+        name: request.id,
+        done,
+        async check() {
+          const answer = await done
+          if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
+          const { contacts } = (await got(alice.get('/v2/contacts'))).body
+          const accepted = contacts.length === 1
+          if (answer.status !== 503) expect(accepted).toBe(true)
+          await expectPaid(alice, accepted ? 1 : 0, 0)
+          // The request was promoted with the acceptance, once.
+          const { events } = (await got(alice.get('/v2/events'))).body
+          expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(
+            accepted ? ['requests', 'inbox'] : ['requests'],
+          )
+          expect(idsOf(await readList(alice, '/v2/inbox'))).toEqual(accepted ? [request.id] : [])
+        },
+      })
+      return done
+    })
+  })
+
+  /** Nothing of the setting up may reach the place where the process is to die. */
+  async function untilSettled(agent: Agent): Promise<void> {
+    await eventually(async () => {
+      const [row] =
+        await admin`select count(*)::int from budget.reservations where agent_id = ${agent.id} and state = 'held'`
+      return row?.count === 0
+    })
+  }
+})
+
+describe('design.md: any process can be killed at any moment', () => {
+  const SENDERS = 12
+  const EACH = 15
+
+  test('messaging and budget, again and again, under load', async () => {
+    const [busy] = await h.agents(1)
+    await operator.grant(busy.id, 1, `busy-${busy.id}`)
+    await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
+    const senders = await Promise.all(Array.from({ length: SENDERS }, payer))
+    const names = ['messaging-1', 'messaging-2', 'budget-1', 'budget-2']
+    await Promise.all(['messaging-2', 'budget-2'].map((name) => h.system.start(name)))
+
+    let answered = 0
+    const sent = senders.map(async (sender) => {
+      const ids: string[] = []
+      for (let at = 0; at < EACH; at += 1) {
+        const envelope = sender.envelope(busy, at)
+        await got(untilAnswered(() => sender.post('/v2/messages', envelope)))
+        ids.push(envelope.id)
+        answered += 1
+      }
+      return ids
+    })
+    const done = Promise.all(sent)
+    for (const [at, name] of names.entries()) {
+      await eventually(() => answered > (at + 1) * SENDERS * 2, { timeoutMs: 15_000, what: 'progress' })
+      await h.system.kill(name)
+      await h.system.start(name)
+    }
+    outcomes.push({
+      name: 'load',
+      done,
+      async check() {
+        const ids = (await done).flat()
+        expect(idsOf(await readList(busy, '/v2/inbox?limit=100')).toSorted()).toEqual(ids.toSorted())
+        const cursors: number[] = []
+        for (let after = 0; after < ids.length; ) {
+          const { body } = await got(busy.get(`/v2/events?limit=100&after=${after}`))
+          cursors.push(...body.events.map(({ cursor }: { cursor: number }) => cursor))
+          after = body.next_cursor
+        }
+        expect(cursors).toEqual(ids.map((_, at) => at + 1))
+        for (const sender of senders) await expectPaid(sender, EACH, 1)
+      },
+    })
+    await done
+  })
+})
+
+describe('in the end', () => {
+  test('every client was answered', { timeout: 60_000 }, async () => {
+    await Promise.all(outcomes.map(({ done }) => done))
+    expect(outcomes.length).toBeGreaterThan(25)
+  })
+
+  test('no reservation is left', { timeout: 30_000 }, async () => {
+    await untilResolved(admin)
+  })
+
+  test('each agent has paid for what took effect, and for nothing else', async () => {
+    const found = await Promise.all(
+      outcomes.map(async ({ name, check }) => {
+        try {
+          await check()
+          return 'right'
+        } catch (error) {
+          return `${name}: ${error}`
+        }
+      }),
+    )
+    expect(found).toEqual(found.map(() => 'right'))
+  })
+
+  test('the records of both sides agree, operation by operation and account by account', async () => {
+    expect(await findWrongBooks(admin)).toEqual([])
+  })
+
+  test('design.md, Outbox: every event was published', async () => {
+    await eventually(async () => {
+      expect(await admin`select id from messaging.outbox where published_at is null`).toEqual([])
+    })
+  })
+})

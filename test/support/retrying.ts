@@ -1,0 +1,19 @@
+import type { HttpAnswer } from './agent.ts'
+import { eventually } from './eventually.ts'
+
+/** An answer may take 5 s to be a 503, and what is asked may die several times. */
+const LIMIT_MS = 60_000
+
+/**
+ * What a client does that follows decisions 45: repeats the call, signed anew and with the same envelope, until it is told
+ * something else than 503.
+ */
+export function untilAnswered(call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return eventually(
+    async () => {
+      const answer = await call()
+      return answer.status !== 503 && answer
+    },
+    { timeoutMs: LIMIT_MS, what: 'an answer' },
+  )
+}
