@@ -15,6 +15,7 @@ const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') ===
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 watchStarter(() => {
+  if (stop.signal.aborted) return
   console.log('Stopping, as npx or pnpm, which started this, has ended.')
   stop.abort()
 })
