@@ -35,6 +35,11 @@ const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /** The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. */
 const QUERY_GRACE_MS = 500
 const CONNECT_TIMEOUT_SECONDS = 3
+/**
+ * A query may wait this long before the next attempt to connect. The driver's own wait grows to 20 s, shared by the pool,
+ * so that while a database is gone every query runs into its deadline, and when it is back the pool is not, for as long.
+ */
+const RECONNECT_SECONDS = 0.5
 const CLOSE_TIMEOUT_SECONDS = 5
 
 export interface Database extends AsyncDisposable {
@@ -55,6 +60,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const sql = postgres(options.url, {
     max: options.poolSize ?? DEFAULT_POOL_SIZE,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
     idle_timeout: 0,
     keep_alive: 30,
     onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
