@@ -1,4 +1,4 @@
-import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection } from 'nats'
+import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from './connect.ts'
 import { ensureStream, type StreamDefinition } from './streams.ts'
 
@@ -49,7 +49,6 @@ export class StreamPublisher implements Disposable {
   readonly #inbox: string
   readonly #waiting = new Map<string, Waiting>()
   readonly #unsubscribe: () => void
-  #batches = 0
 
   private constructor({ connection, inboxPrefix }: Nats, manager: JetStreamManager, definition: StreamDefinition) {
     this.#connection = connection
@@ -90,8 +89,8 @@ export class StreamPublisher implements Disposable {
     const { length } = publications
     if (length === 0 || length > MAX_BATCH_MESSAGES)
       throw new RangeError(`a batch has 1 to ${MAX_BATCH_MESSAGES} messages`)
-    this.#batches += 1
-    const batch = `b${this.#batches}`
+    // The server knows a batch by this alone, whichever process it comes from.
+    const batch = nuid.next()
     const acknowledged = this.#untilAcknowledged(batch)
     publications.forEach(({ subject, messageId, text }, index) => {
       const fields = headers()

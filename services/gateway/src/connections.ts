@@ -138,7 +138,7 @@ function faultOf(error: ParserError): ServiceError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return invalid('the request did not arrive in time')
     case 'HPE_HEADER_OVERFLOW':
-      return invalid(`the request line and the headers are over ${SERVER_LIMITS.maxHeaderSize} bytes`)
+      return invalid(`the headers are too many, or over ${SERVER_LIMITS.maxHeaderSize} bytes with the request line`)
     case 'HPE_INVALID_METHOD':
       // Well-formed HTTP with a method that Node has not heard of: a method that no path has (decisions 46).
       return isRequestLine(error) ? new ServiceError('not_found') : invalid('not HTTP/1.1')

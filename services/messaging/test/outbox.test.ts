@@ -40,6 +40,7 @@ async function startHarness() {
   return {
     server,
     publisher,
+    openStream: async () => StreamPublisher.open(await connect(), acceptedStream(1)),
     /** Another process, which has published nothing yet. */
     startOther: async () => publisherOn(await connect()),
     appendAndPublish: appendWith(true, 5),
@@ -162,4 +163,21 @@ test('design, Outbox: while NATS is away messages are accepted, and they are pub
   await h.appendAndDie(message('bob'))
   await eventually(() => h.pass(), { timeoutMs: 15_000 })
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 2))
+})
+
+test('design, Outbox: processes that publish at the same time do not disturb each other', async () => {
+  await using h = await startHarness()
+  const publishers = await Promise.all([h.openStream(), h.openStream()])
+  await publishers[0]?.state()
+  for (let round = 0; round < 10; round += 1) {
+    const batches = publishers.map((_, at) =>
+      Array.from({ length: 200 }, (_, index) => ({
+        subject: `accepted.agent-${at}.inbox`,
+        messageId: acceptedMessageId(`agent-${at}`, round * 200 + index + 1),
+        text: 'x'.repeat(1_500),
+      })),
+    )
+    await Promise.all(publishers.map((publisher, at) => publisher.publish(batches[at] ?? [])))
+  }
+  expect((await publishers[0]?.state())?.lastSequence).toBe(2 * 10 * 200)
 })

@@ -36,7 +36,7 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
     units: costUnits(facts.payload_bytes, 1),
     introductionPeer: signer === recipient ? null : recipient,
   }
-  const appended = await deps.charging.charge(charge, context, async ({ deadlineMs }) => {
+  const appended = await deps.charging.charge(charge, context, async ({ deadlineMs }): Promise<Appended> => {
     for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
       const result = await deps.append({
         id: facts.id,
@@ -53,7 +53,12 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
       })
       if (result.outcome !== 'stale') return settledOutcome(result)
       known = await findOut(deps, request)
-      if (known.earlier === undefined) recipientId(request, known)
+      // What moved the ground may have been another attempt at this very message.
+      if (known.earlier !== undefined) {
+        return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
+      }
+      recipientId(request, known)
+      checkReferences(known.replyTo, known.thread)
     }
     throw new ServiceError('unavailable', {
       cause: new Error('the recipient changes faster than a message is decided'),

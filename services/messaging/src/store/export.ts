@@ -66,19 +66,22 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
  * transaction it does not wait for what has nothing to do with messages, in any database of the server.
  *
  * An append takes its advisory lock before its transaction gets an id, and lets it go after it has become visible. So one
- * with an id below the snapshot's end either holds the lock when the locks are read, which is after, or has ended. Locks
+ * with an id below the snapshot's end either holds the lock when the locks are read, which is after, or has ended. One
+ * that holds it and shows no id may be just getting one, and nothing is said then: 0. Locks
  * show the low 32 bits of a transaction's id; it lies less than 2^31 before the end.
  */
 export async function findSettledBatch(sql: Sql): Promise<number> {
   const [row] = await sql<{ batch: number }[]>`
     with snapshot as materialized (select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax)
-    select least(s.xmax, min(s.xmax - ((s.xmax - x.transactionid::text::bigint) & 4294967295))) as batch
+    select case
+        when bool_or(a.virtualtransaction is not null and x.transactionid is null) then 0
+        else least(s.xmax, min(s.xmax - ((s.xmax - x.transactionid::text::bigint) & 4294967295)))
+      end as batch
     from snapshot s
-    left join (
-      pg_locks a join pg_locks x on x.virtualtransaction = a.virtualtransaction
-        and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock' and x.granted
-    ) on a.locktype = 'advisory' and a.objid = 7305001 and a.classid = 0 and a.objsubid = 1
+    left join pg_locks a on a.locktype = 'advisory' and a.objid = 7305001 and a.classid = 0 and a.objsubid = 1
       and a.database = (select d.oid from pg_database d where d.datname = current_database())
+    left join pg_locks x on x.virtualtransaction = a.virtualtransaction
+      and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock' and x.granted
     group by s.xmax`
   if (row === undefined) throw new Error('the end of the snapshot is always there')
   return row.batch
