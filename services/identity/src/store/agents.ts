@@ -1,5 +1,6 @@
 import type { Agent } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { Fragment } from 'postgres'
 import type { AgentRecord } from '../domain/agent.ts'
 import type { CurrentSettings } from '../domain/settings.ts'
 
@@ -80,7 +81,8 @@ export async function markPushed(sql: Sql, agentId: string, version: number): Pr
     where a.agent_id = ${agentId} and a.mailbox_pushed < ${version}`
 }
 
-function columns(sql: Sql | Tx) {
+/** All of an `AgentRecord`, of `identity.agents a`. */
+function columns(sql: Sql | Tx): Fragment {
   return sql`
     a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked,
     a.inbox_policy, a.discoverable, a.mailbox_version, a.mailbox_pushed`
