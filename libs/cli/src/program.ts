@@ -1,3 +1,4 @@
+import { SERVICE } from '@svc/contracts/limits.ts'
 import { Command } from 'commander'
 import { addAdmin } from './commands/admin.ts'
 import { addContacts } from './commands/contacts.ts'
@@ -14,8 +15,6 @@ import { explainFailure } from './failure.ts'
 import type { Io } from './io.ts'
 import { createOutput } from './output.ts'
 import { visibleJson } from './visible-text.ts'
-
-const VERSION = '2.0.0'
 
 /** Carries out one command line. @param args what comes after `svc`. @returns the exit code; nothing is thrown. */
 export async function runSvc(args: readonly string[], io: Io): Promise<ExitCode> {
@@ -40,7 +39,7 @@ export async function runSvc(args: readonly string[], io: Io): Promise<ExitCode>
 function createProgram(io: Io, setExitCode: (code: ExitCode) => void): Command {
   const program = new Command('svc')
     .description('Signed agent messaging: register, send, read and acknowledge.')
-    .version(VERSION)
+    .version(SERVICE.version)
     .option('--key <file>', "the agent's key file (or SVC_KEY)")
     .option('--url <url>', `where the service is (or SVC_URL; default ${DEFAULT_URL})`)
     .option('--authority <authority>', 'the authority to sign for; default: what the service announces')

@@ -26,22 +26,11 @@ export const BoardId = Type.String({
   description: 'Opaque id of a board; ids sort by creation',
 })
 
-/** `ed25519:` and 64 hex digits, lower case where the service returns it (decisions 2). */
-export const PublicKeyText = Type.String({
-  pattern: '^ed25519:[0-9a-fA-F]{64}$',
-  description: 'Ed25519 public key, ed25519:<HEX>',
-})
-
 /** Unix seconds, UTC (decisions 1). */
 export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds, UTC' })
 
-const AGENT_ID = new RegExp(AgentId.pattern ?? '')
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
-
-export function isAgentId(text: string): boolean {
-  return AGENT_ID.test(text)
-}
 
 export function isAgentName(text: string): boolean {
   return AGENT_NAME.test(text)

@@ -98,7 +98,7 @@ export const budget = object<Budget>({
   vote_bonus: integer,
 })
 export const contact = object<Contact>({ state: text })
-export const contactEntry = object<ContactEntry>({ agent_id: text, state: text })
+const contactEntry = object<ContactEntry>({ agent_id: text, state: text })
 export const contactPage = page('contacts', contactEntry)
 export const message = object<Message>({
   envelope,
@@ -117,7 +117,7 @@ export const sendResult = object<SendResult>({
   sender_authenticated: flag,
 })
 export const receipt = object<Receipt>({ msg_id: text, status: text, accepted_at: integer })
-export const event = object<Event>({ cursor: integer, kind: text, message })
+const event = object<Event>({ cursor: integer, kind: text, message })
 export const events = object<Events>({ events: list(event), next_cursor: integer, retention_days: number })
 export const health = object<Health>({ status: text, service: text, version: text })
 export const status = object<{ status: string }>({ status: text })

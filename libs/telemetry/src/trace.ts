@@ -2,8 +2,6 @@ import { randomBytes } from 'node:crypto'
 
 /** W3C trace context. The trace id is the request id that clients see in `X-Request-Id`. */
 
-const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
-
 // Random bytes are drawn for many requests at once: one draw each would be among the larger costs of a small request.
 const POOL_BYTES = 24 * 256
 let pool = Buffer.alloc(0)
@@ -18,10 +16,6 @@ export function newTraceparent(): string {
   const hex = pool.toString('hex', used, used + 24)
   used += 24
   return `00-${hex.slice(0, 32)}-${hex.slice(32)}-00`
-}
-
-export function isTraceparent(text: string): boolean {
-  return TRACEPARENT.test(text)
 }
 
 /** The 32 hex digits that name a request in every log and in the client's answer. */

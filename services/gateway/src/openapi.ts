@@ -1,5 +1,4 @@
 import { KindGuard, type TSchema } from '@sinclair/typebox'
-
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import * as ids from '@svc/contracts/ids.ts'
 import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
@@ -171,7 +170,7 @@ function commonHeaders(status: number): Json {
 }
 
 /** Every code that an operation can answer with: those of its kind and its own. */
-export function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[] {
+function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[] {
   return [
     'invalid_request',
     ...(body === undefined ? [] : (['invalid_json', 'unsupported_media_type'] as const)),
