@@ -8,15 +8,23 @@ import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
-import { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
-import { handle } from '@svc/nats/serve.ts'
+import * as calls from '@svc/contracts/messaging.ts'
+import { handle, handleText } from '@svc/nats/serve.ts'
 import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { MessagingConfig } from './config.ts'
 import type { Deps, SendDeps } from './deps.ts'
-import { otherEndpoints } from './endpoints.ts'
+import { ackMessage } from './handlers/ack-message.ts'
+import { exportMessages } from './handlers/export-messages.ts'
+import { getMessage } from './handlers/get-message.ts'
+import { getReceipt } from './handlers/get-receipt.ts'
+import { listContacts } from './handlers/list-contacts.ts'
+import { listEvents } from './handlers/list-events.ts'
+import { listInbox } from './handlers/list-inbox.ts'
 import { sendMessage } from './handlers/send-message.ts'
+import { setContact } from './handlers/set-contact.ts'
+import { setMailbox } from './handlers/set-mailbox.ts'
 import { startOutboxLoop } from './loops/outbox.ts'
 import { startPurgeLoop } from './loops/purge.ts'
 import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
@@ -47,8 +55,16 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const deps: Deps = { database, charging, operations, publisher, retentionDays: config.retentionDays }
       return {
         endpoints: [
-          handle(sendMessageCall, (request, context) => sendMessage(send, request, context)),
-          ...otherEndpoints(deps),
+          handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
+          handleText(calls.getMessage, (request) => getMessage(deps, request)),
+          handle(calls.ackMessage, (request) => ackMessage(deps, request)),
+          handle(calls.getReceipt, (request) => getReceipt(deps, request)),
+          handleText(calls.listInbox, (request) => listInbox(deps, request)),
+          handleText(calls.exportMessages, (request, context) => exportMessages(deps, request, context)),
+          handleText(calls.listEvents, (request) => listEvents(deps, request)),
+          handle(calls.setContact, (request, context) => setContact(deps, request, context)),
+          handle(calls.listContacts, (request) => listContacts(deps, request)),
+          handle(calls.setMailbox, (request) => setMailbox(deps, request)),
         ],
         loops: [
           startOutboxLoop(publisher, logger),
