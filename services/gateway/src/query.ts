@@ -66,14 +66,11 @@ export const limit: QueryRule<number> = {
   },
 }
 
-/**
- * `after` of a list in the order of its keys: a place in that order, which need not exist (decisions 35). No key has a NUL, so
- * whatever follows one changes nothing about the place; a store may choke on it, so it ends here.
- */
+/** `after` of a list in the order of its keys: a place in that order, which need not exist (decisions 35). */
 export const afterKey: QueryRule<string> = {
   schema: Type.String({ default: '' }),
   description: 'Only what follows this key in byte order; it need not exist',
-  read: (text = '') => text.split('\0', 1)[0] ?? '',
+  read: (text = '') => text,
 }
 
 /** `after` of a message list: a `next_cursor` that this list has issued (decisions 35). */

@@ -1,5 +1,6 @@
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { listAgents as listAgentsCall } from '@svc/contracts/identity.ts'
+import { beforeNul } from '@svc/postgres/text.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { listAgents as listAgentRows } from '../store/agents.ts'
 
@@ -8,13 +9,7 @@ export async function listAgents(
   { database }: Pick<IdentityDeps, 'database'>,
   { after, limit }: RequestOf<typeof listAgentsCall>,
 ): Promise<ReplyOf<typeof listAgentsCall>> {
-  const rows = await database.run((sql) => listAgentRows(sql, placeOf(after), limit + 1))
+  const rows = await database.run((sql) => listAgentRows(sql, beforeNul(after), limit + 1))
   const agents = rows.slice(0, limit)
   return { agents, next_cursor: rows.length > limit ? (agents.at(-1)?.name ?? '') : '' }
-}
-
-/** The same place among names, in text that Postgres can hold: no name has a NUL, so what follows one decides nothing. */
-function placeOf(after: string): string {
-  const end = after.indexOf('\0')
-  return end === -1 ? after : after.slice(0, end)
 }

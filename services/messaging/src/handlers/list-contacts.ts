@@ -1,5 +1,6 @@
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { listContacts as listContactsCall } from '@svc/contracts/messaging.ts'
+import { beforeNul } from '@svc/postgres/text.ts'
 import type { Deps } from '../deps.ts'
 import { listContacts as listRows } from '../store/contacts.ts'
 
@@ -14,9 +15,4 @@ export async function listContacts(
   const rows = await database.run((sql) => listRows(sql, agent_id, beforeNul(after), limit + 1))
   const contacts = rows.slice(0, limit).map(({ other, state }) => ({ agent_id: other, state }))
   return { contacts, next_cursor: rows.length > limit ? (contacts.at(-1)?.agent_id ?? '') : '' }
-}
-
-/** Postgres takes no NUL in a text. No id has one, so the same ids come after a text and after its part before a NUL. */
-function beforeNul(text: string): string {
-  return text.split('\0', 1)[0] ?? ''
 }
