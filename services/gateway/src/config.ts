@@ -1,3 +1,4 @@
+import { readAuthority } from '@svc/config/authority.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { type AddressRange, parseAddressRange } from './domain/client-address.ts'
@@ -41,11 +42,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     natsUrl: e.secret('SVC_NATS_URL'),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort: e.int('SVC_HTTP_PORT', { default: 8080, min: 0, max: 65_535 }),
-    authority: e.string('SVC_AUTHORITY', {
-      default: '127.0.0.1:8080',
-      pattern: /^(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/,
-      hint: 'must be a host with an optional port, e.g. agents.example.org or 127.0.0.1:8080',
-    }),
+    authority: readAuthority(e),
     trustedProxies: readAddressRanges(e, 'SVC_TRUSTED_PROXIES'),
     corsOrigins: readOrigins(e, 'SVC_CORS_ORIGINS'),
     rate: {

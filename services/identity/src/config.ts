@@ -1,3 +1,4 @@
+import { readAuthority } from '@svc/config/authority.ts'
 import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
@@ -20,11 +21,7 @@ export function readConfig(env: NodeJS.ProcessEnv): IdentityConfig {
   const e = envReader(env)
   const config = {
     ...readConnections(e),
-    authority: e.string('SVC_AUTHORITY', {
-      default: '127.0.0.1:8080',
-      pattern: /^[^\s/@]+$/,
-      hint: 'must be a host, with its port where it has one',
-    }),
+    authority: readAuthority(e),
     powDifficulty: e.int('SVC_POW_DIFFICULTY', { default: DEFAULTS.powDifficulty, min: 0, max: 64 }),
     challengeKeys: readKeys(e, 'SVC_CHALLENGE_KEY'),
     poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
