@@ -57,6 +57,8 @@ describe('service.md Envelope: members of any envelope', () => {
     ['ttl 0', { ttl: 0 }, '202'],
     ['ttl 1000', { ttl: 1000 }, '202'],
     ['ttl the largest safe integer', { ttl: Number.MAX_SAFE_INTEGER }, '202'],
+    ['ttl past the safe integers', { ttl: 2 ** 53 }, '202'],
+    ['ttl past all calendars', { ttl: 1e300 }, '202'],
     ['ttl negative', { ttl: -1 }, INVALID],
     ['ttl a fraction', { ttl: 1.5 }, INVALID],
     ['ttl a string', { ttl: '60' }, INVALID],

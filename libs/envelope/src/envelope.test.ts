@@ -91,6 +91,8 @@ describe('service.md, Envelope: facts of an envelope', () => {
     [0, 0],
     [1, 1],
     [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER],
+    [2 ** 53, 2 ** 53],
+    [1e300, 1e300],
   ])('ttl %d', (ttl, seconds) => {
     expect(read({ ...signed, ttl }).ttl).toBe(seconds)
   })
@@ -158,7 +160,6 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['ttl a fraction', { ...signed, ttl: 0.5 }, 'ttl must'],
     ['ttl a string', { ...signed, ttl: '60' }, 'ttl must'],
     ['ttl null', { ...signed, ttl: null }, 'ttl must'],
-    ['ttl past the safe integers', { ...signed, ttl: 2 ** 53 }, 'ttl must'],
     ['reply_to null', { ...signed, reply_to: null }, 'reply_to must'],
     ['reply_to a number', { ...signed, reply_to: 1 }, 'reply_to must'],
     ['thread_id an object', { ...signed, thread_id: {} }, 'thread_id must'],

@@ -182,9 +182,10 @@ function readTs(ts: unknown): number {
   throw malformed('ts must be an RFC 3339 date-time')
 }
 
+/** Any integer from 0 (service.md, Envelope), however large: what is past retention is retention. */
 function readTtl(ttl: unknown): number {
   if (ttl === undefined) return 0
-  if (typeof ttl === 'number' && Number.isSafeInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
+  if (typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
   throw malformed('ttl must be a whole number of seconds, 0 or more')
 }
 
