@@ -99,6 +99,9 @@ describe('a change that costs', () => {
 })
 
 describe('decisions 52: closing, which is free', () => {
+  // Nobody else repeats a call then, and dies in its place.
+  beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 60_000)
+
   test.each(['identity.settings.committed', 'identity.mailbox.pushed'])('identity dies at %s', async (failpoint) => {
     const [alice] = await h.agents(1)
     await withDeathAt(h.system, failpoint, 'identity-1', () => patchAs('gives up', alice, { inbox_policy: 'closed' }))
