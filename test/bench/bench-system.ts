@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { startKeeper } from '@svc/local/keep.ts'
 import { createMark, findMarked } from '@svc/local/marks.ts'
 import { findFreePort } from '@svc/local/ports.ts'
 import { startPostgres } from '@svc/local/postgres.ts'
@@ -29,6 +30,9 @@ export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promis
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
   const dataDir = mkdtempSync(join(folder, 'data-'))
   const mark = createMark(folder)
+  // Ends the engine also where this process is killed.
+  const keeper = await startKeeper(mark, folder)
+  stack.defer(() => keeper.release())
   const postgres = stack.adopt(
     await startPostgres({
       folder,

@@ -30,7 +30,9 @@ describe.each(ways)('decisions 15, 16: a %s envelope', (_, seal) => {
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ noUnicodeString: false }), async (value) => {
         const body: unknown = JSON.parse(JSON.stringify(value))
-        if (!JSON.stringify(body).isWellFormed() || /\\ud[89a-f]/.test(JSON.stringify(body))) return
+        const text = JSON.stringify(body)
+        // What is no I-JSON is refused before it is signed (decisions 6).
+        if (!text.isWellFormed() || /\\ud[89a-f]|"__proto__":/.test(text)) return
         const sent = await alice.client.compose({ to: 'bob', body }, { seal: seal ? bob.key.pubkey : false })
         const received = JSON.parse(JSON.stringify(sent)) as Envelope
         const opened = await bob.client.open(received, { sender: alice.key.pubkey })
