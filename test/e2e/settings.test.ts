@@ -209,7 +209,32 @@ describe('design.md Sending a message: an inbox policy is in force when it has b
   })
 })
 
-// Last, because it stops what the others need.
+// From here on tests stop what the others need.
+describe('design.md Sending a message: with messaging down', () => {
+  test('decisions 45, design.md: 503 in time, and a repeat converges, paid for once', async () => {
+    const [open, closed, sender] = await agents(3)
+    if (closed === undefined || sender === undefined) throw new Error('three agents were asked for')
+    const names = ['messaging-1', 'messaging-2']
+    await Promise.all(names.map((name) => h.system.kill(name)))
+    const since = performance.now()
+    expectError(await open.patch('/v2/me', { inbox_policy: 'open' }), 503, 'unavailable')
+    expectError(await closed.patch('/v2/me', { inbox_policy: 'closed' }), 503, 'unavailable')
+    expect(performance.now() - since).toBeLessThan(5_000)
+    // What needs no messaging goes on.
+    expect(await sender.patch('/v2/me', { discoverable: true })).toMatchObject({ status: 200 })
+
+    await Promise.all(names.map((name) => h.system.start(name)))
+    for (let repeat = 0; repeat < 2; repeat += 1) {
+      expect(await open.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
+      expect(await closed.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({ status: 200 })
+    }
+    expect(await sender.send(open)).toMatchObject({ status: 202, body: { lane: 'inbox' } })
+    expectError(await sender.send(closed), 403, 'admission_denied')
+    expect(await usedUnits(open)).toBe(1)
+    expect(await usedUnits(closed)).toBe(0)
+  })
+})
+
 describe('decisions 52: with the budget service down', () => {
   test('decisions 52: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
     const [agent, exhausted] = await agents(2)

@@ -30,6 +30,8 @@ export interface SystemOptions {
   env?: NodeJS.ProcessEnv
   /** For one process, e.g. `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
   envOf?: Record<string, NodeJS.ProcessEnv>
+  /** Makes of the URL of a store the one that its processes are told, e.g. that of a proxy. */
+  databaseUrl?: (url: string) => string
 }
 
 const REPLICAS = 2
@@ -44,7 +46,12 @@ const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_REGISTRATION_RATE_BURST: '100000',
 }
 
-export async function startSystem({ replicas = {}, env = {}, envOf = {} }: SystemOptions = {}): Promise<TestSystem> {
+export async function startSystem({
+  replicas = {},
+  env = {},
+  envOf = {},
+  databaseUrl = (url) => url,
+}: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const { mark } = await findTestRun()
   const database = started.use(await createTestDatabase(STORES))
@@ -54,7 +61,7 @@ export async function startSystem({ replicas = {}, env = {}, envOf = {} }: Syste
   const authority = `127.0.0.1:${httpPort}`
   const settings: SystemSettings = {
     natsUrlFor: nats.urlFor,
-    databaseUrlFor: database.urlFor,
+    databaseUrlFor: (store) => databaseUrl(database.urlFor(store)),
     httpPort,
     authority,
     challengeKey: randomBytes(32).toString('hex'),

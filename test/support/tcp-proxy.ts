@@ -1,0 +1,60 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+
+/** Stands between processes and a server that they share with others, so that it can be gone for these alone. */
+export interface TcpProxy extends AsyncDisposable {
+  /** The URL with this proxy in the place of its server, which is the same for all URLs. */
+  through(url: string): string
+  /** Ends every connection and refuses new ones, as a machine does on which nothing listens. */
+  cut(): Promise<void>
+  /** Listens again, on the same port. */
+  mend(): Promise<void>
+}
+
+export async function startTcpProxy(): Promise<TcpProxy> {
+  const sockets = new Set<Socket>()
+  let target: { host: string; port: number } | undefined
+  const server = createServer((client) => {
+    if (target === undefined) {
+      client.destroy()
+      return
+    }
+    const upstream = connect(target)
+    for (const [socket, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => other.destroy())
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+      socket.pipe(other)
+    }
+  })
+  const listen = async (port: number): Promise<void> => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const close = async (): Promise<void> => {
+    if (!server.listening) return
+    const closed = once(server, 'close')
+    server.close()
+    for (const socket of sockets) socket.resetAndDestroy()
+    await closed
+  }
+  await listen(0)
+  const { port } = server.address() as AddressInfo
+  return {
+    through(text) {
+      const url = new URL(text)
+      target = { host: url.hostname, port: Number(url.port) }
+      url.host = `127.0.0.1:${port}`
+      return url.href
+    },
+    cut: close,
+    mend: () => listen(port),
+    [Symbol.asyncDispose]: close,
+  }
+}
