@@ -6,6 +6,7 @@ export interface ConnectionConfig {
   databaseUrl: string
 }
 
+/** Mistakes are kept for the reader's `check()`. */
 export function readConnections(env: EnvReader): ConnectionConfig {
   return { natsUrl: env.secret('SVC_NATS_URL'), databaseUrl: env.secret('SVC_DATABASE_URL') }
 }

@@ -25,6 +25,7 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
+/** @param readFile for tests. */
 export function envReader(env: NodeJS.ProcessEnv, readFile: (path: string) => string = readText): EnvReader {
   const problems: string[] = []
   const textOf = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])

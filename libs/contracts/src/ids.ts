@@ -32,10 +32,12 @@ export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
 
+/** service.md, Registration procedure: name rules. */
 export function isAgentName(text: string): boolean {
   return AGENT_NAME.test(text)
 }
 
+/** Text that fails names no message (decisions 21, 46). */
 export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text)
 }

@@ -29,6 +29,7 @@ const MAX_PAUSE_MS = 10_000
 const STALLED_MS = 60_000
 const FIRST_PAUSE_MS = 100
 
+/** Begins with a pass at once. Disposing aborts the signal, ends a pause, and waits for the pass under way. */
 export function startLoop({ name, logger, intervalMs, run }: LoopOptions): Loop {
   const stop = new AbortController()
   let lastEndMs = Date.now()
