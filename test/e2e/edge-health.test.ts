@@ -1,5 +1,5 @@
 /** What the edge says while parts of the system are dead, frozen or unreachable, and how it comes back. */
-import type { ServiceName } from '@svc/local/topology.ts'
+import { type ServiceName, STORES, type StoreName } from '@svc/local/topology.ts'
 import postgres from 'postgres'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
@@ -16,20 +16,33 @@ const RECOVERY_LIMIT_MS = 10_000
 
 let h: Harness
 let alice: Agent
-/** Between the services and Postgres, which other tests use at the same time. */
-let proxy: TcpProxy
+/** Between each of the stores and Postgres, which other tests use at the same time. */
+let proxies: Map<string, TcpProxy>
 
 beforeAll(async () => {
-  proxy = await startTcpProxy()
-  h = await startHarness({ databaseUrl: proxy.through })
+  proxies = new Map(await Promise.all(STORES.map(async (store) => [store, await startTcpProxy()] as const)))
+  // A store's user has its name.
+  h = await startHarness({ databaseUrl: (url) => proxyOf(new URL(url).username).through(url) })
   const [first] = await h.agents(1)
   if (first === undefined) throw new Error('one agent was asked for')
   alice = first
   return async () => {
     await h[Symbol.asyncDispose]()
-    await proxy[Symbol.asyncDispose]()
+    for (const proxy of proxies.values()) await proxy[Symbol.asyncDispose]()
   }
 })
+
+function proxyOf(store: string): TcpProxy {
+  const proxy = proxies.get(store)
+  if (proxy === undefined) throw new Error(`there is no store ${store}`)
+  return proxy
+}
+
+/** These stores have no database until it is disposed of. */
+async function cut(stores: readonly StoreName[]): Promise<AsyncDisposable> {
+  await Promise.all(stores.map((store) => proxyOf(store).cut()))
+  return { [Symbol.asyncDispose]: async () => void (await Promise.all(stores.map((store) => proxyOf(store).mend()))) }
+}
 
 function health(url: string): Promise<HttpAnswer> {
   return call({ ...h.place, url }, 'GET', '/v2/health')
@@ -69,6 +82,20 @@ const USUAL: Record<string, string> = {
   'POST /v2/messages/{id}/ack': '404 not_found',
   'GET /v2/messages/{id}/receipts': '404 not_found',
 }
+
+/** In the order of OPERATIONS. */
+const WITHOUT_MESSAGING = [
+  'POST /v2/challenges',
+  'POST /v2/agents/register',
+  'GET /v2/agents',
+  'GET /v2/agents/{name}',
+  'GET /v2/me',
+  'PATCH /v2/me',
+  'POST /v2/me/revoke',
+  'GET /v2/budget',
+  'PUT /v2/contacts/{agent}', // nobody has this id
+]
+const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
 
 let round = 0
 
@@ -137,9 +164,10 @@ function openAdmin(database: string): AsyncDisposable & { sql: postgres.Sql } {
 async function closeDatabase(): Promise<AsyncDisposable> {
   const name = new URL(h.system.database.adminUrl).pathname.slice(1)
   const admin = openAdmin('postgres')
-  await proxy.cut()
-  await admin.sql`alter database ${admin.sql(name)} with allow_connections false`
-  await proxy.mend()
+  {
+    await using _cut = await cut(STORES)
+    await admin.sql`alter database ${admin.sql(name)} with allow_connections false`
+  }
   return {
     async [Symbol.asyncDispose]() {
       await admin.sql`alter database ${admin.sql(name)} with allow_connections true`
@@ -191,17 +219,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     {
       await using _killed = await killAll('messaging')
       await expectUnhealthy()
-      expect(await availableOperations()).toEqual([
-        'POST /v2/challenges',
-        'POST /v2/agents/register',
-        'GET /v2/agents',
-        'GET /v2/agents/{name}',
-        'GET /v2/me',
-        'PATCH /v2/me',
-        'POST /v2/me/revoke',
-        'GET /v2/budget',
-        'PUT /v2/contacts/{agent}', // nobody has this id
-      ])
+      expect(await availableOperations()).toEqual(WITHOUT_MESSAGING)
     }
     await expectRecovery()
   })
@@ -222,9 +240,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     {
       await using _killed = await killAll('budget')
       await expectUnhealthy()
-      const free = OPERATIONS.map(nameOf).filter(
-        (name) => !['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages'].includes(name),
-      )
+      const free = OPERATIONS.map(nameOf).filter((name) => !NEEDS_BUDGET.includes(name))
       expect(await availableOperations()).toEqual(free)
     }
     await expectRecovery()
@@ -232,23 +248,49 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
 
   test('service.md Errors: no NATS: nothing but what the gateway knows by itself', async () => {
     await h.system.nats.kill()
-    await expectUnhealthy()
-    expect(await availableOperations()).toEqual([])
+    const [available] = await Promise.all([availableOperations(), expectUnhealthy()])
+    expect(available).toEqual([])
     expect(await call(h.place, 'GET', '/openapi.json')).toMatchObject({ status: 200 })
     await h.system.nats.restart()
     await expectRecovery()
   })
 
   test('service.md Endpoints: no database: 503, and every call that needs one', async () => {
-    await proxy.cut()
-    // Long enough that whoever waits longer after each attempt would be waiting when it comes back.
-    for (const since = Date.now(); Date.now() - since < 3_000; ) {
-      await expectUnhealthy()
-      expect(await availableOperations()).toEqual([])
-      expectError(await call(h.place, 'GET', '/v2/agents'), 503, 'unavailable')
-      expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 503, 'unavailable')
+    {
+      await using _cut = await cut(STORES)
+      // Long enough that whoever waits longer after each attempt would be waiting when it comes back.
+      for (const since = Date.now(); Date.now() - since < 3_000; ) {
+        await expectUnhealthy()
+        expect(await availableOperations()).toEqual([])
+        expectError(await call(h.place, 'GET', '/v2/agents'), 503, 'unavailable')
+        expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 503, 'unavailable')
+      }
     }
-    await proxy.mend()
+    await expectRecovery()
+  })
+
+  test.each<[StoreName, (name: string) => boolean]>([
+    ['identity', () => false],
+    ['messaging', (name) => WITHOUT_MESSAGING.includes(name)],
+    ['budget', (name) => !NEEDS_BUDGET.includes(name)],
+  ])('design.md Pieces: %s alone without its database is as if it were not there', async (store, goesOn) => {
+    {
+      await using _cut = await cut([store])
+      await expectUnhealthy()
+      expect(await availableOperations()).toEqual(OPERATIONS.map(nameOf).filter(goesOn))
+    }
+    await expectRecovery()
+  })
+
+  test('issue 2: the request id that the client is told is in the log of the service that failed', async () => {
+    {
+      await using _cut = await cut(['identity'])
+      const answer = await call(h.place, 'GET', '/v2/agents')
+      expectError(answer, 503, 'unavailable')
+      const id = answer.headers.get('x-request-id')
+      const logs = ['identity-1', 'identity-2'].map((name) => h.system.processes.get(name)?.log ?? [])
+      await eventually(() => logs.flat().some(({ fields }) => fields.request_id === id))
+    }
     await expectRecovery()
   })
 

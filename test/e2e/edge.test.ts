@@ -634,6 +634,17 @@ describe('service.md Errors: HTTP that is none is answered in the same shape', (
     expect(parseAnswers(await connection.ended)).toMatchObject([{ status: 200, body: { status: 'ok' } }])
   })
 
+  test('RFC 9110, 10.1.1: a client that waits for 100 Continue is asked for its body, and answered', async () => {
+    using connection = openRaw(url)
+    const body = JSON.stringify({ pubkey: alice.pubkey })
+    connection.write(`${POST}expect: 100-continue\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n`)
+    await eventually(() => connection.received.includes('\r\n\r\n'))
+    expect(connection.received).toMatch(/^HTTP\/1\.1 100 Continue\r\n/)
+    connection.write(body)
+    const [, answer] = parseAnswers(await connection.ended)
+    expect(answer).toMatchObject({ status: 201 })
+  })
+
   test('a client that leaves in the middle of a request takes nothing with it', async () => {
     for (const bytes of ['GET /v2/hea', `${POST}content-length: 100\r\n\r\n{`]) {
       const connection = openRaw(url)
