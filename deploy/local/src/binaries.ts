@@ -7,8 +7,8 @@ import { StartError } from './start-error.ts'
 const run = promisify(execFile)
 const PLATFORM = `${process.platform}-${process.arch}`
 
-/** Atomic batch publishing (libs/nats, streams.ts) came with this one. */
-const MIN_NATS = [2, 12] as const
+/** Batch ingest (libs/nats, stream-publisher.ts) came with this one. */
+const MIN_NATS = [2, 14] as const
 
 /** @returns the path of `bin/postgres`; `initdb` lies beside it. @throws StartError where there is none for this platform. */
 export async function findPostgres(): Promise<string> {
@@ -26,7 +26,7 @@ export async function findNatsServer(): Promise<string> {
   const installed = findOnPath('nats-server')
   if (installed === undefined) {
     throw new StartError(
-      `There is no embedded NATS for ${PLATFORM}: install nats-server (2.12 or later) on the PATH, or set SVC_NATS_URL.`,
+      `There is no embedded NATS for ${PLATFORM}: install nats-server (2.14 or later) on the PATH, or set SVC_NATS_URL.`,
     )
   }
   const { stdout } = await run(installed, ['--version'])

@@ -67,7 +67,22 @@ export function defineTextCall<Q extends TSchema, M extends TSchema>(definition:
   }
 }
 
+/**
+ * Between services undeclared members are ignored, so that old and new code run side by side while contracts grow; what
+ * the public sends is held to its closed schema at the edge.
+ */
 function checkerOf<S extends TSchema>(schema: S): (value: unknown) => value is Static<S> {
-  const compiled = TypeCompiler.Compile(schema)
+  const compiled = TypeCompiler.Compile(opened(schema))
   return (value): value is Static<S> => compiled.Check(value)
+}
+
+/** The schema with all of its objects open. */
+function opened<S>(schema: S): S {
+  if (Array.isArray(schema)) return schema.map(opened) as S
+  if (typeof schema !== 'object' || schema === null) return schema
+  // Spreading keeps the symbols that tell TypeBox what a schema is.
+  const copy = { ...schema } as Record<string, unknown>
+  delete copy.additionalProperties
+  for (const [key, value] of Object.entries(copy)) copy[key] = opened(value)
+  return copy as S
 }

@@ -92,6 +92,7 @@ export class StreamPublisher implements Disposable {
     // The server knows a batch by this alone, whichever process it comes from.
     const batch = nuid.next()
     const acknowledged = this.#untilAcknowledged(batch)
+    acknowledged.catch(() => {}) // where publishing throws, nobody waits for it
     publications.forEach(({ subject, messageId, text }, index) => {
       const fields = headers()
       fields.set('Nats-Msg-Id', messageId)
