@@ -1,0 +1,48 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest, encodeTextReply } from './frames.ts'
+
+const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`
+const json = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
+
+describe('design, Natural batching: several requests in one message, each with its own answer', () => {
+  test('a request comes back as it went, on one line', () => {
+    fc.assert(
+      fc.property(json, fc.nat(), (request, deadlineMs) => {
+        const line = encodeRequest(request, { traceparent, deadlineMs })
+        expect(line).not.toContain('\n')
+        expect(decodeRequest(line)).toEqual({ request, context: { traceparent, deadlineMs } })
+      }),
+    )
+  })
+
+  test('an answer comes back as it went, on one line', () => {
+    fc.assert(
+      fc.property(json, json, fc.nat(), (reply, meta, index) => {
+        const text = JSON.stringify(reply)
+        const lines = [encodeReply(index, reply), encodeTextReply(index, { meta, text })]
+        expect(lines.join('')).not.toContain('\n')
+        expect(lines.map(decodeReply)).toEqual([
+          { index, kind: 'json', reply },
+          { index, kind: 'text', reply: { meta, text } },
+        ])
+      }),
+    )
+  })
+
+  test('an error crosses whole; one of a newer peer becomes internal', () => {
+    const sent = new ServiceError('budget_exhausted', { retryAfterSeconds: 7, detail: 'two\nlines' })
+    const line = decodeReply(encodeError(3, sent))
+    expect(line).toMatchObject({ index: 3, kind: 'error', error: { code: 'budget_exhausted', retryAfterSeconds: 7 } })
+    expect(decodeReply('3-{"code":"of_tomorrow"}')).toMatchObject({ error: { code: 'internal' } })
+  })
+
+  test.each(['', ' ', 'x', '1', '1 2', 'x y {}', '5 t {'])('%j is no request', (line) => {
+    expect(() => decodeRequest(line)).toThrow(SyntaxError)
+  })
+
+  test.each(['', '+{}', 'x+{}', '1', '1*{}', '1={}', '1+{'])('%j is no answer', (line) => {
+    expect(() => decodeReply(line)).toThrow(SyntaxError)
+  })
+})

@@ -1,0 +1,149 @@
+import { Type } from '@sinclair/typebox'
+import { defineCall, defineTextCall } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { startTestNats } from '@svc/test/support/engines.ts'
+import { describe, expect, test } from 'vitest'
+import { createBus } from '../src/bus.ts'
+import { connectNats, drainNats } from '../src/connect.ts'
+import { type Endpoint, handle, handleText, serve } from '../src/serve.ts'
+
+const logger = createLogger('test', 'silent')
+const double = defineCall({
+  subject: 'svc.budget.double',
+  request: Type.Object({ value: Type.Integer() }),
+  reply: Type.Object({ value: Type.Integer() }),
+})
+const page = defineTextCall({
+  subject: 'svc.budget.page',
+  request: Type.Object({ characters: Type.Integer() }),
+  meta: Type.Object({ count: Type.Integer() }),
+})
+const context = (timeoutMs = 5_000) => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + timeoutMs })
+const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'answered',
+    (error: unknown) => (error instanceof ServiceError ? error.code : error),
+  )
+
+async function startHarness(endpoints: Endpoint[]) {
+  const stack = new AsyncDisposableStack()
+  const server = stack.use(await startTestNats())
+  const connect = async (user: 'gateway' | 'budget') =>
+    stack.adopt(await connectNats({ url: server.urlFor(user), name: 'test', logger }), (nats) => drainNats(nats))
+  const bus = stack.use(createBus(await connect('gateway')))
+  const nats = await connect('budget')
+  const messages: number[] = []
+  nats.connection.subscribe(double.subject, {
+    callback: (_error, message) => messages.push(message.string().split('\n').length),
+  })
+  const serving = await serve({ nats, name: 'budget', version: '2.0.0', logger, endpoints })
+  return { bus, serving, server, messages, [Symbol.asyncDispose]: () => stack.disposeAsync() }
+}
+
+const doubling = handle(double, async ({ value }) => {
+  if (value < 0) throw new ServiceError('not_found')
+  if (value === 0) throw new Error('of the service alone')
+  return { value: value * 2 }
+})
+
+describe('design, Natural batching: calls over NATS', () => {
+  test('calls that are made together share messages, and each has its own answer', async () => {
+    await using h = await startHarness([doubling])
+    const values = Array.from({ length: 300 }, (_, index) => index - 1)
+    const answers = await Promise.all(
+      values.map((value) => h.bus.call(double, { value }, context()).catch((e) => e.code)),
+    )
+    expect(answers).toEqual(
+      values.map((value) => (value < 0 ? 'not_found' : value === 0 ? 'internal' : { value: value * 2 })),
+    )
+    expect(h.messages.reduce((sum, items) => sum + items, 0)).toBe(300)
+    expect(h.messages.length).toBeLessThan(30)
+    expect(Math.max(...h.messages)).toBeLessThanOrEqual(128)
+    expect(h.bus.inFlight).toBe(0)
+  })
+
+  test('an item that is slow holds none of the others', async () => {
+    const gate = Promise.withResolvers<void>()
+    const slow = handle(double, async ({ value }) => {
+      if (value === 1) await gate.promise
+      return { value }
+    })
+    await using h = await startHarness([slow])
+    const held = h.bus.call(double, { value: 1 }, context())
+    await Promise.all([2, 3, 4].map((value) => h.bus.call(double, { value }, context())))
+    await h.bus.call(double, { value: 5 }, context())
+    gate.resolve()
+    expect(await held).toEqual({ value: 1 })
+  })
+
+  test('text crosses as it is, and pages larger than a message’s share travel alone', async () => {
+    const pages = handleText(page, async ({ characters }) => ({
+      meta: { count: 1 },
+      text: `"${'é'.repeat(characters)}"`,
+    }))
+    await using h = await startHarness([pages])
+    const sizes = [1, 250_000, 10, 250_000]
+    const texts = await Promise.all(sizes.map((characters) => h.bus.callText(page, { characters }, context())))
+    expect(texts.map(({ text }) => text.length)).toEqual(sizes.map((size) => size + 2))
+  })
+})
+
+describe('design, Failing: never a hang', () => {
+  test('nobody serves the subject: unavailable at once', async () => {
+    await using h = await startHarness([])
+    expect(await codeOf(h.bus.callText(page, { characters: 1 }, context(60_000)))).toBe('unavailable')
+  })
+
+  test('no answer by the deadline: unavailable', async () => {
+    await using h = await startHarness([handle(double, () => new Promise(() => {}))])
+    expect(await codeOf(h.bus.call(double, { value: 1 }, context(200)))).toBe('unavailable')
+  })
+
+  test('a deadline that has passed, or too little of it left, is not worked for', async () => {
+    let worked = 0
+    const counting = handle(double, async ({ value }) => {
+      worked += 1
+      return { value }
+    })
+    await using h = await startHarness([counting])
+    expect(await codeOf(h.bus.call(double, { value: 1 }, context(-1)))).toBe('unavailable')
+    const [line] = await Promise.all([counting.answer(0, { value: 1 }, context())])
+    expect(line).toBe('0+{"value":1}')
+    expect(worked).toBe(1)
+  })
+
+  test('a request that breaks its contract is internal, and not handled', async () => {
+    await using h = await startHarness([doubling])
+    expect(await codeOf(h.bus.call(double, { value: 'x' as unknown as number }, context()))).toBe('internal')
+  })
+
+  test('after NATS was away calls are answered again', async () => {
+    await using h = await startHarness([doubling])
+    await h.server.restart()
+    let answer: unknown
+    for (let attempt = 0; attempt < 40 && answer === undefined; attempt += 1) {
+      answer = await h.bus.call(double, { value: 4 }, context(500)).catch(() => undefined)
+    }
+    expect(answer).toEqual({ value: 8 })
+  })
+
+  test('a drain answers what was taken', async () => {
+    const gate = Promise.withResolvers<void>()
+    const taken = Promise.withResolvers<void>()
+    const slow = handle(double, async ({ value }) => {
+      taken.resolve()
+      await gate.promise
+      return { value }
+    })
+    await using h = await startHarness([slow])
+    const answer = h.bus.call(double, { value: 3 }, context())
+    await taken.promise
+    const drained = h.serving.drain()
+    gate.resolve()
+    await drained
+    expect(await answer).toEqual({ value: 3 })
+    expect(await codeOf(h.bus.call(double, { value: 3 }, context(1_000)))).toBe('unavailable')
+  })
+})
