@@ -2,7 +2,7 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf } from '../support/answers.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
@@ -196,6 +196,57 @@ describe('design.md, Sending a message: once it has been answered, nothing more 
       expect(arrived).toEqual(Array.from({ length: count('202') }, (_, at) => at + 1))
     }
   })
+
+  test.each(rows)('$name, while messages that were let in before wait for their charge', async ({ refusal, shut }) => {
+    const [sender, recipient] = await h.agents(2)
+    await got(recipient.patch('/v2/me', { inbox_policy: 'open' }))
+    const first = (await got(sender.send(recipient, 'first'))).body.msg_id
+    const before = await spendingOf(sender)
+    const answers = await withBudgetStopped(async () => {
+      const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
+      // Each of these is answered by what is looked up first, and was asked for after all of those.
+      for (let at = 0; at < 6; at += 1) {
+        expect(outcomeOf(await sendAt(at, sender, recipient, { id: first }))).toBe('409 id_conflict')
+      }
+      await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
+      return waiting
+    })
+    expect(countOutcomes(await Promise.all(answers))).toEqual({ [refusal]: 10 })
+    expect(await positionsOf(recipient)).toEqual([1])
+    expect(await spendingOf(sender)).toEqual(before)
+  })
+
+  test('decisions 18, 22: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
+    const [alice, bob, carol, shy] = await h.agents(4)
+    const id = `contended-${alice.id.slice(0, 20)}`
+    const { answers, requests } = await withBudgetStopped(async () => {
+      const answers = [alice, bob, carol].map((sender, at) => sendAt(at, sender, sender, { id }))
+      const requests = Array.from({ length: 8 }, (_, at) => sendAt(at, alice, shy))
+      for (let at = 0; at < 6; at += 1) await got(shy.get('/v2/events'))
+      return { answers, requests }
+    })
+    expect(countOutcomes(await Promise.all(answers))).toEqual({ 202: 1, '409 id_conflict': 2 })
+    expect(countOutcomes(await Promise.all(requests))).toEqual({ 202: 1, '409 request_pending': 7 })
+    const units = (await Promise.all([alice, bob, carol].map(spendingOf))).map((spending) => spending.units)
+    expect(units.reduce((sum, used) => sum + used, 0)).toBe(2)
+  })
+
+  /** Budget hears nothing and answers nothing while `work` is done, and then goes on. */
+  async function withBudgetStopped<T>(work: () => Promise<T>): Promise<T> {
+    const pids = ['budget-1', 'budget-2'].flatMap((name) => h.system.processes.get(name)?.pid ?? [])
+    expect(pids).toHaveLength(2)
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    try {
+      return await work()
+    } finally {
+      for (const pid of pids) process.kill(pid, 'SIGCONT')
+    }
+  }
+
+  function sendAt(gateway: number, from: Agent, to: Agent, changes: { id?: string } = {}): Promise<HttpAnswer> {
+    const url = h.system.urls[gateway % 2] ?? h.place.url
+    return from.post('/v2/messages', from.envelope(to, gateway, changes), { url })
+  }
 
   /** As a revoked agent cannot read any more. */
   async function positionsOf(recipient: Agent): Promise<number[]> {

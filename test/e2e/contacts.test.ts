@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { readPages } from '../support/pages.ts'
 
 let h: Harness
 
@@ -187,6 +188,23 @@ describe('decisions 25: accepting a contact moves its pending request into the i
     expect(await bodiesOf(bob, 'inbox')).toEqual(['in between', 'may I?'])
     expect(await bodiesOf(bob, 'requests')).toEqual(['me too'])
     expect(await bodiesOf(alice, 'inbox')).toEqual([])
+  })
+
+  test('in every filter of the inbox it comes by its new cursor', async () => {
+    const [alice, bob] = await h.agents(2)
+    const root = (await got(alice.send(bob, 'root'))).body.msg_id
+    await got(bob.send(bob, 'first'))
+    await got(setContact(bob, alice, 'accepted'))
+    await got(alice.send(bob, 'member', { thread_id: root }))
+    for (const [query, expected] of [
+      ['', ['first', 'root', 'member']],
+      ['&unacked=true', ['first', 'root', 'member']],
+      [`&thread_id=${root}`, ['root', 'member']],
+      [`&thread_id=${root}&unacked=true`, ['root', 'member']],
+    ] as const) {
+      const pages = await readPages(bob, `/v2/inbox?limit=1${query}`)
+      expect(pages.map(({ body }) => body.messages[0].envelope.body)).toEqual(expected)
+    }
   })
 
   test('a retry is answered with the lane it has now', async () => {

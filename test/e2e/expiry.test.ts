@@ -1,11 +1,11 @@
 /** Expiry and purge. Source: service.md, Limits (message expiry, expired messages); decisions 18, 20, 21, 25, 37, 50, 51. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, readList } from '../support/pages.ts'
+import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
 
 const RETENTION_SECONDS = 10
 const TTL_SECONDS = 4
@@ -18,17 +18,20 @@ let alice: Agent
 let bob: Agent
 let carol: Agent
 let dave: Agent
+let erin: Agent
 /** Lives for `TTL_SECONDS`, as the requests to dave; the rest for `RETENTION_SECONDS`. */
 let short: ReturnType<Agent['envelope']>
 let shortExpiresAt: number
 let member: string
+/** A request that was answered, so that it lies in its log twice; as short a life. */
+let promoted: string
 let long: ReturnType<Agent['envelope']>
 let longExpiresAt: number
 
 beforeAll(async () => {
   h = await startHarness({ env: { SVC_RETENTION_DAYS: String(RETENTION_SECONDS / 86_400) } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
-  ;[alice, bob, carol, dave] = await h.agents(4)
+  ;[alice, bob, carol, dave, erin] = await h.agents(5)
   await Promise.all([alice, bob].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
 
   short = alice.envelope(bob, 'short', { ttl: TTL_SECONDS })
@@ -39,6 +42,8 @@ beforeAll(async () => {
   // Two requests that nobody answers in time.
   await got(alice.send(dave, 'request', { ttl: TTL_SECONDS }))
   await got(carol.send(dave, 'request', { ttl: TTL_SECONDS }))
+  promoted = (await got(dave.send(erin, 'request', { ttl: TTL_SECONDS }))).body.msg_id
+  await got(erin.put(`/v2/contacts/${dave.id}`, { state: 'accepted' }))
   const single = (await got(bob.get(`/v2/messages/${short.id}`))).body
   const requests = await readList(dave, '/v2/inbox?lane=requests')
   shortExpiresAt = Math.max(...[single, ...requests].map((message) => message.expires_at))
@@ -52,74 +57,108 @@ afterAll(async () => {
 })
 
 describe('service.md, Limits: expired messages are excluded from reads at once', () => {
+  // All asked for in the moment of expiry, before a purge can have come.
+  let single: HttpAnswer[]
+  let lists: Record<string, readonly ListedMessage[]>
+  let threads: ListedMessage[][]
+  let events: HttpAnswer
+  let limited: HttpAnswer
+  let eventsOfDave: HttpAnswer
+  let references: HttpAnswer[]
+  let secondRequest: HttpAnswer
+  let thirdRequest: HttpAnswer
+  let retries: HttpAnswer[]
+  let eventsAfterAccepting: HttpAnswer
+
   beforeAll(async () => {
     const shown = [await bob.get('/v2/inbox'), await alice.get('/v2/export'), await bob.get('/v2/events')]
     expect(shown.map(({ text }) => text.includes('"short"'))).toEqual([true, true, true])
     await eventually(() => Date.now() >= shortExpiresAt * 1000, { timeoutMs: TTL_SECONDS * 1000 + 2_000 })
+
+    const paths = ['/v2/inbox', '/v2/inbox?unacked=true', '/v2/export']
+    const [listed, ...answers] = await Promise.all([
+      Promise.all(
+        paths.map(async (path) => [path, [...(await readList(bob, path)), ...(await readList(alice, path))]] as const),
+      ),
+      Promise.all(
+        [alice, bob].flatMap((agent) => [
+          agent.get(`/v2/messages/${short.id}`),
+          agent.get(`/v2/messages/${short.id}/receipts`),
+          agent.post(`/v2/messages/${short.id}/ack`),
+        ]),
+      ),
+      Promise.all([
+        readList(alice, `/v2/inbox?thread_id=${short.id}`),
+        readList(bob, `/v2/inbox?thread_id=${short.id}`),
+        readList(alice, `/v2/export?thread_id=${short.id}`),
+        readList(bob, `/v2/export?thread_id=${short.id}`),
+      ]),
+      bob.get('/v2/events'),
+      bob.get('/v2/events?limit=1'),
+      dave.get('/v2/events'),
+      Promise.all([
+        alice.send(bob, 'late', { reply_to: short.id }),
+        alice.send(bob, 'late', { thread_id: short.id }),
+        alice.send(bob, 'late', { reply_to: long.id }),
+        alice.send(bob, 'late', { thread_id: long.id }),
+      ]),
+      Promise.all([alice.post('/v2/messages', short), alice.post('/v2/messages', { ...short, type: 'event' })]),
+      got(dave.put(`/v2/contacts/${carol.id}`, { state: 'accepted' })),
+    ])
+    lists = Object.fromEntries(listed)
+    ;[single, threads, events, limited, eventsOfDave, references, retries] = answers
+    eventsAfterAccepting = await dave.get('/v2/events')
+    secondRequest = await alice.send(dave, 'again')
+    thirdRequest = await alice.send(dave, 'and again')
   })
 
-  test('it is gone for both, by every operation on one message', async () => {
-    for (const agent of [alice, bob]) {
-      expect(outcomeOf(await agent.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
-      expect(outcomeOf(await agent.get(`/v2/messages/${short.id}/receipts`))).toBe('404 not_found')
-      expect(outcomeOf(await agent.post(`/v2/messages/${short.id}/ack`))).toBe('404 not_found')
+  test('it is gone for both, by every operation on one message', () => {
+    expect(single.map(outcomeOf)).toEqual(single.map(() => '404 not_found'))
+  })
+
+  test('it is in no list', () => {
+    for (const messages of Object.values(lists)) {
+      expect(idsOf(messages)).toContain(long.id)
+      expect(idsOf(messages)).not.toContain(short.id)
     }
   })
 
-  test.each(['/v2/inbox', '/v2/inbox?unacked=true', '/v2/export'])('it is in no list: %s', async (path) => {
-    expect(idsOf(await readList(bob, path))).toContain(long.id)
-    for (const agent of [alice, bob]) expect(idsOf(await readList(agent, path))).not.toContain(short.id)
+  test('decisions 21: of a thread the members stay that live', () => {
+    expect(threads.map(idsOf)).toEqual([[member], [], [member], [member]])
   })
 
-  test('decisions 21: of a thread the members stay that live', async () => {
-    expect(idsOf(await readList(alice, `/v2/inbox?thread_id=${short.id}`))).toEqual([member])
-    for (const agent of [alice, bob]) {
-      expect(idsOf(await readList(agent, `/v2/export?thread_id=${short.id}`))).toEqual([member])
-    }
-    expect(idsOf(await readList(bob, `/v2/inbox?thread_id=${short.id}`))).toEqual([])
+  test('decisions 37, 51: its event is skipped', () => {
+    expect(events.body.events[0].cursor).toBe(2)
+    expect(limited.body).toMatchObject({ events: [{ cursor: 2 }], next_cursor: 2 })
+    expect(events.headers.get('x-svc-earliest-cursor')).toBe('2')
   })
 
-  test('decisions 37, 51: its event is skipped and not examined again', async () => {
-    const { body, headers } = await got(bob.get('/v2/events'))
-    expect(body.events.map(({ cursor }: { cursor: number }) => cursor)).toEqual([2])
-    expect(body.next_cursor).toBe(2)
-    expect(headers.get('x-svc-earliest-cursor')).toBe('2')
-    expect((await got(bob.get('/v2/events?limit=1'))).body.events[0].cursor).toBe(2)
+  test('decisions 37, 51: where all have expired, next_cursor is behind them, and they are not examined again', () => {
+    expect(eventsOfDave.body).toMatchObject({ events: [], next_cursor: 2 })
+    expect(eventsOfDave.headers.get('x-svc-earliest-cursor')).toBe('3')
   })
 
-  test('decisions 37, 51: where all have expired, the log goes on behind them', async () => {
-    const { body, headers } = await got(dave.get('/v2/events'))
-    expect(body).toMatchObject({ events: [], next_cursor: 2 })
-    expect(headers.get('x-svc-earliest-cursor')).toBe('3')
-  })
-
-  test.each(['reply_to', 'thread_id'])('decisions 21: %s cannot name it', async (reference) => {
-    expect(outcomeOf(await alice.send(bob, 'late', { [reference]: short.id }))).toBe('400 invalid_reference')
-    expect(outcomeOf(await alice.send(bob, 'late', { [reference]: long.id }))).toBe('202')
+  test('decisions 21: nothing can refer to it', () => {
+    expect(references.map(outcomeOf)).toEqual(['400 invalid_reference', '400 invalid_reference', '202', '202'])
   })
 
   test('decisions 25: an expired request is not promoted', async () => {
-    await got(dave.put(`/v2/contacts/${carol.id}`, { state: 'accepted' }))
-    expect((await got(dave.get('/v2/events'))).body).toMatchObject({ events: [], next_cursor: 2 })
+    expect(eventsAfterAccepting.body).toMatchObject({ events: [], next_cursor: 2 })
     expect(await readList(dave, '/v2/inbox')).toEqual([])
   })
 
   test('service.md, Endpoint rules 7: an expired request is not pending', async () => {
-    const answer = await alice.send(dave, 'again')
-    expect(answer).toMatchObject({ status: 202, body: { lane: 'requests', duplicate: false } })
-    expect(outcomeOf(await alice.send(dave, 'and again'))).toBe('409 request_pending')
-    const { events } = (await got(dave.get('/v2/events'))).body
-    expect(events.map(({ cursor, kind }: { cursor: number; kind: string }) => [cursor, kind])).toEqual([
+    expect(secondRequest).toMatchObject({ status: 202, body: { lane: 'requests', duplicate: false } })
+    expect(outcomeOf(thirdRequest)).toBe('409 request_pending')
+    const { body } = await got(dave.get('/v2/events'))
+    expect(body.events.map(({ cursor, kind }: { cursor: number; kind: string }) => [cursor, kind])).toEqual([
       [3, 'requests'],
     ])
   })
 
-  test('decisions 18: its id stays taken', async () => {
-    expect(await alice.post('/v2/messages', short)).toMatchObject({
-      status: 200,
-      body: { duplicate: true, lane: 'inbox' },
-    })
-    expect(outcomeOf(await alice.post('/v2/messages', { ...short, type: 'event' }))).toBe('409 id_conflict')
+  test('decisions 18: its id stays taken', () => {
+    expect(retries[0]).toMatchObject({ status: 200, body: { duplicate: true, lane: 'inbox' } })
+    expect(outcomeOf(retries[1] as HttpAnswer)).toBe('409 id_conflict')
   })
 })
 
@@ -144,6 +183,15 @@ describe('decisions 50: a purged message leaves its id taken', () => {
       expect(outcomeOf(await bob.send(bob, 'other', { id: short.id }))).toBe('409 id_conflict')
     }
     expect(outcomeOf(await bob.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
+  })
+
+  test('of a promoted request both entries go', async () => {
+    await eventually(async () => expect(await rowsOf(promoted)).toEqual({ messages: 0, entries: 0, tombstones: 1 }), {
+      timeoutMs: PURGE_LIMIT_MS,
+    })
+    const { body, headers } = await got(erin.get('/v2/events'))
+    expect(body).toMatchObject({ events: [], next_cursor: 2 })
+    expect(headers.get('x-svc-earliest-cursor')).toBe('3')
   })
 
   test('its positions are not given again, and the earliest cursor moves', async () => {
