@@ -65,7 +65,6 @@ const MAX_ATTEMPTS = 4
 export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
   return createBatcher({
     maxItems: MAX_ITEMS,
-    concurrency: 2,
     // The statement sees one snapshot: two items of it could not see each other's id or request.
     keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
     overloaded: () => new ServiceError('unavailable'),

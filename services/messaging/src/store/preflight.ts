@@ -47,7 +47,6 @@ const MAX_ITEMS = 128
 export function createPreflight(database: Database): Batcher<PreflightQuestion, Preflight> {
   return createBatcher({
     maxItems: MAX_ITEMS,
-    concurrency: 2,
     overloaded: () => new ServiceError('unavailable'),
     run: async (questions) => {
       const rows = await database.run(
