@@ -84,6 +84,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     })
   }
 
+  // The server has the subscriptions when this returns: a service that says it is ready is found.
+  await connection.flush()
+
   return {
     get inFlight() {
       return inFlight
