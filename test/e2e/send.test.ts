@@ -66,7 +66,7 @@ describe('decisions 18: an identical retry is 200 with duplicate true, and costs
     ['an escaped member name', (envelope) => JSON.stringify(envelope).replace('"text"', '"t\\u0065xt"')],
     [
       'numbers spelled otherwise',
-      (envelope) => JSON.stringify(envelope).replace('100', '1.0E+2').replace('1.5', '15e-1'),
+      (envelope) => JSON.stringify(envelope).replace('"n":100', '"n":1.0E+2').replace('[1.5', '[15e-1'),
     ],
   ]
 
