@@ -197,24 +197,36 @@ describe('design.md, Sending a message: once it has been answered, nothing more 
     }
   })
 
-  test.each(rows)('$name, while messages that were let in before wait for their charge', async ({ refusal, shut }) => {
-    const [sender, recipient] = await h.agents(2)
-    await got(recipient.patch('/v2/me', { inbox_policy: 'open' }))
-    const first = (await got(sender.send(recipient, 'first'))).body.msg_id
-    const before = await spendingOf(sender)
-    const answers = await withBudgetStopped(async () => {
-      const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
-      // Each of these is answered by what is looked up first, and was asked for after all of those.
-      for (let at = 0; at < 6; at += 1) {
-        expect(outcomeOf(await sendAt(at, sender, recipient, { id: first }))).toBe('409 id_conflict')
-      }
-      await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
-      return waiting
-    })
-    expect(countOutcomes(await Promise.all(answers))).toEqual({ [refusal]: 10 })
-    expect(await positionsOf(recipient)).toEqual([1])
-    expect(await spendingOf(sender)).toEqual(before)
-  })
+  // One that has received and set something, and one that messaging has never heard of.
+  const histories = [
+    {
+      history: 'an agent with a log',
+      prepare: async (to: Agent) => void (await got(to.patch('/v2/me', { inbox_policy: 'open' }))),
+    },
+    { history: 'an agent without one', prepare: async () => {} },
+  ]
+  const waitingRows = rows.flatMap((row) => histories.map((history) => ({ ...row, ...history })))
+  test.each(waitingRows)(
+    '$name by $history, while messages that were let in before wait for their charge',
+    async ({ refusal, shut, prepare }) => {
+      const [sender, recipient] = await h.agents(2)
+      await prepare(recipient)
+      const taken = (await got(sender.send(sender))).body.msg_id
+      const before = await spendingOf(sender)
+      const answers = await withBudgetStopped(async () => {
+        const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
+        // Each of these is answered by what is looked up first, and was asked for after all of those.
+        for (let at = 0; at < 6; at += 1) {
+          expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
+        }
+        await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
+        return waiting
+      })
+      expect(countOutcomes(await Promise.all(answers))).toEqual({ [refusal]: 10 })
+      expect(await positionsOf(recipient)).toEqual([])
+      expect(await spendingOf(sender)).toEqual(before)
+    },
+  )
 
   test('decisions 18, 22: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
     const [alice, bob, carol, shy] = await h.agents(4)
