@@ -102,14 +102,20 @@ describe('design, Charging: a process killed between any two steps of accepting 
         message: { lane: isCommitted ? 'inbox' : 'requests', envelope: { id } },
       }
       expect(await h.events()).toMatchObject(isCommitted ? [request, promoted] : [request])
-      await eventually(() => isAllPublished(h.admin, isCommitted ? 2 : 1), { what: 'everything being published' })
+      await eventually(() => isAllPublished(h.admin, isCommitted ? 2 : 1), {
+        timeoutMs: RESOLVED_MS,
+        what: 'everything being published',
+      })
       await eventually(() => isCharged(h.admin, isCommitted ? 1 : 0), {
         timeoutMs: RESOLVED_MS,
         what: `${isCommitted ? 1 : 0} units being charged for good`,
       })
 
       expect(await h.call(setContact, ACCEPT)).toEqual({ state: 'accepted' })
-      await eventually(() => isAllPublished(h.admin, 2), { what: 'the promotion being published' })
+      await eventually(() => isAllPublished(h.admin, 2), {
+        timeoutMs: RESOLVED_MS,
+        what: 'the promotion being published',
+      })
       await eventually(() => isCharged(h.admin, 1), { what: 'one charge' })
       expect(await h.events()).toHaveLength(2)
     },
