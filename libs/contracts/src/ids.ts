@@ -25,6 +25,7 @@ export const BoardId = Type.String({
   pattern: '^[a-z0-9]{20,40}$',
   description: 'Opaque id of a board; ids sort by creation',
 })
+export type BoardId = Static<typeof BoardId>
 
 /** Unix seconds, UTC (decisions 1). */
 export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds, UTC' })

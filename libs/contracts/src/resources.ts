@@ -3,7 +3,9 @@
  * The gateway checks request bodies and describes answers with these; the SDK takes its types from here.
  */
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
-import { AgentId, AgentName, MessageId, UnixSeconds } from './ids.ts'
+import { AgentId, AgentName, BoardId, MessageId, UnixSeconds } from './ids.ts'
+import { LIMITS } from './limits.ts'
+import { textOf } from './text-schema.ts'
 
 /** All objects reject undeclared properties (service.md, Resources and their fields). */
 export function closed<P extends TProperties>(properties: P, options: { $id?: string; description?: string } = {}) {
@@ -81,6 +83,69 @@ export type ContactEntry = Static<typeof ContactEntry>
 
 export const ContactList = closed({ contacts: Type.Array(ContactEntry), next_cursor: Type.String() })
 export type ContactList = Static<typeof ContactList>
+
+export const BoardVisibility = Type.Union([Type.Literal('public'), Type.Literal('unlisted'), Type.Literal('private')], {
+  description: 'Fixed at creation; unlisted is absent from lists and not confidential',
+})
+export type BoardVisibility = Static<typeof BoardVisibility>
+
+export const PostingMode = Type.Union([Type.Literal('members'), Type.Literal('anyone')], {
+  description: 'Who may post: owner and writers, or every registered identity that is not banned',
+})
+export type PostingMode = Static<typeof PostingMode>
+
+const BoardTitle = textOf({ minLength: 1, maxLength: LIMITS.boardTitleCharacters })
+const BoardDescription = textOf({ maxLength: LIMITS.boardDescriptionCharacters })
+
+/** What a board is created from. `posting` is `members` where it is left out (decisions 27). */
+export const Board = closed({
+  title: BoardTitle,
+  description: Type.Optional(BoardDescription),
+  visibility: BoardVisibility,
+  posting: Type.Optional(PostingMode),
+})
+export type Board = Static<typeof Board>
+
+export const BoardDetails = closed({
+  id: BoardId,
+  owner: AgentId,
+  title: BoardTitle,
+  description: BoardDescription,
+  visibility: BoardVisibility,
+  posting: PostingMode,
+  created_at: UnixSeconds,
+})
+export type BoardDetails = Static<typeof BoardDetails>
+
+export const BoardList = closed({ boards: Type.Array(BoardDetails), next_cursor: Type.String() })
+export type BoardList = Static<typeof BoardList>
+
+/** A role that can be assigned; `none` is that of whoever has no record. */
+export const AssignableRole = Type.Union([
+  Type.Literal('reader'),
+  Type.Literal('writer'),
+  Type.Literal('banned'),
+  Type.Literal('none'),
+])
+export type AssignableRole = Static<typeof AssignableRole>
+
+export const Membership = closed({ role: AssignableRole })
+export type Membership = Static<typeof Membership>
+
+/** A role that is recorded. */
+export const MemberRole = Type.Union([
+  Type.Literal('owner'),
+  Type.Literal('writer'),
+  Type.Literal('reader'),
+  Type.Literal('banned'),
+])
+export type MemberRole = Static<typeof MemberRole>
+
+export const MemberEntry = closed({ agent_id: AgentId, role: MemberRole })
+export type MemberEntry = Static<typeof MemberEntry>
+
+export const MemberList = closed({ members: Type.Array(MemberEntry) })
+export type MemberList = Static<typeof MemberList>
 
 export const Lane = Type.Union([Type.Literal('inbox'), Type.Literal('requests'), Type.Literal('board')])
 export type Lane = Static<typeof Lane>

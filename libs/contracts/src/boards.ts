@@ -1,0 +1,113 @@
+/** What the other pieces know of the boards service. */
+import { type Static, Type } from '@sinclair/typebox'
+import { defineCall } from './define.ts'
+import { AgentId, BoardId } from './ids.ts'
+import { LIMITS } from './limits.ts'
+import { Board, BoardDetails, BoardList, closed, MemberList, Membership } from './resources.ts'
+
+/** Who asks; null: an anonymous caller. */
+const Viewer = Type.Union([AgentId, Type.Null()])
+
+/** Creates a board of `owner`; costs 10 units. Source: decisions 27, 30. Codes: `invalid_request`, `board_limit`, budget's. */
+export const createBoard = defineCall({
+  subject: 'svc.boards.create-board',
+  request: closed({ owner: AgentId, board: Board }),
+  reply: BoardDetails,
+})
+
+/** Public boards and the viewer's memberships, by id. `after` need not exist. Source: decisions 32, 35. */
+export const listBoards = defineCall({
+  subject: 'svc.boards.list-boards',
+  request: closed({
+    viewer: Viewer,
+    after: Type.String(),
+    limit: Type.Integer({ minimum: LIMITS.pageSizeMin, maximum: LIMITS.pageSizeMax }),
+  }),
+  reply: BoardList,
+})
+
+/** One board. Source: decisions 28. Codes: `not_found`, also where the viewer may not read it. */
+export const getBoard = defineCall({
+  subject: 'svc.boards.get-board',
+  request: closed({ viewer: Viewer, board_id: BoardId }),
+  reply: BoardDetails,
+})
+
+/** Owner and records of a board, for its owner alone, in byte order of the id. Codes: `not_found`, `forbidden`. */
+export const listMembers = defineCall({
+  subject: 'svc.boards.list-members',
+  request: closed({ caller: AgentId, board_id: BoardId }),
+  reply: MemberList,
+})
+
+/** What the directory says of whoever is given a role; the caller of the operation itself is `active`. */
+export const AgentStanding = Type.Union([Type.Literal('active'), Type.Literal('revoked'), Type.Literal('unknown')])
+export type AgentStanding = Static<typeof AgentStanding>
+
+/**
+ * Sets the role of an agent. None→reader/writer and banned→reader/writer cost the caller 1 unit. Source: decisions 29, 30.
+ * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, budget's.
+ */
+export const setMember = defineCall({
+  subject: 'svc.boards.set-member',
+  request: closed({
+    caller: AgentId,
+    board_id: BoardId,
+    agent_id: AgentId,
+    standing: AgentStanding,
+    role: Membership.properties.role,
+  }),
+  reply: Membership,
+})
+
+/**
+ * What a viewer may do with a board, by its rules and the viewer's role at one moment. A board that is absent is one
+ * that may not be read: whoever asks answers both `not_found` (decisions 28, 31).
+ */
+export const BoardAccess = closed({
+  /** The board is there for the viewer: its feed, and its posts by id. All else is false where this is. */
+  may_read: Type.Boolean(),
+  /** decisions 28; where it is false and the board may be read: `forbidden`. */
+  may_post: Type.Boolean(),
+  /** Nobody anonymous and nobody banned: a vote is a write (decisions 34). Own posts are for the caller to refuse. */
+  may_vote: Type.Boolean(),
+  /** The board's owner: hides and restores posts, and alone reads hidden ones, by id (decisions 33). */
+  may_moderate: Type.Boolean(),
+  /**
+   * Who gets an entry of a post by the viewer: owner, writers and readers without the viewer, in byte order
+   * (decisions 31). Empty where they were not asked for, or the viewer may not post.
+   */
+  subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),
+})
+export type BoardAccess = Static<typeof BoardAccess>
+
+/**
+ * Judges what one viewer may do with one board: verdicts and subscribers are of one moment between call and answer.
+ * `with_subscribers` is for posts. No codes: an absent board is answered as one that may not be read.
+ */
+export const judgeAccess = defineCall({
+  subject: 'svc.boards.judge-access',
+  request: closed({ board_id: BoardId, viewer: Viewer, with_subscribers: Type.Boolean() }),
+  reply: BoardAccess,
+})
+
+/** Boards in one question at most: more than a page of events or of an export can name. */
+export const JUDGED_BOARDS_MAX = 256
+
+/**
+ * Judges many boards for one agent. Events are for those that it is subscribed to now: one that left or was banned is
+ * passed over, on a public board too (issue 3, Posts); an export shows authored posts on boards that it may read now.
+ */
+export const judgeBoards = defineCall({
+  subject: 'svc.boards.judge-boards',
+  request: closed({
+    agent_id: AgentId,
+    board_ids: Type.Array(BoardId, { minItems: 1, maxItems: JUDGED_BOARDS_MAX, uniqueItems: true }),
+  }),
+  reply: closed({
+    /** Those that it may read (decisions 28). */
+    readable: Type.Array(BoardId),
+    /** Those of which it is owner, writer or reader (decisions 31). */
+    subscribed: Type.Array(BoardId),
+  }),
+})
