@@ -5,9 +5,11 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Publisher } from './outbox/publisher.ts'
 import type { Append, Appended } from './store/append.ts'
 import type { Preflight, PreflightQuestion } from './store/preflight.ts'
+import type { Standings } from './store/standings.ts'
 
 /** What a send works with. */
 export interface SendDeps {
+  readonly standings: Standings
   readonly preflight: Batcher<PreflightQuestion, Preflight>
   readonly append: Batcher<Append, Appended>
   readonly charging: Charging

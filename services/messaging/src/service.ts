@@ -1,6 +1,7 @@
 /**
  * Owns envelopes, logs, contacts, admission, acknowledgements, the outbox (schema `messaging`).
- * Scale: any number of processes; calls shared by queue group, outbox rows and purges by `skip locked`; nothing kept between calls.
+ * Scale: any number of processes; calls shared by queue group, outbox rows and purges by `skip locked`; kept between calls: hints that the append
+ * checks (store/standings.ts).
  * Limit: one Postgres primary; an agent's log is the unit of sharding; pool size x processes under max_connections.
  */
 import { createCharging } from '@svc/charging/charging.ts'
@@ -32,6 +33,7 @@ import { createAppend } from './store/append.ts'
 import { createFences } from './store/message-fences.ts'
 import { rowOf } from './store/outbox.ts'
 import { createPreflight } from './store/preflight.ts'
+import { createStandings } from './store/standings.ts'
 
 const SECONDS_PER_DAY = 24 * 60 * 60
 
@@ -51,7 +53,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
         leaseSeconds: PUBLISH_LEASE_SECONDS,
         onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries)),
       })
-      const send: SendDeps = { preflight: createPreflight(database), append, charging }
+      const send: SendDeps = { standings: createStandings(), preflight: createPreflight(database), append, charging }
       const deps: Deps = { database, charging, operations, publisher, retentionDays: config.retentionDays }
       return {
         endpoints: [

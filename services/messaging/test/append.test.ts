@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { messageOperation } from '../src/domain/operations.ts'
 import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
@@ -75,6 +76,7 @@ describe('design, Logs: an append', () => {
     expect(await h.positionsOf('bob')).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
     // Whoever saw position N had seen all below it.
     for (const { count, max } of reads) expect(count).toBe(max)
+    await eventually(() => h.committed.length >= 500)
     expect(new Set(h.committed.map((entry) => entry.position)).size).toBe(500)
 
     async function sendMany(sender: string, index: number): Promise<void> {
@@ -142,6 +144,7 @@ describe('design, Logs: an append', () => {
     await using h = await startHarness()
     const now = Math.floor(Date.now() / 1000)
     await h.append(message({ expiryCap: ttl === null ? null : now + ttl }))
+    await eventually(() => h.committed.length > 0)
     const entry = h.committed[0]
     const begin = ttl !== null && ttl < RETENTION_SECONDS ? now : (entry?.acceptedAt ?? 0)
     expect((entry?.expiresAt ?? 0) - begin).toBe(expected)

@@ -22,6 +22,7 @@ import { setMailbox } from '../src/handlers/set-mailbox.ts'
 import { createAppend } from '../src/store/append.ts'
 import type { OutboxRow } from '../src/store/outbox.ts'
 import { createPreflight } from '../src/store/preflight.ts'
+import { createStandings } from '../src/store/standings.ts'
 
 const logger = createLogger('test', 'silent')
 const SECONDS_PER_DAY = 86_400
@@ -95,7 +96,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
       leaseSeconds: 5,
       onCommitted: () => {},
     })
-    const sendDeps: SendDeps = { preflight: createPreflight(database), append, charging }
+    const sendDeps: SendDeps = { standings: createStandings(), preflight: createPreflight(database), append, charging }
     return {
       deps,
       send: (message) => send(sendDeps, message),

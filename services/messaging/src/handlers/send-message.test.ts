@@ -3,13 +3,14 @@ import { describe, expect, test } from 'vitest'
 import type { SendDeps } from '../deps.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
+import { createStandings } from '../store/standings.ts'
 import { sendMessage } from './send-message.ts'
 
 const ALICE = 'A'.repeat(44)
 const BOB = 'B'.repeat(44)
 const DIGEST = 'ab'.repeat(32)
 
-const request = {
+const request: Parameters<typeof sendMessage>[1] = {
   signer: ALICE,
   recipient: { kind: 'agent' as const, id: BOB },
   facts: {
@@ -34,12 +35,18 @@ const fresh: Preflight = {
 }
 
 /** Answers in turn, the last one for ever. */
-function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { lanes: string[] } {
+function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { lanes: string[]; asked: string[] } {
   const lanes: string[] = []
+  const asked: string[] = []
   const next = <T>(list: T[]): T => (list.length > 1 ? list.shift() : list[0]) as T
   return {
     lanes,
-    preflight: async () => next(preflights),
+    asked,
+    standings: createStandings(),
+    preflight: async ({ id }) => {
+      asked.push(id)
+      return next(preflights)
+    },
     append: async ({ lane }) => {
       lanes.push(lane)
       return next(appends)
@@ -52,9 +59,9 @@ function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { la
   }
 }
 
-async function outcome(deps: SendDeps): Promise<unknown> {
+async function outcome(deps: SendDeps, asked = request): Promise<unknown> {
   try {
-    return await sendMessage(deps, request, context)
+    return await sendMessage(deps, asked, context)
   } catch (error) {
     if (error instanceof ServiceError) return error.code
     throw error
@@ -106,5 +113,66 @@ describe('decisions 22: what is decided again is decided in the same order', () 
     const deps = depsWith([fresh], [stale])
     expect(await outcome(deps)).toBe('unavailable')
     expect(deps.lanes.length).toBeLessThanOrEqual(5)
+  })
+})
+
+describe('what is known of a pair from before saves the look, and changes no answer', () => {
+  const friend: Preflight = { ...fresh, standing: { ...fresh.standing, contact: 'accepted' }, standingVersion: 1 }
+  const knowing = async (deps: ReturnType<typeof depsWith>) => {
+    deps.standings.remember(ALICE, BOB, friend)
+    return deps
+  }
+
+  test('design.md, Sending a message: the second message of a pair is appended without a look', async () => {
+    const deps = depsWith([friend], [accepted])
+    expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
+    expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
+    expect(deps.asked).toHaveLength(1)
+  })
+
+  test('decisions 23: a request is never sent on what was known', async () => {
+    const deps = depsWith([fresh], [{ outcome: 'accepted', lane: 'requests' }])
+    await outcome(deps)
+    await outcome(deps)
+    expect(deps.asked).toHaveLength(2)
+  })
+
+  test.each([
+    ['reply_to', { reply_to: 'another' }],
+    ['thread_id', { thread_id: 'another' }],
+  ])('decisions 21: what has a %s is looked up', async (_name, facts) => {
+    const deps = await knowing(depsWith([friend], [accepted]))
+    await outcome(deps, { ...request, facts: { ...request.facts, ...facts } })
+    expect(deps.asked).toHaveLength(1)
+  })
+
+  test.each([
+    ['decisions 13: the recipient was revoked since', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
+    [
+      'decisions 22: the sender was blocked since',
+      { ...friend, standing: { ...fresh.standing, contact: 'blocked' as const } },
+      'admission_denied',
+    ],
+  ])('%s', async (_name, since, expected) => {
+    expect(await outcome(await knowing(depsWith([since], [stale])))).toBe(expected)
+  })
+
+  test('decisions 18: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
+    const repeated = await outcome(await knowing(depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])))
+    expect(repeated).toMatchObject({ duplicate: true })
+    const earlier = { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' as const }
+    const taken = depsWith([{ ...friend, earlier }], [{ outcome: 'conflict', lane: 'inbox' }])
+    expect(await outcome(await knowing(taken))).toBe('id_conflict')
+  })
+
+  test('decisions 18, 22: retry and conflict come before time and budget', async () => {
+    const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+    const late = { ...request, facts: { ...request.facts, ts_ms: 0 } }
+    expect(await outcome(await knowing(depsWith([{ ...friend, earlier }], [accepted])), late)).toMatchObject({
+      duplicate: true,
+    })
+    const broke = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
+    const charge = () => Promise.reject(new ServiceError('budget_exhausted'))
+    expect(await outcome({ ...broke, charging: { ...broke.charging, charge } })).toMatchObject({ duplicate: true })
   })
 })

@@ -1,5 +1,5 @@
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { isDefinite, ServiceError } from '@svc/contracts/errors.ts'
 import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
 import { costUnits } from '@svc/envelope/size.ts'
@@ -19,10 +19,35 @@ const MAX_DECISIONS = 5
 /**
  * Accepts one DM. The order of the checks is decisions 22's; those before "retry or conflict" are the gateway's. The
  * cost is reserved before the append and settled after it; an append whose ground moved is decided again.
+ *
+ * Between a pair whose standing is known from before, nothing is read first: the append holds it against the log, and
+ * finds an earlier message with the id itself. That one is younger than budget's memory of its charge, since both were
+ * signed within minutes of their acceptance, so a repeat is not charged again. Whatever is refused on that way is decided
+ * once more from the beginning, so that the refusal is the first one in order and made on what holds now.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
+  const recalled = recall(deps, request)
+  if (recalled !== undefined) {
+    try {
+      return await decide(deps, request, recalled, context)
+    } catch (error) {
+      if (!isDefinite(error)) throw error
+    }
+  }
+  return decide(deps, request, await findOut(deps, request), context)
+}
+
+/** Undefined where something must be looked up: the pair, or what the envelope refers to. */
+function recall({ standings }: SendDeps, { signer, recipient, facts }: Request): Preflight | undefined {
+  if (recipient.kind !== 'agent' || facts.reply_to !== null || facts.thread_id !== null) return undefined
+  const known = standings.recall(signer, recipient.id)
+  if (known === undefined) return undefined
+  return { ...known, earlier: undefined, recipientRevoked: false, replyTo: undefined, thread: undefined }
+}
+
+async function decide(deps: SendDeps, request: Request, first: Preflight, context: CallContext): Promise<Result> {
   const { signer, facts } = request
-  let known = await findOut(deps, request)
+  let known = first
   if (known.earlier !== undefined) return answerRetry(known.earlier, request)
   checkTime(facts, Date.now())
   const recipient = recipientId(request, known)
@@ -38,12 +63,13 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
   }
   const appended = await deps.charging.charge(charge, context, async ({ deadlineMs }): Promise<Appended> => {
     for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
+      const lane = laneFor(signer, recipient, known.standing)
       const result = await deps.append({
         id: facts.id,
         digest: facts.digest,
         sender: signer,
         recipient,
-        lane: laneFor(signer, recipient, known.standing),
+        lane,
         threadId: facts.thread_id,
         envelope: request.envelope,
         expiryCap: expiryCap(facts),
@@ -51,7 +77,10 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
         operation,
         deadlineMs,
       })
-      if (result.outcome !== 'stale') return settledOutcome(result)
+      if (result.outcome !== 'stale') {
+        if (lane === 'inbox') deps.standings.remember(signer, recipient, known)
+        return settledOutcome(result)
+      }
       known = await findOut(deps, request)
       // What moved the ground may have been another attempt at this very message.
       if (known.earlier !== undefined) {

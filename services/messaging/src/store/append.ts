@@ -44,7 +44,7 @@ export interface AppendOptions {
   retentionSeconds: number
   /** How long the committer alone publishes what it committed. */
   leaseSeconds: number
-  /** Called with what one transaction committed, before its senders are answered; must not wait. */
+  /** Called with what one transaction committed, once its senders are being answered; must not wait or throw. */
   onCommitted: (outboxId: number, entries: CommittedEntry[]) => void
 }
 
@@ -71,7 +71,8 @@ export function createAppend(options: AppendOptions): Batcher<Append, Appended> 
     run: async (items) => {
       const rows = await retryOnTakenId(() => retryOnConflict(() => appendBatch(options, items)))
       failpoint('messaging.appended')
-      publish(options, items, rows)
+      // The senders' answers leave first.
+      setImmediate(publish, options, items, rows)
       return rows.map(({ outcome, lane }) => ({ outcome, lane }))
     },
   })
