@@ -1,10 +1,12 @@
 /** What an operation answers, ready to be written: a body is never serialized again on the way out. */
 export interface Answer {
   readonly status: number
-  /** JSON. */
+  /** JSON, unless the headers name another type. */
   readonly text: string
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
+  /** The same text compressed, for clients that accept it so. */
+  readonly gzip?: Buffer
 }
 
 export function jsonAnswer(status: number, value: unknown): Answer {

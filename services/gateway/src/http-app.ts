@@ -6,6 +6,7 @@ import type { Answer } from './answer.ts'
 import { isBodyLeft } from './body.ts'
 import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from './connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
+import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
 import type { Operation } from './operation.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -90,7 +91,23 @@ export function createHttpApp({
   }
 
   function send(answer: Answer, request: FastifyRequest, reply: FastifyReply): void {
-    reply.code(answer.status).headers(headersOf(answer, request)).send(answer.text)
+    const headers = headersOf(answer, request)
+    if (answer.gzip === undefined) reply.code(answer.status).headers(headers).send(answer.text)
+    else sendDocument(answer.text, answer.gzip, headers, request, reply)
+  }
+
+  function sendDocument(
+    text: string,
+    gzip: Buffer,
+    headers: Record<string, string>,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): void {
+    const vary = headers.vary === undefined ? 'accept-encoding' : `${headers.vary}, accept-encoding`
+    reply.headers({ ...headers, vary })
+    if (isKnown(headers.etag, request.headers['if-none-match'])) reply.code(304).send()
+    else if (acceptsGzip(request.headers['accept-encoding'])) reply.header('content-encoding', 'gzip').send(gzip)
+    else reply.send(text)
   }
 
   function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {

@@ -25,6 +25,7 @@ import { agentRoutes } from './routes/agents.ts'
 import { budgetRoutes } from './routes/budget.ts'
 import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
 import { discoveryRoutes } from './routes/discovery.ts'
+import { docsRoutes } from './routes/docs.ts'
 import { eventRoutes } from './routes/events.ts'
 import { exportRoutes } from './routes/export.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
@@ -56,7 +57,7 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
     const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
 
     const app = createHttpApp({
-      operations: [...described, ...discovery],
+      operations: [...described, ...discovery, ...docsRoutes()],
       pipeline: createPipeline({
         bus,
         directory,

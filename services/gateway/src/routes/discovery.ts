@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { textAnswer } from '../answer.ts'
+import { createDocument } from '../document.ts'
 import { defineOperation, type Operation } from '../operation.ts'
 
 /** The two documents that describe the service. They are not among the operations that the OpenAPI description has (decisions 46). */
@@ -22,8 +22,8 @@ interface DocumentRoute {
   readonly document: unknown
 }
 
-function documentRoute({ id, path, summary, document }: DocumentRoute): Operation {
-  const text = JSON.stringify(document)
+function documentRoute({ id, path, summary, document: value }: DocumentRoute): Operation {
+  const document = createDocument({ text: JSON.stringify(value), type: 'application/json' })
   return defineOperation({
     id,
     method: 'GET',
@@ -31,7 +31,7 @@ function documentRoute({ id, path, summary, document }: DocumentRoute): Operatio
     tag: 'Service',
     summary,
     auth: 'optional',
-    responses: { 200: { description: summary, schema: Type.Unknown(), example: document } },
-    handle: async () => textAnswer(200, text),
+    responses: { 200: { description: summary, schema: Type.Unknown(), example: value } },
+    handle: () => document.answer(),
   })
 }

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs'
+import { Type } from '@sinclair/typebox'
+import { createDocument } from '../document.ts'
+import { defineOperation, type Operation } from '../operation.ts'
+
+/**
+ * The reference page at `/docs`: a viewer of `/openapi.json` that this process serves whole, from its own files and the
+ * viewer's package, so that no other host learns who reads it. It is no part of the API (decisions 46).
+ */
+export function docsRoutes(): Operation[] {
+  return FILES.map(({ path, type, url, headers }) => {
+    const document = createDocument({ text: readFileSync(url, 'utf8'), type, headers })
+    return defineOperation({
+      id: `get ${path}`,
+      method: 'GET',
+      path,
+      tag: 'Service',
+      summary: 'Reference page',
+      auth: 'optional',
+      responses: { 200: { description: 'A file of the reference page', schema: Type.Unknown(), example: '' } },
+      handle: () => document.answer(),
+    })
+  })
+}
+
+/** Nothing but what is listed here may be loaded, run or asked, and nobody may put the page into a frame. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const PAGE_HEADERS = {
+  'content-security-policy': CONTENT_SECURITY_POLICY,
+  'cross-origin-opener-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+}
+
+const FILES = [
+  own('/docs', 'reference.html', 'text/html', PAGE_HEADERS),
+  own('/docs/reference.css', 'reference.css', 'text/css'),
+  own('/docs/reference.js', 'reference.js', 'text/javascript'),
+  viewers('/docs/swagger-ui.css', 'swagger-ui.css', 'text/css'),
+  viewers('/docs/swagger-ui-bundle.js', 'swagger-ui-bundle.js', 'text/javascript'),
+]
+
+interface DocsFile {
+  readonly path: string
+  readonly type: string
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+}
+
+function own(path: string, name: string, type: string, headers: DocsFile['headers'] = {}): DocsFile {
+  return { path, type, url: new URL(`../docs/${name}`, import.meta.url), headers }
+}
+
+function viewers(path: string, name: string, type: string): DocsFile {
+  return { path, type, url: new URL(import.meta.resolve(`swagger-ui-dist/${name}`)), headers: {} }
+}

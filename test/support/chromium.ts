@@ -1,0 +1,66 @@
+/** A headless Chromium for tests of pages; the same on a bare machine and in CI. */
+import { existsSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { inflate } from '@sparticuz/chromium'
+import { type Browser, chromium } from 'playwright-core'
+import { findTestRun } from './engines.ts'
+
+export type { Browser, Page, Request } from 'playwright-core'
+
+interface Program {
+  readonly path: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** Where Chromium and Chrome are on machines for which the package carries none. */
+const INSTALLED = [
+  '/usr/bin/chromium',
+  '/usr/bin/chromium-browser',
+  '/usr/bin/google-chrome',
+  '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+  '/Applications/Chromium.app/Contents/MacOS/Chromium',
+]
+
+/**
+ * Starts it. `SVC_TEST_CHROMIUM` names a program to take; otherwise Linux on x64 takes the one that the npm package
+ * `@sparticuz/chromium` carries, with the libraries that it needs, and other machines the one that is installed.
+ * @throws Error where there is none: a test that needs a browser fails there, it is not left out.
+ */
+export async function startChromium(): Promise<Browser> {
+  const { path, env } = await findChromium()
+  // Pages are our own; without a sandbox it runs as root and in containers as well.
+  return chromium.launch({
+    executablePath: path,
+    args: ['--no-sandbox', '--disable-gpu'],
+    env: { ...process.env, ...env },
+  })
+}
+
+async function findChromium(): Promise<Program> {
+  const { SVC_TEST_CHROMIUM: named } = process.env
+  if (named !== undefined) return { path: named, env: {} }
+  if (process.platform === 'linux' && process.arch === 'x64') return unpackChromium()
+  const path = INSTALLED.find(existsSync)
+  if (path !== undefined) return { path, env: {} }
+  throw new Error('no Chromium is installed here: install one, or name its program in SVC_TEST_CHROMIUM')
+}
+
+/** Unpacks it into the folder of the run, which is removed with it: the package's own way leaves 200 MB in the temporary folder. */
+async function unpackChromium(): Promise<Program> {
+  const { folder } = await findTestRun()
+  const target = join(folder, `chromium-${process.pid}`)
+  mkdirSync(target, { recursive: true })
+  const packed = (name: string): string =>
+    fileURLToPath(new URL(`../bin/${name}`, import.meta.resolve('@sparticuz/chromium')))
+  const { TMPDIR: before } = process.env
+  process.env.TMPDIR = target // where inflate unpacks to
+  try {
+    const [path, libraries] = await Promise.all([inflate(packed('chromium.br')), inflate(packed('al2023.tar.br'))])
+    await inflate(packed('fonts.tar.br'))
+    return { path, env: { LD_LIBRARY_PATH: join(libraries, 'lib'), XDG_CACHE_HOME: target, HOME: target } }
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR
+    else process.env.TMPDIR = before
+  }
+}
