@@ -2,7 +2,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
-import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult } from './resources.ts'
+import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
 
 /** Whom an envelope is for, as the gateway resolved its `to` (decisions 19). */
 export const Recipient = Type.Union([
@@ -47,7 +47,10 @@ export const sendMessage = defineCall({
 const Limit = Type.Integer({ minimum: 1, maximum: 100 })
 const None = closed({})
 
-/** One message, as a Message in JSON. `viewer` null: an anonymous caller. Source: Endpoint rules 3. Codes: `not_found`. */
+/**
+ * One message, as a Message in JSON. `viewer` null: an anonymous caller. A DM is there for its participants, a post for
+ * whoever may read its board, a hidden one for the board's owner. Source: Endpoint rules 3; decisions 33. Codes: `not_found`.
+ */
 export const getMessage = defineTextCall({
   subject: 'svc.messaging.get-message',
   request: closed({ viewer: Type.Union([AgentId, Type.Null()]), id: MessageId }),
@@ -82,7 +85,10 @@ export const listInbox = defineTextCall({
   meta: None,
 })
 
-/** A page of all that the agent sent and received, by acceptance, a MessageList in JSON. Codes: `invalid_cursor`. */
+/**
+ * A page of all DMs that the agent sent and received and of its posts that it may read, by acceptance, a MessageList in
+ * JSON. Source: service.md, GET /v2/export; decisions 33, 35. Codes: `invalid_cursor`.
+ */
 export const exportMessages = defineTextCall({
   subject: 'svc.messaging.export-messages',
   request: closed({
@@ -94,11 +100,50 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
-/** A page of the agent's events, an Events in JSON; `earliest` is decisions 51's cursor. Source: decisions 37, 38. */
+/**
+ * A page of the agent's events, an Events in JSON; `earliest` is decisions 51's cursor. Of posts those are passed over that
+ * are hidden, and those of boards that the agent does not subscribe to now. Source: decisions 33, 37, 38.
+ */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
   request: closed({ agent_id: AgentId, after: Type.Integer({ minimum: 0 }), limit: Limit }),
   meta: closed({ earliest: Type.Integer({ minimum: 1 }) }),
+})
+
+/**
+ * A page of a board's posts by position, a MessageList in JSON, for whoever may read the board. Hidden posts are absent.
+ * `after` null: from the start. Source: decisions 28, 33, 35. Codes: `not_found`, `invalid_cursor`.
+ */
+export const listPosts = defineTextCall({
+  subject: 'svc.messaging.list-posts',
+  request: closed({
+    viewer: Type.Union([AgentId, Type.Null()]),
+    board_id: BoardId,
+    thread_id: Type.Union([Type.String(), Type.Null()]),
+    after: Type.Union([Type.String(), Type.Null()]),
+    limit: Limit,
+  }),
+  meta: None,
+})
+
+/**
+ * Casts or takes back the agent's vote for a post; a new vote costs 1 unit, a repeat and taking back are free.
+ * Source: service.md, Vote; decisions 34. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
+ */
+export const setVote = defineCall({
+  subject: 'svc.messaging.set-vote',
+  request: closed({ agent_id: AgentId, id: MessageId, voted: Type.Boolean() }),
+  reply: VoteResult,
+})
+
+/**
+ * Hides or restores a post, for the owner of its board; free. Source: service.md, Post hidden flag; decisions 33.
+ * Codes, in this order: `not_found` (the board), `forbidden` (not its owner), `not_found` (no such post there).
+ */
+export const setVisibility = defineCall({
+  subject: 'svc.messaging.set-visibility',
+  request: closed({ caller: AgentId, board_id: BoardId, id: MessageId, hidden: Type.Boolean() }),
+  reply: Visibility,
 })
 
 /** Sets what the agent thinks of another; the caller has checked that the other exists. Source: decisions 25, 26. Codes: budget's. */

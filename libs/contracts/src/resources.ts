@@ -217,6 +217,17 @@ export const Receipt = closed({
 })
 export type Receipt = Static<typeof Receipt>
 
+/** Whether a post is hidden by the owner of its board. */
+export const Visibility = closed({ hidden: Type.Boolean() })
+export type Visibility = Static<typeof Visibility>
+
+/** decisions 44. */
+export const VoteResult = closed({
+  status: Type.Union([Type.Literal('voted'), Type.Literal('removed')]),
+  quota_bonus: Type.Integer({ description: 'Units that the vote grants; 0 in this release' }),
+})
+export type VoteResult = Static<typeof VoteResult>
+
 export const Budget = closed({
   daily_free_units: Type.Integer(),
   daily_hard_limit: Type.Integer(),

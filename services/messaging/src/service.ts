@@ -1,5 +1,5 @@
 /**
- * Owns envelopes, logs, contacts, admission, acknowledgements, the outbox (schema `messaging`).
+ * Owns envelopes, logs, contacts, admission, acknowledgements, votes, hidden posts, the outbox (schema `messaging`).
  * Scale: any number of processes; calls shared by queue group, outbox rows and purges by `skip locked`; kept between calls: hints that the append
  * checks (store/standings.ts).
  * Limit: one Postgres primary; an agent's log is the unit of sharding; pool size x processes under max_connections.
@@ -14,6 +14,7 @@ import { handle, handleText } from '@svc/nats/serve.ts'
 import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { startService } from '@svc/service/start-service.ts'
+import { createBoards } from './boards.ts'
 import type { MessagingConfig } from './config.ts'
 import type { Deps, SendDeps } from './deps.ts'
 import { ackMessage } from './handlers/ack-message.ts'
@@ -23,15 +24,21 @@ import { getReceipt } from './handlers/get-receipt.ts'
 import { listContacts } from './handlers/list-contacts.ts'
 import { listEvents } from './handlers/list-events.ts'
 import { listInbox } from './handlers/list-inbox.ts'
+import { listPosts } from './handlers/list-posts.ts'
 import { sendMessage } from './handlers/send-message.ts'
+import type { PostDeps } from './handlers/send-post.ts'
 import { setContact } from './handlers/set-contact.ts'
 import { setMailbox } from './handlers/set-mailbox.ts'
+import { setVisibility } from './handlers/set-visibility.ts'
+import { setVote } from './handlers/set-vote.ts'
 import { startOutboxLoop } from './loops/outbox.ts'
 import { startPurgeLoop } from './loops/purge.ts'
 import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
 import { createAppend } from './store/append.ts'
+import { createAppendPosts } from './store/append-posts.ts'
 import { createFences } from './store/message-fences.ts'
-import { rowOf } from './store/outbox.ts'
+import { rowOf, rowOfPosts } from './store/outbox.ts'
+import { createPostPreflight } from './store/post-preflight.ts'
 import { createPreflight } from './store/preflight.ts'
 import { createStandings } from './store/standings.ts'
 
@@ -47,23 +54,45 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const charging = createCharging({ owner: 'messaging', bus, logger, fences })
       const stream = await StreamPublisher.open(nats, acceptedStream(config.streamReplicas))
       const publisher = createPublisher({ database, stream, logger })
-      const append = createAppend({
+      const boards = createBoards(bus)
+      const appendOptions = {
         database,
         retentionSeconds: config.retentionDays * SECONDS_PER_DAY,
         leaseSeconds: PUBLISH_LEASE_SECONDS,
+      }
+      const append = createAppend({
+        ...appendOptions,
         onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries)),
       })
-      const send: SendDeps = { standings: createStandings(), preflight: createPreflight(database), append, charging }
-      const deps: Deps = { database, charging, operations, publisher, retentionDays: config.retentionDays }
+      const posts: PostDeps = {
+        preflight: createPostPreflight(database),
+        append: createAppendPosts({
+          ...appendOptions,
+          onCommitted: (outboxId, committed) => publisher.publishCommitted(rowOfPosts(outboxId, committed)),
+        }),
+        boards,
+        charging,
+      }
+      const send: SendDeps = {
+        posts,
+        standings: createStandings(),
+        preflight: createPreflight(database),
+        append,
+        charging,
+      }
+      const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
       return {
         endpoints: [
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
-          handleText(calls.getMessage, (request) => getMessage(deps, request)),
+          handleText(calls.getMessage, (request, context) => getMessage(deps, request, context)),
           handle(calls.ackMessage, (request) => ackMessage(deps, request)),
           handle(calls.getReceipt, (request) => getReceipt(deps, request)),
           handleText(calls.listInbox, (request) => listInbox(deps, request)),
           handleText(calls.exportMessages, (request, context) => exportMessages(deps, request, context)),
-          handleText(calls.listEvents, (request) => listEvents(deps, request)),
+          handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
+          handleText(calls.listPosts, (request, context) => listPosts(deps, request, context)),
+          handle(calls.setVote, (request, context) => setVote(deps, request, context)),
+          handle(calls.setVisibility, (request, context) => setVisibility(deps, request, context)),
           handle(calls.setContact, (request, context) => setContact(deps, request, context)),
           handle(calls.listContacts, (request) => listContacts(deps, request)),
           handle(calls.setMailbox, (request) => setMailbox(deps, request)),

@@ -191,7 +191,7 @@ async function countQueries(
     },
   }
   const request = { agent_id: agent, thread_id: null, after: null, limit }
-  const { text } = await exportMessages({ database }, request, contextNow())
+  const { text } = await exportMessages({ ...h.deps, database }, request, contextNow())
   const { messages, next_cursor } = JSON.parse(text) as MessageList
   return { queries, ids: messages.map((message) => message.envelope.id), next: next_cursor }
 }

@@ -4,7 +4,16 @@ import type { Charging, Cost } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import type { ContactState, Events, InboxPolicy, Lane, MessageList, SendResult } from '@svc/contracts/resources.ts'
+import type {
+  ContactState,
+  Events,
+  InboxPolicy,
+  Lane,
+  MessageList,
+  SendResult,
+  Visibility,
+  VoteResult,
+} from '@svc/contracts/resources.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -14,15 +23,22 @@ import type { Deps, SendDeps } from '../src/deps.ts'
 import { ackMessage } from '../src/handlers/ack-message.ts'
 import { exportMessages } from '../src/handlers/export-messages.ts'
 import { getMessage } from '../src/handlers/get-message.ts'
+import { getReceipt } from '../src/handlers/get-receipt.ts'
 import { listEvents } from '../src/handlers/list-events.ts'
 import { listInbox } from '../src/handlers/list-inbox.ts'
+import { listPosts } from '../src/handlers/list-posts.ts'
 import { sendMessage } from '../src/handlers/send-message.ts'
 import { setContact } from '../src/handlers/set-contact.ts'
 import { setMailbox } from '../src/handlers/set-mailbox.ts'
+import { setVisibility } from '../src/handlers/set-visibility.ts'
+import { setVote } from '../src/handlers/set-vote.ts'
 import { createAppend } from '../src/store/append.ts'
+import { type CommittedPost, createAppendPosts } from '../src/store/append-posts.ts'
 import type { OutboxRow } from '../src/store/outbox.ts'
+import { createPostPreflight } from '../src/store/post-preflight.ts'
 import { createPreflight } from '../src/store/preflight.ts'
 import { createStandings } from '../src/store/standings.ts'
+import { createMemoryBoards } from './boards.ts'
 
 const logger = createLogger('test', 'silent')
 const SECONDS_PER_DAY = 86_400
@@ -42,7 +58,10 @@ export interface Sending {
 
 export interface Process {
   deps: Deps
+  /** `to` is an agent, or a board of `boards`. */
   send(message: Sending): Promise<SendResult & { id: string }>
+  vote(agent: string, id: string, voted?: boolean): Promise<VoteResult>
+  setHidden(caller: string, boardId: string, id: string, hidden: boolean): Promise<Visibility>
   setContact(owner: string, other: string, state: ContactState): Promise<void>
   setPolicy(agent: string, policy: InboxPolicy, version: number): Promise<void>
 }
@@ -54,7 +73,9 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
   const charged: Charged[] = []
   const published: OutboxRow[] = []
+  const posted: CommittedPost[] = []
   const budget = { isDown: false }
+  const boards = createMemoryBoards()
   const first = startProcess()
 
   return {
@@ -63,7 +84,10 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     charged,
     /** What a committer handed over for publication, besides appends. */
     published,
+    /** Posts that a committer handed over for publication. */
+    posted,
     budget,
+    boards,
     /** Another process on the same database. */
     startProcess,
     /** A connection as superuser, to look and to tamper. */
@@ -74,7 +98,11 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     exported: (agent: string, query: Partial<Parameters<typeof exportMessages>[1]> = {}) =>
       exported(first.deps, agent, query),
     ack: (agent: string, id: string) => ackMessage(first.deps, { agent_id: agent, id }),
-    read: async (viewer: string | null, id: string) => JSON.parse((await getMessage(first.deps, { viewer, id })).text),
+    receipt: (agent: string, id: string) => getReceipt(first.deps, { agent_id: agent, id }),
+    feed: (viewer: string | null, boardId: string, query: Partial<Parameters<typeof listPosts>[1]> = {}) =>
+      feed(first.deps, viewer, boardId, query),
+    read: async (viewer: string | null, id: string) =>
+      JSON.parse((await getMessage(first.deps, { viewer, id }, contextNow())).text),
     expire: (...ids: string[]) => expire(first.deps.database, ids),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
@@ -89,17 +117,37 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
       requeueForgotten: async () => false,
     }
     const operations = createOperations({ database, schema: 'messaging' })
-    const deps: Deps = { database, charging, operations, publisher, retentionDays }
+    const deps: Deps = { database, boards, charging, operations, publisher, retentionDays }
     const append = createAppend({
       database,
       retentionSeconds: retentionDays * SECONDS_PER_DAY,
       leaseSeconds: 5,
       onCommitted: () => {},
     })
-    const sendDeps: SendDeps = { standings: createStandings(), preflight: createPreflight(database), append, charging }
+    const posts = {
+      preflight: createPostPreflight(database),
+      append: createAppendPosts({
+        database,
+        retentionSeconds: retentionDays * SECONDS_PER_DAY,
+        leaseSeconds: 5,
+        onCommitted: (_id, committed) => void posted.push(...committed),
+      }),
+      boards,
+      charging,
+    }
+    const sendDeps: SendDeps = {
+      posts,
+      standings: createStandings(),
+      preflight: createPreflight(database),
+      append,
+      charging,
+    }
     return {
       deps,
-      send: (message) => send(sendDeps, message),
+      send: (message) => send(sendDeps, message, boards.has(message.to)),
+      vote: (agent, id, voted = true) => setVote(deps, { agent_id: agent, id, voted }, contextNow()),
+      setHidden: (caller, boardId, id, hidden) =>
+        setVisibility(deps, { caller, board_id: boardId, id, hidden }, contextNow()),
       async setContact(owner, other, state) {
         await setContact(deps, { agent_id: owner, other, state }, contextNow())
       },
@@ -144,14 +192,14 @@ export function newId(): string {
   return randomBytes(12).toString('base64url')
 }
 
-async function send(deps: SendDeps, message: Sending): Promise<SendResult & { id: string }> {
+async function send(deps: SendDeps, message: Sending, toBoard: boolean): Promise<SendResult & { id: string }> {
   const { from, to, id = newId(), ttl = 0, agoSeconds = 0, threadId, replyTo, body = 'hello' } = message
   const envelope = JSON.stringify({ id, from, to, ttl, body })
   const result = await sendMessage(
     deps,
     {
       signer: from,
-      recipient: { kind: 'agent', id: to },
+      recipient: { kind: toBoard ? 'board' : 'agent', id: to },
       facts: {
         id,
         digest: createHash('sha256').update(envelope).digest('hex'),
@@ -188,8 +236,19 @@ async function exported(
   return { ...readList(text), text }
 }
 
+async function feed(
+  deps: Deps,
+  viewer: string | null,
+  boardId: string,
+  query: Partial<Parameters<typeof listPosts>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { thread_id: null, after: null, limit: 100 }
+  const { text } = await listPosts(deps, { viewer, board_id: boardId, ...all, ...query }, contextNow())
+  return { ...readList(text), text }
+}
+
 async function events(deps: Deps, agent: string, after: number, limit: number): Promise<ReadEvents> {
-  const { meta, text } = await listEvents(deps, { agent_id: agent, after, limit })
+  const { meta, text } = await listEvents(deps, { agent_id: agent, after, limit }, contextNow())
   const page = JSON.parse(text) as Events
   return {
     earliest: meta.earliest,
@@ -230,6 +289,8 @@ async function expire(database: Database, ids: string[]): Promise<void> {
         update messaging.messages m set expires_at = past.seconds from past where m.id = any (${ids}::text[])
       ), entries as (
         update messaging.entries e set expires_at = past.seconds from past where e.message = any (${ids}::text[])
+      ), votes as (
+        update messaging.votes v set expires_at = past.seconds from past where v.message = any (${ids}::text[])
       )
       update messaging.pending p set expires_at = past.seconds from past where p.message = any (${ids}::text[])`,
   )

@@ -1,12 +1,14 @@
-import type { Sql } from '@svc/postgres/database.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listContacts } from '../src/store/contacts.ts'
 import { listEvents } from '../src/store/events.ts'
 import { listExport } from '../src/store/export.ts'
+import { listFeed } from '../src/store/feed.ts'
 import { listInbox } from '../src/store/inbox.ts'
 import { findMessage } from '../src/store/messages.ts'
-import { purgeMessages, purgePending } from '../src/store/purge.ts'
+import { findPost } from '../src/store/posts.ts'
+import { lockExpired, purgePending, purgeVotes, removeMessages } from '../src/store/purge.ts'
 import { type Harness, startHarness } from './harness.ts'
 
 /** Messages in the log that is read; as many again in others'. */
@@ -35,6 +37,7 @@ async function fill(sql: postgres.Sql): Promise<void> {
   await sql`
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
     select recipient, lane, position, id, thread_id, expires_at from messaging.messages`
+  await fillBoards(sql)
   await sql`insert into messaging.logs (id, head) select recipient, max(position) from messaging.messages group by 1`
   await sql`
     insert into messaging.contacts (owner, other, state)
@@ -45,6 +48,26 @@ async function fill(sql: postgres.Sql): Promise<void> {
     select 'bob', 'other-' || n, 'message-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
 }
 
+/** As many posts on a board, every tenth by carol, half of them of one thread, every tenth hidden; all are events of carol's. */
+async function fillBoards(sql: postgres.Sql): Promise<void> {
+  await sql`
+    insert into messaging.messages
+      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal, hidden)
+    select 'post-' || n, '', case when n % 10 = 0 then 'carol' else 'author-' || n % 97 end,
+      case when n <= ${ROWS} then 'board' else 'board-' || n % 97 end, 'board', n,
+      case when n % 10 < 5 and n > 10 then 'post-10' end, repeat('x', 500), 1, 9999999999, 2, n, n % 10 = 7
+    from generate_series(1, ${2 * ROWS}::bigint) n`
+  await sql`
+    insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+    select recipient, lane, position, id, thread_id, expires_at from messaging.messages where lane = 'board' and not hidden
+    union all
+    select 'carol', lane, position, id, null, expires_at from messaging.messages where lane = 'board'`
+  await sql`
+    insert into messaging.votes (message, voter, expires_at)
+    select 'post-' || n % 100, 'voter-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
+  await sql`insert into messaging.logs (id, head) values ('carol', ${2 * ROWS})`
+}
+
 const inboxQuery = {
   agentId: 'bob',
   lane: 'inbox',
@@ -53,7 +76,16 @@ const inboxQuery = {
   after: ROWS / 2,
   limit: LIMIT,
 } as const
-const exportQuery = { agentId: 'bob', threadId: null, after: { batch: 0, ordinal: 0 }, settled: 0, limit: LIMIT }
+const exportQuery = {
+  agentId: 'bob',
+  threadId: null,
+  after: { batch: 0, ordinal: 0 },
+  settled: 0,
+  withoutBoards: [],
+  limit: LIMIT,
+}
+const eventsQuery = { agentId: 'bob', after: 0, withoutBoards: [], limit: LIMIT }
+const feedQuery = { boardId: 'board', threadId: null, after: ROWS / 2, limit: LIMIT }
 
 const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['a message', (sql) => findMessage(sql, 'bob', 'message-7')],
@@ -69,11 +101,28 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['everything, by who sent it', (sql) => listExport(sql, { ...exportQuery, agentId: 'alice' })],
   ['a thread, by acceptance', (sql) => listExport(sql, { ...exportQuery, threadId: 'message-1' })],
   ['a thread, for a stranger', (sql) => listExport(sql, { ...exportQuery, agentId: 'eve', threadId: 'message-1' })],
-  ['the oldest events', (sql) => listEvents(sql, { agentId: 'bob', after: 0, limit: LIMIT })],
-  ['the newest events', (sql) => listEvents(sql, { agentId: 'bob', after: ROWS - LIMIT, limit: LIMIT })],
-  ['no new events', (sql) => listEvents(sql, { agentId: 'bob', after: ROWS, limit: LIMIT })],
+  ['the oldest events', (sql) => listEvents(sql, eventsQuery)],
+  ['the newest events', (sql) => listEvents(sql, { ...eventsQuery, after: ROWS - LIMIT })],
+  ['no new events', (sql) => listEvents(sql, { ...eventsQuery, after: ROWS })],
+  ['events of posts', (sql) => listEvents(sql, { ...eventsQuery, agentId: 'carol', after: ROWS / 2 })],
+  [
+    'events of posts without a board that was left',
+    (sql) =>
+      listEvents(sql, { ...eventsQuery, agentId: 'carol', after: ROWS - 3, withoutBoards: ['board', 'board-9'] }),
+  ],
+  ['everything, by who posted it', (sql) => listExport(sql, { ...exportQuery, agentId: 'carol' })],
+  ['own posts of a long thread', (sql) => listExport(sql, { ...exportQuery, agentId: 'carol', threadId: 'post-10' })],
+  ["others' posts of a thread", (sql) => listExport(sql, { ...exportQuery, agentId: 'eve', threadId: 'post-10' })],
+  ['the feed of a board', (sql) => listFeed(sql, feedQuery)],
+  ['a thread on a board', (sql) => listFeed(sql, { ...feedQuery, threadId: 'post-10' })],
+  ['the root of a thread on a board', (sql) => listFeed(sql, { ...feedQuery, threadId: 'post-10', after: 0 })],
+  ['a post', (sql) => findMessage(sql, null, 'post-7')],
+  ['a post and a vote for it', (sql) => findPost(sql, 'post-7', 'voter-7')],
   ['contacts', (sql) => listContacts(sql, 'bob', 'other-3', LIMIT)],
-  ['messages to purge', (sql) => purgeMessages(sql, LIMIT)],
+  ['messages to purge', (sql) => lockExpired(sql as unknown as Tx, LIMIT)],
+  ['what is purged with a message', (sql) => removeMessages(sql as unknown as Tx, ['message-8'])],
+  ['what is purged with a post', (sql) => removeMessages(sql as unknown as Tx, ['post-8'])],
+  ['votes to purge', (sql) => purgeVotes(sql, LIMIT)],
   ['requests to purge', (sql) => purgePending(sql, LIMIT)],
 ]
 
@@ -106,16 +155,17 @@ async function explain(h: Harness, mode: string, query: (sql: Sql) => Promise<un
   const statements: { text: string; parameters: unknown[] }[] = []
   const sql = postgres(h.urlFor(), {
     max: 1,
-    fetch_types: false,
     debug: (_connection, text, parameters) => void statements.push({ text, parameters }),
   })
   try {
+    await sql`select` // after which it knows the types of arrays
+    statements.length = 0
     await query(sql as unknown as Sql)
     expect(statements).toHaveLength(1)
     const [{ text, parameters } = { text: '', parameters: [] }] = statements
     await sql.unsafe(`set plan_cache_mode = ${mode}`)
     await sql.unsafe(`prepare statement as ${text}`)
-    const values = parameters.map((value) => `'${String(value)}'`).join(', ')
+    const values = parameters.map((value) => (value === null ? 'null' : `'${String(value)}'`)).join(', ')
     const [row] = await sql.unsafe<{ 'QUERY PLAN': [{ Plan: PlanNode }] }[]>(
       `explain (analyze, format json) execute statement(${values})`,
     )

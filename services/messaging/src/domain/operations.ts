@@ -19,3 +19,7 @@ export function parseMessageOperation(operation: string): { id: string; digest: 
 export function contactOperation(uuid: string): string {
   return `messaging:contact:${uuid}`
 }
+
+export function voteOperation(uuid: string): string {
+  return `messaging:vote:${uuid}`
+}

@@ -7,6 +7,8 @@ export interface ListedRow {
   accepted_at: number
   expires_at: number
   acked: boolean
+  /** Of a post; absent where a list holds DMs alone, which have no votes (service.md, Endpoint rules 11). */
+  upvotes?: number
   /** Null where the envelopes before it fill a page: it was not read. */
   envelope: string | null
 }
@@ -61,6 +63,6 @@ export function eventsText(events: readonly string[], nextCursor: number, retent
 }
 
 function stateOf(row: ListedRow): MessageState {
-  // Direct messages have no votes (service.md, Endpoint rules 11).
-  return { lane: row.lane, acceptedAt: row.accepted_at, expiresAt: row.expires_at, acked: row.acked, upvotes: 0 }
+  const { lane, accepted_at: acceptedAt, expires_at: expiresAt, acked, upvotes = 0 } = row
+  return { lane, acceptedAt, expiresAt, acked, upvotes }
 }

@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts'
 import { decodeCursor, encodeCursor, START } from '../domain/cursors.ts'
 import { messageListText, takePage } from '../domain/pages.ts'
 import { type ExportedPart, type ExportQuery, findSettledBatch, listExport } from '../store/export.ts'
+import { listVisible } from '../visible.ts'
 
 type Request = RequestOf<typeof exportMessagesCall>
 type Result = ReplyOf<typeof exportMessagesCall>
@@ -16,11 +17,12 @@ const PAUSES_MS = [0, 5, 10, 20, 40, 80, 160, 320, 320]
 const LAST_LOOK_MS = 500
 
 /**
- * A page of all DMs that the agent sent or received, by acceptance, whatever became of its contacts since. What was
- * accepted before the call is in it (see `untilComplete`). @throws ServiceError `invalid_cursor`.
+ * A page of all DMs that the agent sent or received, whatever became of its contacts since, and of its posts that it may
+ * still read, by acceptance. What was accepted before the call is in it (see `untilComplete`).
+ * @throws ServiceError `invalid_cursor`.
  */
 export async function exportMessages(
-  { database }: Pick<Deps, 'database'>,
+  { database, boards }: Pick<Deps, 'database' | 'boards'>,
   request: Request,
   context: CallContext,
 ): Promise<Result> {
@@ -30,11 +32,15 @@ export async function exportMessages(
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
 
   const query = { agentId, threadId, after: { batch, ordinal }, limit: limit + 1 }
-  const part = await untilComplete(database, query, limit, context)
-  const page = takePage(part.rows, limit)
-  const last = page.rows.at(-1) ?? query.after
+  const { part, rows, lastSeen } = await listVisible({
+    limit: query.limit,
+    look: (withoutBoards) => untilComplete(database, { ...query, withoutBoards }, limit, context),
+    allow: async (boardIds) => (await boards.judgeMany(agentId, boardIds, context)).readable,
+  })
+  const page = takePage(rows, limit)
+  const last = (page.more ? undefined : lastSeen) ?? page.rows.at(-1) ?? query.after
   // Messages that are there but not yet in a settled order are no end: the caller asks again from the last place.
-  const more = page.more || part.newest !== null
+  const more = page.more || lastSeen !== undefined || part.newest !== null
   return {
     meta: {},
     text: messageListText(page.texts, more ? encodeCursor('export', agentId, [last.batch, last.ordinal]) : ''),

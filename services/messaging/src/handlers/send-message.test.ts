@@ -34,6 +34,16 @@ const fresh: Preflight = {
   thread: undefined,
 }
 
+const noAnswer = (): never => {
+  throw new Error('a DM has nothing to do with boards')
+}
+const NO_POSTS: SendDeps['posts'] = {
+  preflight: noAnswer,
+  append: noAnswer,
+  boards: { judge: noAnswer, judgePost: noAnswer, judgeMany: noAnswer },
+  charging: { owner: 'messaging', charge: noAnswer, abandon: noAnswer },
+}
+
 /** Answers in turn, the last one for ever. */
 function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { lanes: string[]; asked: string[] } {
   const lanes: string[] = []
@@ -42,6 +52,7 @@ function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { la
   return {
     lanes,
     asked,
+    posts: NO_POSTS,
     standings: createStandings(),
     preflight: async ({ id }) => {
       asked.push(id)

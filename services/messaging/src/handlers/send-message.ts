@@ -9,6 +9,7 @@ import { laneFor } from '../domain/admission.ts'
 import { messageOperation } from '../domain/operations.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
+import { sendPost } from './send-post.ts'
 
 type Request = RequestOf<typeof sendMessageCall>
 type Result = ReplyOf<typeof sendMessageCall>
@@ -26,6 +27,7 @@ const MAX_DECISIONS = 5
  * once more from the beginning, so that the refusal is the first one in order and made on what holds now.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
+  if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
   const recalled = recall(deps, request)
   if (recalled !== undefined) {
     try {
@@ -112,7 +114,7 @@ function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts
   return resultOf(facts.id, earlier.lane, true)
 }
 
-/** decisions 13, 19, 31. There are no boards yet, so every board is an absent one. */
+/** decisions 13, 19. Boards do not come here: `sendPost` is theirs. */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
   if (recipient.kind === 'board') throw new ServiceError('not_found')
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')

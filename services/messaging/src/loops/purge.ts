@@ -1,8 +1,8 @@
-import type { Database } from '@svc/postgres/database.ts'
+import type { Database, Tx } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { purgeMessageFences } from '../store/message-fences.ts'
-import { purgeMessages, purgeOutbox, purgePending } from '../store/purge.ts'
+import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/purge.ts'
 
 /** Nothing waits for a purge: what has expired is invisible before. */
 const INTERVAL_MS = 5_000
@@ -18,9 +18,17 @@ export function startPurgeLoop(database: Database, logger: Logger): Loop {
 
 /** One batch of each kind. @returns true where more is waiting. */
 export async function purgeOnce(database: Database): Promise<boolean> {
-  const messages = await database.run((sql) => purgeMessages(sql, BATCH_ROWS))
+  const messages = await database.transaction((tx) => purgeMessages(tx))
+  const votes = await database.run((sql) => purgeVotes(sql, BATCH_ROWS))
   const pending = await database.run((sql) => purgePending(sql, BATCH_ROWS))
   const outbox = await database.run((sql) => purgeOutbox(sql, OUTBOX_SECONDS, BATCH_ROWS))
   const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
-  return Math.max(messages, pending, outbox, fences) === BATCH_ROWS
+  return Math.max(messages, votes, pending, outbox, fences) === BATCH_ROWS
+}
+
+/** Two statements: the second sees what was done to the messages until the first had locked them. @returns how many. */
+async function purgeMessages(tx: Tx): Promise<number> {
+  const ids = await lockExpired(tx, BATCH_ROWS)
+  if (ids.length > 0) await removeMessages(tx, ids)
+  return ids.length
 }

@@ -9,6 +9,8 @@ export interface EventsQuery {
   agentId: string
   /** Event cursor; events behind it are listed. */
   after: number
+  /** Boards whose posts are passed over. */
+  withoutBoards: readonly string[]
   /** Rows at most. */
   limit: number
 }
@@ -17,6 +19,8 @@ export interface EventRow extends ListedRow {
   /** Event cursor. */
   position: number
   kind: Lane
+  /** Of a post; null for a DM. */
+  board: string | null
 }
 
 export interface EventsPart {
@@ -38,22 +42,28 @@ interface Row extends Omit<EventRow, 'position'> {
 export const MAX_EXAMINED = 10_000
 
 /**
- * Live events in the order of their cursors. Positions become visible in order, since an append holds the lock of the
+ * Live events in the order of their cursors, without hidden posts. Positions become visible in order, since an append holds the lock of the
  * log's row until it commits: in one snapshot nothing at or below `head` is missing but what was purged.
  */
 export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPart> {
-  const { agentId, after, limit } = query
+  const { agentId, after, withoutBoards, limit } = query
   const first = (kind: Fragment): Fragment => sql`(
     select min(e.position) from messaging.entries e
     where e.log = ${agentId} and e.kind = ${kind} and e.position > ${after})`
   const firstLive = (kind: Fragment): Fragment => sql`(
     select min(e.position) from messaging.entries e
     where e.log = ${agentId} and e.kind = ${kind} and e.expires_at > ${nowSeconds(sql)})`
+  const isLive = (kind: Fragment): Fragment => sql`
+    e.log = ${agentId} and e.kind = ${kind} and e.position > ${after}
+      and e.position <= (select examined from bounds) and e.expires_at > ${nowSeconds(sql)}`
   // Each kind is limited by itself: with one limit for all, the planner may read everything and sort it.
   const live = (kind: Fragment): Fragment => sql`(
     select e.kind, e.position, e.message from messaging.entries e
-    where e.log = ${agentId} and e.kind = ${kind} and e.position > ${after}
-      and e.position <= (select examined from bounds) and e.expires_at > ${nowSeconds(sql)}
+    where ${isLive(kind)}
+    order by e.position limit ${limit})`
+  const livePosts = sql`(
+    select e.kind, e.position, e.message from messaging.entries e join messaging.messages m on m.id = e.message
+    where ${isLive(sql`'board'`)} and not m.hidden and m.recipient <> all (${[...withoutBoards]}::text[])
     order by e.position limit ${limit})`
   const [inbox, requests, board] = [sql`'inbox'`, sql`'requests'`, sql`'board'`]
 
@@ -66,11 +76,12 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
         coalesce(least(${firstLive(inbox)}, ${firstLive(requests)}, ${firstLive(board)}), head + 1) as earliest
       from log
     )
-    select b.examined, b.earliest, p.kind, p.position, ${listedColumns(sql, sql`p.position`)}
+    select b.examined, b.earliest, p.kind, p.position, p.board, p.upvotes, ${listedColumns(sql, sql`p.position`)}
     from bounds b
     left join (
-      select e.kind, e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-      from (${live(inbox)} union all ${live(requests)} union all ${live(board)}) e
+      select e.kind, e.position, case m.lane when 'board' then m.recipient end as board, m.upvotes,
+        m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
+      from (${live(inbox)} union all ${live(requests)} union all ${livePosts}) e
       join messaging.messages m on m.id = e.message
       order by e.position limit ${limit}
     ) p on true

@@ -12,6 +12,8 @@ export interface ExportQuery {
   after: { batch: number; ordinal: number }
   /** From `findSettledBatch`, 0 where that was not asked. */
   settled: number
+  /** Boards whose posts are passed over. */
+  withoutBoards: readonly string[]
   /** Rows at most. */
   limit: number
 }
@@ -19,6 +21,8 @@ export interface ExportQuery {
 export interface ExportRow extends ListedRow {
   batch: number
   ordinal: number
+  /** Of a post; null for a DM. */
+  board: string | null
 }
 
 export interface ExportedPart {
@@ -37,7 +41,8 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
 }
 
 /**
- * Live messages that the agent sent or received, by acceptance, in the part of that order which is complete.
+ * Live messages that the agent sent or received, its posts among them that are not hidden, by acceptance, in the part of
+ * that order which is complete.
  *
  * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
  * one under way would hand out a cursor behind which it appears later (field notes 2.3). So no page reaches the horizon:
@@ -52,7 +57,7 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
         (select max(m.batch) from messaging.messages m where m.sender = ${query.agentId} and m.batch >= (select batch from horizon)),
         (select max(m.batch) from messaging.messages m where m.recipient = ${query.agentId} and m.batch >= (select batch from horizon))
       ) as newest,
-      p.batch, p.ordinal, ${listedColumns(sql, sql`p.batch, p.ordinal`)}
+      p.batch, p.ordinal, p.board, p.upvotes, ${listedColumns(sql, sql`p.batch, p.ordinal`)}
     from horizon h
     left join (${query.threadId === null ? everything(sql, query) : threadOf(sql, query, query.threadId)}) p on true
     order by p.batch, p.ordinal`
@@ -104,28 +109,35 @@ function everything(sql: Sql, query: ExportQuery): Fragment {
 }
 
 /**
- * The members of a thread and its root (decisions 21). All of them have the same two participants, so one look at the
- * first member tells a stranger from them, however long the thread is.
+ * The members of a thread and its root (decisions 21). Those of a thread of DMs all have the same two participants, so one
+ * look at the first of them tells a stranger from them, however long the thread is; of a thread on a board those are found
+ * by an index that the agent wrote.
  */
 function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
   const participant = sql`${query.agentId} in (m.sender, m.recipient)`
   const isParticipant = sql`(
-    select ${participant} from messaging.messages m where m.thread_id = ${threadId} order by m.batch, m.ordinal limit 1)`
+    select m.lane <> 'board' and ${participant} from messaging.messages m
+    where m.thread_id = ${threadId} order by m.batch, m.ordinal limit 1)`
+  const authored = sql`m.sender = ${query.agentId} and m.thread_id = ${threadId} and m.lane = 'board'`
   return sql`
     select m.*
     from (
-      (${ordered(sql, query, sql`m.thread_id = ${threadId} and ${participant} and ${isParticipant}`)})
+      (${ordered(sql, query, sql`m.thread_id = ${threadId} and m.lane <> 'board' and ${participant} and ${isParticipant}`)})
+      union all
+      (${ordered(sql, query, authored)})
       union all
       (${ordered(sql, query, sql`m.id = ${threadId} and m.thread_id is null and ${participant}`)})
     ) m
     order by m.batch, m.ordinal limit ${query.limit}`
 }
 
-function ordered(sql: Sql, { after, limit }: ExportQuery, which: Fragment): Fragment {
+function ordered(sql: Sql, { after, withoutBoards, limit }: ExportQuery, which: Fragment): Fragment {
   return sql`
-    select m.batch, m.ordinal, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
+    select m.batch, m.ordinal, case m.lane when 'board' then m.recipient end as board, m.upvotes,
+      m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
     where ${which} and (m.batch, m.ordinal) > (${after.batch}, ${after.ordinal}) and m.batch < (select batch from horizon)
-      and m.expires_at > ${nowSeconds(sql)}
+      and m.expires_at > ${nowSeconds(sql)} and not m.hidden
+      and not (m.lane = 'board' and m.recipient = any (${[...withoutBoards]}::text[]))
     order by m.batch, m.ordinal limit ${limit}`
 }

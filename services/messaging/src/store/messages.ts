@@ -2,16 +2,21 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 
-/** A live DM as its participants read it; undefined for everybody else, and where `viewer` is nobody (null). */
-export async function findMessage(
-  sql: Sql,
-  viewer: string | null,
-  id: string,
-): Promise<(ListedRow & { envelope: string }) | undefined> {
-  const [row] = await sql<(ListedRow & { envelope: string })[]>`
-    select m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
+/** A message as one who may read it does; a post's board is to be asked who that is. */
+export interface FoundMessage extends ListedRow {
+  envelope: string
+  /** Of a post; null for a DM. */
+  board: string | null
+  hidden: boolean
+}
+
+/** A live DM as its participants read it, or a live post; undefined for everybody else, and where `viewer` is nobody (null). */
+export async function findMessage(sql: Sql, viewer: string | null, id: string): Promise<FoundMessage | undefined> {
+  const [row] = await sql<FoundMessage[]>`
+    select case m.lane when 'board' then m.recipient end as board, m.hidden, m.upvotes,
+      m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
-    where m.id = ${id} and m.lane <> 'board' and ${viewer} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}`
+    where m.id = ${id} and (m.lane = 'board' or ${viewer} in (m.sender, m.recipient)) and m.expires_at > ${nowSeconds(sql)}`
   return row
 }
 

@@ -1,9 +1,10 @@
-import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import { type AcceptedPost, acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
 import type { Publication } from '@svc/nats/stream-publisher.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { eventText, messageText } from '../domain/event-text.ts'
 import type { CommittedEntry } from './append.ts'
+import type { CommittedPost } from './append-posts.ts'
 
 /** An outbox row with what it announces. */
 export interface OutboxRow {
@@ -43,6 +44,21 @@ function eventOf(log: string, kind: Lane, position: number, message: string): Pu
   }
 }
 
+/** As `rowOf`, for posts: an event for each subscriber, which refers to the post. */
+export function rowOfPosts(id: number, posts: CommittedPost[]): OutboxRow {
+  const events = posts.flatMap((post) => post.entries.map(({ log, position }) => postEventOf(log, position, post)))
+  return { id, events }
+}
+
+function postEventOf(log: string, position: number, { id, boardId }: Omit<CommittedPost, 'entries'>): Publication {
+  const event: AcceptedPost = { cursor: position, kind: 'board', post: { id, board_id: boardId } }
+  return {
+    subject: acceptedSubject(log, 'board'),
+    messageId: acceptedMessageId(log, position),
+    text: JSON.stringify(event),
+  }
+}
+
 /** Adds one entry to what is to be published; nobody but the committer publishes it within the lease. @returns the row's id. */
 export async function insertOutbox(
   tx: Tx,
@@ -74,10 +90,14 @@ export async function leaseOutbox(sql: Sql, limit: number, leaseSeconds: number)
 
 interface EventRow {
   id: number
-  log: string | null
+  log: string
   kind: Lane
   position: number
+  message: string
+  /** Of a post. */
+  board: string | null
   lane: Lane
+  /** Null for a post, which travels as a reference. */
   envelope: string | null
   accepted_at: number
   expires_at: number
@@ -87,26 +107,25 @@ interface EventRow {
 /** The rows with their events as the messages are now; what was purged since is left out. */
 export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow[]> {
   const rows = await sql<EventRow[]>`
-    select o.id, e.log, e.kind, e.position, m.lane, m.envelope, m.accepted_at, m.expires_at, m.acked
+    select o.id, e.log, e.kind, e.position, e.message,
+      case e.kind when 'board' then m.recipient end as board, m.lane,
+      case when e.kind <> 'board' then m.envelope end as envelope, m.accepted_at, m.expires_at, m.acked
     from messaging.outbox o
     cross join unnest(o.logs, o.kinds, o.positions) with ordinality as u (log, kind, position, ord)
-    left join messaging.entries e on e.log = u.log and e.kind = u.kind and e.position = u.position
-    left join messaging.messages m on m.id = e.message
+    join messaging.entries e on e.log = u.log and e.kind = u.kind and e.position = u.position
+    join messaging.messages m on m.id = e.message
     where o.id = any (${ids}::bigint[])
     order by o.id, u.ord`
   const byId = new Map<number, OutboxRow>(ids.map((id) => [id, { id, events: [] }]))
-  for (const row of rows) {
-    if (row.log === null || row.envelope === null) continue
-    const state = {
-      lane: row.lane,
-      acceptedAt: row.accepted_at,
-      expiresAt: row.expires_at,
-      acked: row.acked,
-      upvotes: 0,
-    }
-    byId.get(row.id)?.events.push(eventOf(row.log, row.kind, row.position, messageText(row.envelope, state)))
-  }
+  for (const row of rows) byId.get(row.id)?.events.push(publicationOf(row))
   return [...byId.values()]
+}
+
+function publicationOf({ log, kind, position, message, board, envelope, ...row }: EventRow): Publication {
+  if (board !== null) return postEventOf(log, position, { id: message, boardId: board })
+  if (envelope === null) throw new Error('a direct message travels whole')
+  const state = { lane: row.lane, acceptedAt: row.accepted_at, expiresAt: row.expires_at, acked: row.acked, upvotes: 0 }
+  return eventOf(log, kind, position, messageText(envelope, state))
 }
 
 export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {

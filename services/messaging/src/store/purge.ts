@@ -1,34 +1,52 @@
-import type { Sql } from '@svc/postgres/database.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from './clock.ts'
 
+/** Locks expired messages until the transaction ends, the oldest first; those that others hold are skipped. @returns their ids. */
+export async function lockExpired(tx: Tx, limit: number): Promise<string[]> {
+  const rows = await tx<{ id: string }[]>`
+    select m.id from messaging.messages m
+    where m.expires_at <= ${nowSeconds(tx)}
+    order by m.expires_at limit ${limit} for update skip locked`
+  return rows.map((row) => row.id)
+}
+
 /**
- * Removes expired messages with all of their entries, the oldest first; those that another process is removing are
- * skipped. A tombstone keeps the id taken (decisions 50), in the same transaction, so that an append sees one or the
- * other. Positions are not given again: a log's head stays.
- * @returns how many; `limit` of them at most.
+ * Removes messages that the caller has locked, with all of their entries: what was promoted, hidden or restored before the lock
+ * is seen as it is. A tombstone keeps the id taken (decisions 50), in the same transaction, so that an append sees one or
+ * the other. Positions are not given again: a log's head stays.
  */
-export async function purgeMessages(sql: Sql, limit: number): Promise<number> {
-  const [purged] = await sql<{ count: number }[]>`
-    with expired as materialized (
+export async function removeMessages(tx: Tx, ids: readonly string[]): Promise<void> {
+  await tx`
+    with gone as materialized (
       select m.id, m.digest, m.sender, m.recipient, m.lane, m.position, m.request_position
-      from messaging.messages m
-      where m.expires_at <= ${nowSeconds(sql)}
-      order by m.expires_at limit ${limit} for update skip locked
+      from messaging.messages m where m.id = any (${[...ids]}::text[])
     ), buried as (
-      insert into messaging.tombstones (id, digest, sender, lane) select x.id, x.digest, x.sender, x.lane from expired x
+      insert into messaging.tombstones (id, digest, sender, lane) select x.id, x.digest, x.sender, x.lane from gone x
     ), cut as (
       delete from messaging.entries e
       using (
-        select x.recipient as log, x.lane as kind, x.position from expired x
+        select x.recipient as log, x.lane as kind, x.position from gone x where x.lane <> 'board'
         union all
-        select x.recipient, 'requests', x.request_position from expired x where x.request_position is not null
+        select x.recipient, 'requests', x.request_position from gone x where x.request_position is not null
       ) x
       where e.log = x.log and e.kind = x.kind and e.position = x.position
-    ), removed as (
-      delete from messaging.messages m using expired x where m.id = x.id returning m.id
+    ), cut_posts as (
+      delete from messaging.entries e using gone x where x.lane = 'board' and e.kind = 'board' and e.message = x.id
     )
-    select count(*) as count from removed`
-  return purged?.count ?? 0
+    delete from messaging.messages m using gone x where m.id = x.id`
+}
+
+/** Removes votes for posts that have expired, purged or not. @returns how many; `limit` of them at most. */
+export async function purgeVotes(sql: Sql, limit: number): Promise<number> {
+  const removed = await sql`
+    with expired as materialized (
+      select v.message, v.voter from messaging.votes v
+      where v.expires_at <= ${nowSeconds(sql)}
+      order by v.expires_at limit ${limit} for update skip locked
+    )
+    delete from messaging.votes v using expired x where v.message = x.message and v.voter = x.voter
+    returning v.message`
+  return removed.length
 }
 
 /** Removes requests that were not answered before they expired. @returns how many; `limit` of them at most. */

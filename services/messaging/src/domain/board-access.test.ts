@@ -1,0 +1,67 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { describe, expect, test } from 'vitest'
+import { checkFeed, checkModerate, checkPost, checkRead, checkVote } from './board-access.ts'
+
+const verdicts = (...granted: string[]) => ({
+  may_read: granted.includes('read'),
+  may_post: granted.includes('post'),
+  may_vote: granted.includes('vote'),
+  may_moderate: granted.includes('moderate'),
+})
+const outcome = (check: () => void): string => {
+  try {
+    check()
+    return 'ok'
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+}
+
+/** Viewers by what boards says of them: decisions 28 to 34. */
+const VIEWERS = {
+  nobody: verdicts(),
+  anonymous: verdicts('read'),
+  banned: verdicts('read'),
+  reader: verdicts('read', 'vote'),
+  writer: verdicts('read', 'post', 'vote'),
+  owner: verdicts('read', 'post', 'vote', 'moderate'),
+}
+type Viewer = keyof typeof VIEWERS
+
+describe('decisions 28, 33, 34: what an answer of boards comes to', () => {
+  const rows: [Viewer, feed: string, read: string, hidden: string, post: string, moderate: string][] = [
+    ['nobody', 'not_found', 'not_found', 'not_found', 'not_found', 'not_found'],
+    ['anonymous', 'ok', 'ok', 'not_found', 'forbidden', 'forbidden'],
+    ['banned', 'ok', 'ok', 'not_found', 'forbidden', 'forbidden'],
+    ['reader', 'ok', 'ok', 'not_found', 'forbidden', 'forbidden'],
+    ['writer', 'ok', 'ok', 'not_found', 'ok', 'forbidden'],
+    ['owner', 'ok', 'ok', 'ok', 'ok', 'ok'],
+  ]
+  test.each(rows)('%s: feed %s, post by id %s, hidden one %s, posting %s, hiding %s', (viewer, ...expected) => {
+    const access = VIEWERS[viewer]
+    expect([
+      outcome(() => checkFeed(access)),
+      outcome(() => checkRead(access, { hidden: false })),
+      outcome(() => checkRead(access, { hidden: true })),
+      outcome(() => checkPost(access)),
+      outcome(() => checkModerate(access)),
+    ]).toEqual(expected)
+  })
+
+  const votes: [Viewer, plain: string, hidden: string, own: string][] = [
+    ['nobody', 'not_found', 'not_found', 'not_found'],
+    ['banned', 'forbidden', 'not_found', 'forbidden'],
+    ['reader', 'ok', 'not_found', 'own_post'],
+    ['writer', 'ok', 'not_found', 'own_post'],
+    ['owner', 'ok', 'ok', 'own_post'],
+  ]
+  test.each(votes)('decisions 34: %s votes: %s, on a hidden post %s, on an own one %s', (viewer, ...expected) => {
+    const access = VIEWERS[viewer]
+    expect([
+      outcome(() => checkVote(access, { hidden: false, isOwn: false })),
+      outcome(() => checkVote(access, { hidden: true, isOwn: false })),
+      outcome(() => checkVote(access, { hidden: false, isOwn: true })),
+    ]).toEqual(expected)
+  })
+})

@@ -1,0 +1,81 @@
+import type { Batcher } from '@svc/batching/batcher.ts'
+import type { Charging } from '@svc/charging/charging.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
+import { costUnits } from '@svc/envelope/size.ts'
+import type { Boards } from '../boards.ts'
+import { checkReferences, checkTime, expiryCap } from '../domain/acceptance.ts'
+import { checkPost } from '../domain/board-access.ts'
+import { messageOperation } from '../domain/operations.ts'
+import type { PostAppend, PostAppended } from '../store/append-posts.ts'
+import type { PostPreflight, PostQuestion } from '../store/post-preflight.ts'
+
+/** What a post is sent with. */
+export interface PostDeps {
+  readonly preflight: Batcher<PostQuestion, PostPreflight>
+  readonly append: Batcher<PostAppend, PostAppended>
+  readonly boards: Boards
+  readonly charging: Charging
+}
+
+type Request = Omit<RequestOf<typeof sendMessageCall>, 'recipient'>
+type Result = ReplyOf<typeof sendMessageCall>
+
+/**
+ * Accepts one post. The order of the checks is decisions 22's; those before "retry or conflict" are the gateway's. Who may
+ * post and who subscribes is of one moment between the request and its answer: what changes after it concerns the next post.
+ */
+export async function sendPost(
+  deps: PostDeps,
+  boardId: string,
+  { signer, facts, envelope }: Request,
+  context: CallContext,
+): Promise<Result> {
+  const { id, digest } = facts
+  const known = await deps.preflight({ id, boardId, replyTo: facts.reply_to, threadId: facts.thread_id })
+  if (known.earlier !== undefined) {
+    // decisions 18: the same id, sender and JCS bytes, whatever has become of the board since.
+    if (known.earlier.sender !== signer || known.earlier.digest !== digest) throw new ServiceError('id_conflict')
+    return resultOf(id, true)
+  }
+  checkTime(facts, Date.now())
+  const access = await deps.boards.judgePost(boardId, signer, context)
+  checkPost(access)
+  checkReferences(known.replyTo, known.thread)
+
+  const { subscribers } = access
+  const operation = messageOperation(id, digest)
+  // decisions 31: at least one recipient is paid for.
+  const units = costUnits(facts.payload_bytes, Math.max(1, subscribers.length))
+  const cost = { operation, agentId: signer, units, introductionPeer: null }
+  const { outcome } = await deps.charging.charge(cost, context, async ({ deadlineMs }) =>
+    settledOutcome(
+      await deps.append({
+        id,
+        digest,
+        sender: signer,
+        boardId,
+        subscribers,
+        threadId: facts.thread_id,
+        envelope,
+        expiryCap: expiryCap(facts),
+        operation,
+        deadlineMs,
+      }),
+    ),
+  )
+  return resultOf(id, outcome === 'duplicate')
+}
+
+function settledOutcome(result: PostAppended): PostAppended {
+  if (result.outcome === 'conflict') throw new ServiceError('id_conflict')
+  // The reservation was given up while this took too long: whether another attempt got through, a repeat will tell.
+  if (result.outcome === 'fenced') throw new ServiceError('unavailable', { cause: new Error('the reservation ended') })
+  return result
+}
+
+/** The request's signature authenticated the author (service.md, Authentication). */
+function resultOf(id: string, duplicate: boolean): Result {
+  return { msg_id: id, status: 'accepted', lane: 'board', duplicate, sender_authenticated: true }
+}

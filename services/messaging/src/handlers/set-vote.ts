@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto'
+import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { setVote as setVoteCall } from '@svc/contracts/messaging.ts'
+import type { Tx } from '@svc/postgres/database.ts'
+import type { Deps } from '../deps.ts'
+import { checkVote } from '../domain/board-access.ts'
+import { voteOperation } from '../domain/operations.ts'
+import { findPost, lockPost } from '../store/posts.ts'
+import { addVote, removeVote } from '../store/votes.ts'
+
+type VoteDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'boards'>
+type Request = RequestOf<typeof setVoteCall>
+type Result = ReplyOf<typeof setVoteCall>
+
+/** service.md, Budget rules: a new vote. */
+const VOTE_UNITS = 1
+
+/**
+ * Casts a vote or takes it back. Votes of one post follow each other under its row's lock, and the count changes with them, so
+ * it is exact at once (decisions 34). Only a new vote costs anything: a repeat and taking back never speak with budget.
+ */
+export async function setVote(deps: VoteDeps, request: Request, context: CallContext): Promise<Result> {
+  const { agent_id: voter, id, voted } = request
+  const post = await deps.database.run((sql) => findPost(sql, id, voter))
+  if (post === undefined) throw new ServiceError('not_found')
+  const access = await deps.boards.judge(post.boardId, voter, context)
+  checkVote(access, { hidden: post.hidden, isOwn: post.author === voter })
+  if (post.voted !== voted) {
+    const ballot = { ...request, boardId: post.boardId, seesHidden: access.may_moderate }
+    if (voted) await cast(deps, ballot, context)
+    else await deps.database.transaction((tx) => takeBack(tx, ballot))
+  }
+  return { status: voted ? 'voted' : 'removed', quota_bonus: 0 }
+}
+
+interface Ballot extends Request {
+  boardId: string
+  /** The voter may read the post also where it is hidden. */
+  seesHidden: boolean
+}
+
+/** Charged once for each vote that is counted: a repeat after a lost answer finds the vote, and is free. */
+async function cast(deps: VoteDeps, ballot: Ballot, context: CallContext): Promise<void> {
+  const operation = voteOperation(randomUUID())
+  const cost = { operation, agentId: ballot.agent_id, units: VOTE_UNITS, introductionPeer: null }
+  try {
+    await deps.charging.charge(cost, context, (reservation) => commitVote(deps, ballot, reservation))
+  } catch (error) {
+    // Another request of the voter has voted meanwhile, and has paid for it.
+    if (!(error instanceof NotCommitted)) throw error
+  }
+}
+
+/** @throws NotCommitted where the vote is counted already; ServiceError `not_found` where the post has gone. */
+function commitVote({ database, operations }: VoteDeps, ballot: Ballot, reservation: Reservation): Promise<void> {
+  return database.transaction(async (tx) => {
+    await lock(tx, ballot)
+    const isNew = await addVote(tx, ballot.id, ballot.agent_id)
+    if (!isNew || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
+  })
+}
+
+async function takeBack(tx: Tx, ballot: Ballot): Promise<void> {
+  await lock(tx, ballot)
+  await removeVote(tx, ballot.id, ballot.agent_id)
+}
+
+/** It may have expired or been hidden since it was judged. */
+async function lock(tx: Tx, { boardId, id, seesHidden }: Ballot): Promise<void> {
+  const post = await lockPost(tx, boardId, id)
+  if (post === undefined || (post.hidden && !seesHidden)) throw new ServiceError('not_found')
+}

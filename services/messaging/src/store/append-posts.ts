@@ -1,0 +1,118 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import { openLogs } from './logs.ts'
+import { retryOnTakenId } from './retry-on-taken-id.ts'
+
+/** A post that was judged. */
+export interface PostAppend {
+  id: string
+  /** SHA-256 of the JCS bytes, lower-case hex. */
+  digest: string
+  sender: string
+  boardId: string
+  /** Agents that get an entry, each once; those of the moment when the post was judged. */
+  subscribers: readonly string[]
+  threadId: string | null
+  envelope: string
+  /** Unix seconds of ts + ttl, null without a ttl. */
+  expiryCap: number | null
+  operation: string
+  deadlineMs: number
+}
+
+/** What became of it: migrations/0011_append-posts.sql says when each is answered. */
+export interface PostAppended {
+  outcome: 'accepted' | 'duplicate' | 'conflict' | 'fenced'
+}
+
+/** A post that was committed and is to be published: its subscribers' entries. */
+export interface CommittedPost {
+  id: string
+  boardId: string
+  entries: { log: string; position: number }[]
+}
+
+export interface AppendPostsOptions {
+  database: Database
+  retentionSeconds: number
+  /** How long the committer alone publishes what it committed. */
+  leaseSeconds: number
+  /** Called with what one transaction committed, once its senders are being answered; must not wait or throw. */
+  onCommitted: (outboxId: number, posts: CommittedPost[]) => void
+}
+
+interface Row {
+  outcome: PostAppended['outcome']
+  logs: string[] | null
+  positions: number[] | null
+  outbox_id: number | null
+}
+
+/** With 101 entries each (decisions 30) these stay within one batch of JetStream's, and their locks within milliseconds. */
+const MAX_ITEMS = 8
+
+/** Appends posts that are asked for together in one transaction and one round trip. */
+export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppend, PostAppended> {
+  return createBatcher({
+    maxItems: MAX_ITEMS,
+    // The statement sees one snapshot: two items of it could not see each other's id.
+    keyOf: ({ id }) => id,
+    overloaded: () => new ServiceError('unavailable'),
+    run: async (items) => {
+      const rows = await retryOnTakenId(() => retryOnConflict(() => appendBatch(options, items)))
+      failpoint('messaging.appended')
+      // The senders' answers leave first.
+      setImmediate(publish, options, items, rows)
+      return rows.map(({ outcome }) => ({ outcome }))
+    },
+  })
+}
+
+async function appendBatch(options: AppendPostsOptions, items: PostAppend[]): Promise<Row[]> {
+  const logIds = [...new Set(items.flatMap(({ boardId, subscribers }) => [boardId, ...subscribers]))]
+  const rows = await callAppendPosts(options, items, logIds)
+  if (rows.length > 0) return rows
+  await options.database.run((sql) => openLogs(sql, logIds))
+  return callAppendPosts(options, items, logIds)
+}
+
+function callAppendPosts(
+  { database, retentionSeconds, leaseSeconds }: AppendPostsOptions,
+  items: PostAppend[],
+  logIds: string[],
+): Promise<Row[]> {
+  return database.run(
+    (sql) => sql<Row[]>`
+    select a.outcome, a.logs, a.positions, a.outbox_id
+    from messaging.append_posts(
+      ${logIds}::text[],
+      ${items.map((item) => item.id)}::text[],
+      ${items.map((item) => item.digest)}::text[],
+      ${items.map((item) => item.sender)}::text[],
+      ${items.map((item) => item.boardId)}::text[],
+      ${items.map((item) => item.threadId)}::text[],
+      ${items.map((item) => item.envelope)}::text[],
+      ${items.map((item) => item.expiryCap)}::bigint[],
+      ${items.map((item) => item.operation)}::text[],
+      ${items.map((item) => item.deadlineMs)}::bigint[],
+      ${items.flatMap(({ subscribers }, index) => subscribers.map(() => index + 1))}::bigint[],
+      ${items.flatMap(({ subscribers }) => subscribers)}::text[],
+      ${retentionSeconds}::float8,
+      ${leaseSeconds}::float8
+    ) a order by a.ord`,
+  )
+}
+
+function publish(options: AppendPostsOptions, items: PostAppend[], rows: Row[]): void {
+  const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
+  if (outboxId == null) return
+  const posts = rows.flatMap(({ logs, positions }, index): CommittedPost[] => {
+    const item = items[index]
+    if (item === undefined || logs === null || positions === null) return []
+    const entries = logs.map((log, at) => ({ log, position: positions[at] ?? 0 }))
+    return [{ id: item.id, boardId: item.boardId, entries }]
+  })
+  options.onCommitted(outboxId, posts)
+}

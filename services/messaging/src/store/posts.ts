@@ -1,0 +1,53 @@
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+import { nowSeconds } from './clock.ts'
+
+/** A live post as a voter meets it. */
+export interface VotedPost {
+  boardId: string
+  author: string
+  hidden: boolean
+  /** The agent's vote is counted. */
+  voted: boolean
+}
+
+/** Undefined where there is no such live post: a DM is none. */
+export async function findPost(sql: Sql, id: string, voter: string): Promise<VotedPost | undefined> {
+  const [row] = await sql<{ recipient: string; sender: string; hidden: boolean; voted: boolean }[]>`
+    select m.recipient, m.sender, m.hidden,
+      exists (select from messaging.votes v where v.message = m.id and v.voter = ${voter}) as voted
+    from messaging.messages m
+    where m.id = ${id} and m.lane = 'board' and m.expires_at > ${nowSeconds(sql)}`
+  return row && { boardId: row.recipient, author: row.sender, hidden: row.hidden, voted: row.voted }
+}
+
+/**
+ * Locks a live post until the transaction ends: votes, hiding and restoring follow each other. The purge passes over it.
+ * @returns whether it is hidden; undefined where the board has no such live post.
+ */
+export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ hidden: boolean } | undefined> {
+  const [row] = await tx<{ hidden: boolean }[]>`
+    select m.hidden from messaging.messages m
+    where m.id = ${id} and m.recipient = ${boardId} and m.lane = 'board' and m.expires_at > ${nowSeconds(tx)}
+    for no key update`
+  return row
+}
+
+/** Hides or restores a post whose lock the caller holds, and which is the other: flag and entry change together. */
+export async function setHidden(tx: Tx, id: string, hidden: boolean): Promise<void> {
+  if (hidden) {
+    await tx`
+      with post as (
+        update messaging.messages m set hidden = true where m.id = ${id} returning m.recipient, m.position
+      )
+      delete from messaging.entries e using post p
+      where e.log = p.recipient and e.kind = 'board' and e.position = p.position`
+  } else {
+    await tx`
+      with post as (
+        update messaging.messages m set hidden = false where m.id = ${id}
+        returning m.recipient, m.position, m.id, m.thread_id, m.expires_at
+      )
+      insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+      select p.recipient, 'board', p.position, p.id, p.thread_id, p.expires_at from post p`
+  }
+}
