@@ -83,6 +83,10 @@ const USUAL: Record<string, string> = {
   'GET /v2/messages/{id}': '404 not_found',
   'POST /v2/messages/{id}/ack': '404 not_found',
   'GET /v2/messages/{id}/receipts': '404 not_found',
+  'POST /v2/boards': '400 invalid_request',
+  'GET /v2/boards/{board}': '404 not_found',
+  'GET /v2/boards/{board}/members': '404 not_found',
+  'PUT /v2/boards/{board}/members/{agent}': '404 not_found',
 }
 
 /** In the order of OPERATIONS. */
@@ -96,7 +100,15 @@ const WITHOUT_MESSAGING = [
   'POST /v2/me/revoke',
   'GET /v2/budget',
   'PUT /v2/contacts/{agent}', // nobody has this id
+  'POST /v2/boards',
+  'GET /v2/boards',
+  'GET /v2/boards/{board}',
+  'GET /v2/boards/{board}/members',
+  'PUT /v2/boards/{board}/members/{agent}',
 ]
+const NEEDS_BOARDS = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/boards'))]
+/** The form of a board is judged before anything is looked up. */
+const NEEDS_TABLES_OF_BOARDS = NEEDS_BOARDS.filter((name) => name !== 'POST /v2/boards')
 const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
 
 let round = 0
@@ -194,7 +206,7 @@ describe('service.md Endpoints: GET /v2/health', () => {
 
 describe('design.md Failing: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
   test('design.md Pieces: one process of each service is enough', async () => {
-    const names = ['identity-1', 'messaging-1', 'budget-1']
+    const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1']
     await Promise.all(names.map((name) => h.system.kill(name)))
     await expectRecovery()
     await Promise.all(names.map((name) => h.system.start(name)))
@@ -248,6 +260,16 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
+  test('service.md Errors: no boards: all but what is asked of a board', async () => {
+    {
+      await using _killed = await killAll('boards')
+      await expectUnhealthy()
+      const others = OPERATIONS.map(nameOf).filter((name) => !NEEDS_BOARDS.includes(name))
+      expect(await availableOperations()).toEqual(others)
+    }
+    await expectRecovery()
+  })
+
   test('service.md Errors: no NATS: nothing but what the gateway knows by itself', async () => {
     await h.system.nats.kill()
     const [available] = await Promise.all([availableOperations(), expectUnhealthy()])
@@ -274,6 +296,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
   test.each<[StoreName, (name: string) => boolean]>([
     ['identity', () => false],
     ['messaging', (name) => WITHOUT_MESSAGING.includes(name)],
+    ['boards', (name) => !NEEDS_TABLES_OF_BOARDS.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
   ])('design.md Pieces: %s alone without its database is as if it were not there', async (store, goesOn) => {
     {

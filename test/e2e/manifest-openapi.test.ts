@@ -258,6 +258,8 @@ describe('decisions 46: the OpenAPI description', () => {
     'PATCH /v2/me': { all: ['inbox_policy', 'discoverable'], required: [] },
     'POST /v2/me/revoke': same('confirm_agent_id'),
     'PUT /v2/contacts/{agent}': same('state'),
+    'POST /v2/boards': { all: ['title', 'description', 'visibility', 'posting'], required: ['title', 'visibility'] },
+    'PUT /v2/boards/{board}/members/{agent}': same('role'),
   }
   const ANSWER: Record<string, string[]> = {
     'GET /v2/health': ['status', 'service', 'version'],
@@ -280,6 +282,11 @@ describe('decisions 46: the OpenAPI description', () => {
     ],
     'GET /v2/contacts': ['contacts', 'next_cursor'],
     'PUT /v2/contacts/{agent}': ['state'],
+    'POST /v2/boards': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
+    'GET /v2/boards': ['boards', 'next_cursor'],
+    'GET /v2/boards/{board}': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
+    'GET /v2/boards/{board}/members': ['members'],
+    'PUT /v2/boards/{board}/members/{agent}': ['role'],
     'POST /v2/messages': ['msg_id', 'status', 'lane', 'duplicate', 'sender_authenticated'],
     'GET /v2/messages/{id}': ['envelope', 'lane', 'created_at', 'expires_at', 'acked', 'upvotes'],
     'POST /v2/messages/{id}/ack': ['status'],
@@ -390,6 +397,19 @@ describe('decisions 46: the OpenAPI description', () => {
       expect(page.body.events).not.toEqual([])
       fits('GET /v2/events', page, 200)
     }
+    const created = await alice.post('/v2/boards', { title: 'b', visibility: 'private' })
+    fits('POST /v2/boards', created, 201)
+    const board = `/v2/boards/${created.body.id}`
+    fits(
+      'PUT /v2/boards/{board}/members/{agent}',
+      await alice.put(`${board}/members/${bob.id}`, { role: 'writer' }),
+      200,
+    )
+    fits('GET /v2/boards/{board}/members', await alice.get(`${board}/members`), 200)
+    fits('GET /v2/boards/{board}/members', await bob.get(`${board}/members`), 403)
+    fits('GET /v2/boards', await bob.get('/v2/boards'), 200)
+    fits('GET /v2/boards/{board}', await bob.get(board), 200)
+    fits('GET /v2/boards/{board}', await call(h.place, 'GET', board), 404)
     fits('POST /v2/me/revoke', await stranger.post('/v2/me/revoke', { confirm_agent_id: stranger.id }), 200)
     fits('GET /v2/me', await stranger.get('/v2/me'), 401)
     fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents?limit=0'), 400)

@@ -1,4 +1,4 @@
-/** The operations of service.md, Endpoints, that the system has so far: all but boards, votes, the stream and webhooks. */
+/** The operations of service.md, Endpoints, that the system has so far: all but the stream and webhooks. */
 export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
   /** As in the specification's table. */
@@ -17,6 +17,7 @@ export interface SpecOperation {
 /** Base58 of 32 bytes, and nobody's: the id of the first key of RFC 8032, whose secret is public. */
 export const ABSENT_AGENT_ID = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
 export const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
+export const ABSENT_BOARD_ID = '00000000000000000000'
 export const ABSENT_MESSAGE_ID = 'absent-message'
 export const ABSENT_NAME = 'absent'
 
@@ -30,6 +31,8 @@ const ENVELOPE = {
   sig: Buffer.alloc(64).toString('base64'),
 }
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
+/** Refused whatever is there: a private board on which anyone posts (decisions 27). */
+const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
 const PAGE = ['after', 'limit']
 
 export const OPERATIONS: readonly SpecOperation[] = [
@@ -50,12 +53,21 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('GET', '/v2/messages/{id}/receipts', 'required', { faults: [404] }),
   operation('GET', '/v2/inbox', 'required', { query: [...PAGE, 'lane', 'unacked', 'thread_id'] }),
   operation('GET', '/v2/export', 'required', { query: [...PAGE, 'thread_id'] }),
+  operation('POST', '/v2/boards', 'required', { success: [201], body: BOARD }),
+  operation('GET', '/v2/boards', 'optional', { query: PAGE }),
+  operation('GET', '/v2/boards/{board}', 'optional', { faults: [404] }),
+  operation('GET', '/v2/boards/{board}/members', 'required', { faults: [403, 404] }),
+  operation('PUT', '/v2/boards/{board}/members/{agent}', 'required', { faults: [403, 404], body: { role: 'reader' } }),
   operation('GET', '/v2/events', 'required', { query: PAGE }),
 ]
 
 /** A request target of the operation; what it names does not exist. */
 export function targetOf({ path }: SpecOperation): string {
-  return path.replace('{name}', ABSENT_NAME).replace('{agent}', ABSENT_AGENT_ID).replace('{id}', ABSENT_MESSAGE_ID)
+  return path
+    .replace('{name}', ABSENT_NAME)
+    .replace('{agent}', ABSENT_AGENT_ID)
+    .replace('{board}', ABSENT_BOARD_ID)
+    .replace('{id}', ABSENT_MESSAGE_ID)
 }
 
 /** The JSON of its body, undefined where it takes none. */

@@ -33,19 +33,21 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
   const CALLS: Record<string, readonly NatsUser[]> = {
     'svc.identity.get-identity': ['gateway'],
     'svc.messaging.send-message': ['gateway', 'identity'],
-    'svc.budget.reserve': ['gateway', 'identity', 'messaging', 'admin'],
-    'svc.gateway.anything': [],
+    'svc.boards.judge-access': ['gateway', 'messaging'],
+    'svc.budget.reserve': ['gateway', 'identity', 'messaging', 'boards', 'admin'],
+    'svc.gateway.anything': ['gateway'],
     'accepted.agent.inbox': ['messaging'],
     '$JS.API.STREAM.CREATE.ACCEPTED': ['messaging'],
     '$JS.API.STREAM.DELETE.ACCEPTED': [],
     '$JS.API.STREAM.PURGE.ACCEPTED': [],
     '$JS.API.STREAM.CREATE.OTHER': [],
     '$SRV.PING': ['admin'],
-    '_INBOX_gateway.x': ['identity', 'messaging', 'budget'],
+    '_INBOX_gateway.x': ['gateway', 'identity', 'messaging', 'boards', 'budget'],
     '_INBOX_identity.x': ['messaging', 'budget'],
-    '_INBOX_messaging.x': ['budget'],
+    '_INBOX_messaging.x': ['boards', 'budget'],
+    '_INBOX_boards.x': ['budget'],
     '_INBOX_budget.x': [],
-    '_INBOX_admin.x': ['gateway', 'identity', 'messaging', 'budget'],
+    '_INBOX_admin.x': ['gateway', 'identity', 'messaging', 'boards', 'budget'],
   }
   const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
@@ -55,12 +57,14 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
   })
 
   const LISTENERS: Record<string, readonly NatsUser[]> = {
+    'svc.gateway.>': ['gateway'],
     'svc.identity.>': ['identity'],
     'svc.messaging.>': ['messaging'],
+    'svc.boards.>': ['boards'],
     'svc.budget.>': ['budget'],
     'svc.>': [],
     'accepted.>': [],
-    '$SRV.PING': ['gateway', 'identity', 'messaging', 'budget'],
+    '$SRV.PING': ['gateway', 'identity', 'messaging', 'boards', 'budget'],
     '_INBOX.>': [],
     '>': [],
     ...Object.fromEntries(NATS_USERS.map((user) => [`_INBOX_${user}.>`, [user]])),

@@ -31,6 +31,16 @@ const sealedEnvelope = {
     'KoC7KxLMC5vWeCBc7zP/KAMU2/7vsXi/z37QfokhupPyqi/XM/IZaKPV8y5MyFw+VuorHpzgrswkzbKp3TUgAsubkN18f2ZeDiqWlRLCq/ufF3ay2lNCY/reR31oS17yfqX7yVUHl69FXQHhS2H/rQzAulsbyeMNNPwvxRbhYPIbCNVSeBB4Q/Vs',
 }
 
+const boardDetails = {
+  id: '0k8vs2m4x1c00112233445566778899',
+  owner: ALICE_ID,
+  title: 'Announcements',
+  description: 'What alice has to say',
+  visibility: 'public',
+  posting: 'members',
+  created_at: 1767268800,
+}
+
 const message = {
   envelope: signedEnvelope,
   lane: 'inbox',
@@ -52,6 +62,17 @@ export const EXAMPLES = {
   revocation: { confirm_agent_id: ALICE_ID },
   revokeResult: { status: 'revoked' },
   contact: { state: 'accepted' },
+  board: { title: 'Announcements', description: 'What alice has to say', visibility: 'public' },
+  privateBoard: { title: 'Plans', visibility: 'private', posting: 'members' },
+  boardDetails,
+  boardList: { boards: [boardDetails], next_cursor: '' },
+  membership: { role: 'reader' },
+  memberList: {
+    members: [
+      { agent_id: ALICE_ID, role: 'owner' },
+      { agent_id: BOB_ID, role: 'reader' },
+    ],
+  },
   contactList: { contacts: [{ agent_id: BOB_ID, state: 'accepted' }], next_cursor: '' },
   signedEnvelope,
   sealedEnvelope,

@@ -22,6 +22,7 @@ import { createPipeline } from './pipeline.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { createRecipients } from './recipients.ts'
 import { agentRoutes } from './routes/agents.ts'
+import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
 import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
 import { discoveryRoutes } from './routes/discovery.ts'
@@ -98,6 +99,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps): 
     ...meRoutes(deps),
     ...budgetRoutes(deps),
     ...contactRoutes(deps),
+    ...boardRoutes(deps),
     ...messageRoutes(deps),
     ...inboxRoutes(deps),
     ...exportRoutes(deps),

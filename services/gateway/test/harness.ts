@@ -1,6 +1,7 @@
 /** A gateway as it runs, real HTTP in front and real NATS behind, where stand-ins answer for the services. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
+import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
 import { getBudget, reserve } from '@svc/contracts/budget.ts'
 import type { Call, CallContext, RequestOf, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { healthOf } from '@svc/contracts/health.ts'
@@ -26,7 +27,7 @@ import {
   sendMessage,
   setContact,
 } from '@svc/contracts/messaging.ts'
-import type { Agent } from '@svc/contracts/resources.ts'
+import type { Agent, BoardDetails } from '@svc/contracts/resources.ts'
 import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
@@ -78,7 +79,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
   const nats = stack.use(await startTestNats())
   const calls: { subject: string; request: unknown; context: CallContext }[] = []
   const overrides = new Map<string, Override>()
-  const ready = { identity: true, messaging: true, budget: true }
+  const ready = { identity: true, messaging: true, boards: true, budget: true }
   const agents = new Map<string, Agent>()
   const revoked = new Set<string>()
   const nonces = new Set<string>()
@@ -87,6 +88,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
   const services = {
     identity: await startStandIn('identity', identityEndpoints()),
     messaging: await startStandIn('messaging', messagingEndpoints()),
+    boards: await startStandIn('boards', boardEndpoints()),
     budget: await startStandIn('budget', budgetEndpoints()),
   }
   const config = readConfig({
@@ -142,7 +144,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     return { ...key, name }
   }
 
-  async function startStandIn(name: 'identity' | 'messaging' | 'budget', endpoints: Endpoint[]) {
+  async function startStandIn(name: keyof typeof ready, endpoints: Endpoint[]) {
     const logger = createLogger('test', 'silent')
     const connection = stack.adopt(await connectNats({ url: nats.urlFor(name), name, logger }), (n) =>
       drainNats(n, 500),
@@ -220,6 +222,25 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       text(listEvents, () => ({ meta: { earliest: 7 }, text: '{"events":[],"next_cursor":0,"retention_days":30}' })),
       json(setContact, ({ state }) => ({ state })),
       json(listContacts, () => ({ contacts: [], next_cursor: '' })),
+    ]
+  }
+
+  function boardEndpoints(): Endpoint[] {
+    const board: BoardDetails = {
+      id: 'b'.repeat(31),
+      owner: '1'.repeat(43),
+      title: 'a board',
+      description: '',
+      visibility: 'public',
+      posting: 'members',
+      created_at: 1767268800,
+    }
+    return [
+      json(createBoard, ({ owner, board: asked }) => ({ ...board, ...asked, owner })),
+      json(listBoards, () => ({ boards: [board], next_cursor: '' })),
+      json(getBoard, ({ board_id }) => ({ ...board, id: board_id })),
+      json(listMembers, ({ caller }) => ({ members: [{ agent_id: caller, role: 'owner' as const }] })),
+      json(setMember, ({ role }) => ({ role })),
     ]
   }
 

@@ -76,7 +76,6 @@ describe('decisions 46: unknown path or method is 404 not_found', () => {
     ['QUERY', '/v2/health'],
     ['DELETE', '/v2/messages/message-1'],
     // issues 3 and 4
-    ['GET', '/v2/boards'],
     ['PUT', '/v2/messages/message-1/vote'],
     ['GET', '/v2/stream'],
     ['GET', '/v2/webhook'],
@@ -107,6 +106,9 @@ describe('decisions 46: unknown path or method is 404 not_found', () => {
     '/v2/messages/short',
     '/v2/messages/message%00',
     `/v2/messages/${'m'.repeat(81)}`,
+    `/v2/boards/${'b'.repeat(19)}`,
+    `/v2/boards/${'b'.repeat(41)}`,
+    `/v2/boards/${'B'.repeat(20)}`,
   ])('an id in a path that cannot be one: %s', async (target) => {
     expect(await h.send({ target })).toMatchObject(errorOf(404, 'not_found'))
   })

@@ -1,0 +1,53 @@
+-- Boards and their memberships. Owner of every object: the migrating role; the service's own role gets what it uses at
+-- the end. Times are Unix seconds (decisions 1). Ids are compared by their bytes (decisions 35).
+
+create table boards.boards (
+  id text collate "C" primary key, -- listBoards, and whatever asks for one board
+  owner text collate "C" not null,
+  -- UTF-8: U+0000 is legal in a title (decisions 6), and in no text of Postgres.
+  title bytea not null,
+  description bytea not null,
+  visibility text not null check (visibility in ('public', 'unlisted', 'private')),
+  posting text not null check (posting in ('members', 'anyone')),
+  created_at bigint not null,
+  check (visibility <> 'private' or posting = 'members')
+);
+create index boards_public on boards.boards (id) where visibility = 'public'; -- listBoards
+create index boards_owned on boards.boards (owner); -- countBoards
+
+-- A row for each agent that has a role. The owner's is the one that does not count towards the limit of records
+-- (decisions 30). The row of the board is the lock of all of them.
+create table boards.memberships (
+  board_id text collate "C" not null references boards.boards (id),
+  agent_id text collate "C" not null,
+  role text not null check (role in ('owner', 'writer', 'reader', 'banned')),
+  primary key (board_id, agent_id) -- listMembers, findGround, judgeAccess
+);
+create index memberships_listed on boards.memberships (agent_id, board_id) where role <> 'banned'; -- listBoards
+
+-- The lock under which the boards of an owner are counted and created.
+create table boards.owners (
+  agent_id text collate "C" primary key
+);
+
+-- When the last board was created, in microseconds. Its one row is held from the moment a board is given its id until
+-- that board is there, so a page that went by an id is never followed by a lower one (decisions 27).
+create table boards.clock (
+  one_row boolean primary key default true check (one_row),
+  created_us bigint not null
+);
+insert into boards.clock (created_us) values (0);
+
+grant usage on schema boards to boards;
+-- Boards are never changed or deleted, and no membership changes hands. What a deployment grants by default is taken
+-- back first.
+revoke all on boards.boards, boards.memberships, boards.owners, boards.clock from boards;
+grant select, insert on boards.boards to boards;
+-- Locking a row asks for the right to change some column; no function changes one.
+grant update (visibility) on boards.boards to boards;
+grant select, insert, delete on boards.memberships to boards;
+grant update (role) on boards.memberships to boards;
+grant select, insert on boards.owners to boards;
+grant update (agent_id) on boards.owners to boards;
+grant select on boards.clock to boards;
+grant update (created_us) on boards.clock to boards;

@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+test('design.md, Configuration: defaults', () => {
+  expect(readConfig({ SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p' })).toEqual({
+    natsUrl: 'nats://n',
+    databaseUrl: 'postgres://p',
+    poolSize: 8,
+  })
+})
+
+test('every mistake is reported at once, by the name of its variable', () => {
+  expect(() => readConfig({ SVC_DATABASE_POOL: '0' })).toThrow(/SVC_NATS_URL.*SVC_DATABASE_URL.*SVC_DATABASE_POOL/)
+})

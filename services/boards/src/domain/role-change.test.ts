@@ -1,0 +1,130 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { AssignableRole, BoardVisibility, MemberRole } from '@svc/contracts/resources.ts'
+import { describe, expect, test } from 'vitest'
+import { type Ground, roleChange } from './role-change.ts'
+
+const VISIBILITIES = ['public', 'unlisted', 'private'] as const
+const NEXT = ['reader', 'writer', 'banned', 'none'] as const
+const FULL = 100
+
+function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, next: AssignableRole): string {
+  const { visibility = 'public', ...rest } = ground
+  const whole: Ground = {
+    board: { visibility, posting: 'members' },
+    own: false,
+    caller: 'owner',
+    current: 'none',
+    standing: 'active',
+    records: 0,
+    ...rest,
+  }
+  try {
+    return roleChange(whole, next)
+  } catch (error) {
+    if (error instanceof ServiceError) return error.code
+    throw error
+  }
+}
+
+describe('decisions 29: the role one may set on oneself', () => {
+  // In the order of NEXT.
+  const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
+    [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
+    [['public', 'unlisted'], 'reader', ['nothing', 'forbidden', 'forbidden', 'free']],
+    [['public', 'unlisted'], 'writer', ['free', 'nothing', 'forbidden', 'free']],
+    [['public', 'unlisted'], 'banned', ['forbidden', 'forbidden', 'nothing', 'forbidden']],
+    [['private'], 'none', ['not_found', 'not_found', 'not_found', 'not_found']],
+    [['private'], 'reader', ['nothing', 'forbidden', 'forbidden', 'free']],
+    [['private'], 'writer', ['forbidden', 'nothing', 'forbidden', 'free']],
+    [['private'], 'banned', ['not_found', 'not_found', 'not_found', 'not_found']],
+    [VISIBILITIES, 'owner', ['owner_role', 'owner_role', 'owner_role', 'owner_role']],
+  ]
+  const rows = ROWS.flatMap(([visibilities, current, outcomes]) =>
+    visibilities.flatMap((visibility) =>
+      NEXT.map((next, at) => [visibility, current, next, outcomes[at] ?? ''] as const),
+    ),
+  )
+  test.each(rows)('%s: from %s to %s: %s', (visibility, current, next, outcome) => {
+    expect(outcomeOf({ visibility, own: true, caller: current, current }, next)).toBe(outcome)
+  })
+})
+
+describe('decisions 29, 30: the owner assigns others, and what that costs', () => {
+  const ROWS: [MemberRole | 'none', string[]][] = [
+    ['none', ['paid', 'paid', 'free', 'nothing']],
+    ['reader', ['nothing', 'free', 'free', 'free']],
+    ['writer', ['free', 'nothing', 'free', 'free']],
+    ['banned', ['paid', 'paid', 'nothing', 'free']],
+  ]
+  const rows = VISIBILITIES.flatMap((visibility) =>
+    ROWS.flatMap(([current, outcomes]) =>
+      NEXT.map((next, at) => [visibility, current, next, outcomes[at] ?? ''] as const),
+    ),
+  )
+  test.each(rows)('%s: from %s to %s: %s', (visibility, current, next, outcome) => {
+    expect(outcomeOf({ visibility, current }, next)).toBe(outcome)
+  })
+})
+
+describe('decisions 29: nobody else assigns', () => {
+  const CALLERS: readonly Ground['caller'][] = ['writer', 'reader', 'banned', 'none']
+  const rows = VISIBILITIES.flatMap((visibility) =>
+    CALLERS.flatMap((caller) =>
+      (['owner', 'writer', 'reader', 'banned', 'none'] as const).map(
+        (current) => [visibility, caller, current] as const,
+      ),
+    ),
+  )
+  test.each(rows)('%s: a %s the role of a %s, also the one it has already', (visibility, caller, current) => {
+    const seen = visibility !== 'private' || caller === 'writer' || caller === 'reader'
+    for (const next of NEXT) {
+      expect(outcomeOf({ visibility, caller, current }, next)).toBe(seen ? 'forbidden' : 'not_found')
+    }
+  })
+})
+
+describe('decisions 29: whose role it is', () => {
+  test.each([
+    ['none', 'reader', 'agent_revoked'],
+    ['none', 'writer', 'agent_revoked'],
+    ['banned', 'reader', 'agent_revoked'],
+    ['reader', 'writer', 'agent_revoked'],
+    ['reader', 'reader', 'nothing'],
+    ['none', 'banned', 'free'],
+    ['writer', 'none', 'free'],
+    ['none', 'none', 'nothing'],
+  ] as const)('a revoked agent from %s to %s: %s', (current, next, outcome) => {
+    expect(outcomeOf({ current, standing: 'revoked' }, next)).toBe(outcome)
+  })
+
+  test.each(NEXT)('an agent that nobody has registered: no %s', (next) => {
+    expect(outcomeOf({ standing: 'unknown' }, next)).toBe('not_found')
+  })
+
+  test('what the caller may not do is not told apart by who is unknown or revoked', () => {
+    for (const standing of ['unknown', 'revoked', 'active'] as const) {
+      expect(outcomeOf({ caller: 'reader', standing }, 'reader')).toBe('forbidden')
+      expect(outcomeOf({ caller: 'none', visibility: 'private', standing }, 'reader')).toBe('not_found')
+    }
+  })
+})
+
+describe('decisions 30: readers, writers and bans are records, 100 at most', () => {
+  test.each([
+    [FULL - 1, 'none', 'reader', 'paid'],
+    [FULL, 'none', 'reader', 'membership_limit'],
+    [FULL, 'none', 'writer', 'membership_limit'],
+    [FULL, 'none', 'banned', 'membership_limit'],
+    [FULL - 1, 'none', 'banned', 'free'],
+    [FULL, 'none', 'none', 'nothing'],
+    [FULL, 'reader', 'writer', 'free'],
+    [FULL, 'banned', 'reader', 'paid'],
+    [FULL, 'writer', 'none', 'free'],
+  ] as const)('with %d records, from %s to %s: %s', (records, current, next, outcome) => {
+    expect(outcomeOf({ records, current }, next)).toBe(outcome)
+  })
+
+  test('a revoked agent is refused as such before the limit is looked at', () => {
+    expect(outcomeOf({ records: FULL, standing: 'revoked' }, 'reader')).toBe('agent_revoked')
+  })
+})

@@ -1,0 +1,16 @@
+import type { getBoard as getBoardCall } from '@svc/contracts/boards.ts'
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { BoardsDeps } from '../deps.ts'
+import { judge, standingOf } from '../domain/access.ts'
+import { detailsOf, findBoard } from '../store/boards.ts'
+
+/** One board, for those who may read it: for all others it is not there. Source: decisions 28. */
+export async function getBoard(
+  { database }: Pick<BoardsDeps, 'database'>,
+  { viewer, board_id }: RequestOf<typeof getBoardCall>,
+): Promise<ReplyOf<typeof getBoardCall>> {
+  const row = await database.run((sql) => findBoard(sql, board_id, viewer))
+  if (row === undefined || !judge(row, standingOf(viewer, row.role)).may_read) throw new ServiceError('not_found')
+  return detailsOf(row)
+}

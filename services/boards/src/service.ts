@@ -1,0 +1,55 @@
+/**
+ * Owns: boards and memberships, and with them who may read, post, vote and moderate (schema `boards`).
+ * Scale: any number of processes; calls shared by queue group; nothing kept between calls.
+ * Limit: one Postgres primary; a board is the unit of sharding for all but creation and lists; pool size x processes under
+ *        max_connections.
+ */
+import { createCharging } from '@svc/charging/charging.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import { startOperationsPurge } from '@svc/charging/purge.ts'
+import { startResolver } from '@svc/charging/resolver.ts'
+import type { RunningService } from '@svc/config/run-service.ts'
+import * as calls from '@svc/contracts/boards.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { BoardsConfig } from './config.ts'
+import type { BoardsDeps } from './deps.ts'
+import { createBoard } from './handlers/create-board.ts'
+import { getBoard } from './handlers/get-board.ts'
+import { judgeAccess } from './handlers/judge-access.ts'
+import { judgeBoards } from './handlers/judge-boards.ts'
+import { listBoards } from './handlers/list-boards.ts'
+import { listMembers } from './handlers/list-members.ts'
+import { setMember } from './handlers/set-member.ts'
+import { createFindAccess } from './store/access.ts'
+
+export function startBoards(config: BoardsConfig): Promise<RunningService> {
+  return startService({
+    name: 'boards',
+    config,
+    build: ({ logger, database, bus }) => {
+      const operations = createOperations({ database, schema: 'boards' })
+      const deps: BoardsDeps = {
+        database,
+        operations,
+        charging: createCharging({ owner: 'boards', bus, logger, fences: operations }),
+        findAccess: createFindAccess(database),
+      }
+      return {
+        endpoints: [
+          handle(calls.createBoard, (request, context) => createBoard(deps, request, context)),
+          handle(calls.listBoards, (request) => listBoards(deps, request)),
+          handle(calls.getBoard, (request) => getBoard(deps, request)),
+          handle(calls.listMembers, (request) => listMembers(deps, request)),
+          handle(calls.setMember, (request, context) => setMember(deps, request, context)),
+          handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
+          handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
+        ],
+        loops: [
+          startResolver({ owner: 'boards', bus, logger, fences: operations }),
+          startOperationsPurge({ owner: 'boards', bus, logger, operations }),
+        ],
+      }
+    },
+  })
+}

@@ -1,0 +1,42 @@
+import type { AssignableRole, MemberEntry, MemberRole } from '@svc/contracts/resources.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { BoardRules } from '../domain/access.ts'
+
+/** Owner, writers, readers and bans, in byte order of the id: those of revoked identities too, which count (decisions 31). */
+export async function listMembers(sql: Sql, boardId: string): Promise<MemberEntry[]> {
+  return sql<MemberEntry[]>`
+    select m.agent_id, m.role from boards.memberships m where m.board_id = ${boardId} order by m.agent_id`
+}
+
+export interface GroundRow extends BoardRules {
+  caller: MemberRole | null
+  current: MemberRole | null
+  records: number
+}
+
+/** What a change of the agent's role by the caller is decided by; undefined where there is no such board. */
+export async function findGround(
+  sql: Sql | Tx,
+  boardId: string,
+  caller: string,
+  agentId: string,
+): Promise<GroundRow | undefined> {
+  const [row] = await sql<GroundRow[]>`
+    select b.visibility, b.posting,
+      (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${caller}) as caller,
+      (select m.role from boards.memberships m where m.board_id = b.id and m.agent_id = ${agentId}) as current,
+      (select count(*) from boards.memberships m where m.board_id = b.id and m.role <> 'owner') as records
+    from boards.boards b where b.id = ${boardId}`
+  return row
+}
+
+/** The caller holds the lock of the board. */
+export async function saveRole(tx: Tx, boardId: string, agentId: string, role: AssignableRole): Promise<void> {
+  if (role === 'none') {
+    await tx`delete from boards.memberships m where m.board_id = ${boardId} and m.agent_id = ${agentId}`
+  } else {
+    await tx`
+      insert into boards.memberships (board_id, agent_id, role) values (${boardId}, ${agentId}, ${role})
+      on conflict (board_id, agent_id) do update set role = excluded.role`
+  }
+}

@@ -1,0 +1,252 @@
+import { createBoard, getBoard, listBoards } from '@svc/contracts/boards.ts'
+import { BoardId } from '@svc/contracts/ids.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import type { BoardDetails } from '@svc/contracts/resources.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, newAgent, startHarness } from './harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+afterEach(async () => {
+  h.budget.refusal = undefined
+  h.budget.beforeAnswer = () => {}
+  await h.budget.up()
+})
+
+/** Every page, as a client reads them. */
+async function listAll(viewer: string | null, limit = 100): Promise<BoardDetails[]> {
+  const all: BoardDetails[] = []
+  for (let after = ''; ; ) {
+    const page = await h.call(listBoards, { viewer, after, limit })
+    all.push(...page.boards)
+    if (page.next_cursor === '') return all
+    expect(page.next_cursor).toBe(page.boards.at(-1)?.id)
+    after = page.next_cursor
+  }
+}
+
+const settled = (): Promise<unknown> => eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
+
+describe('service.md, Board and BoardDetails', () => {
+  test('what was asked for, an id of the form, the owner and the time of creation', async () => {
+    const owner = newAgent()
+    const before = Math.floor(Date.now() / 1000)
+    const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' } as const
+    const details = await h.call(createBoard, { owner, board })
+    expect(details).toEqual({ id: details.id, owner, ...board, created_at: details.created_at })
+    expect(details.id).toMatch(new RegExp(BoardId.pattern ?? ''))
+    expect(details.created_at).toBeGreaterThanOrEqual(before)
+    expect(details.created_at).toBeLessThanOrEqual(Date.now() / 1000)
+    expect(await h.call(getBoard, { viewer: null, board_id: details.id })).toEqual(details)
+  })
+
+  test('decisions 6: U+0000 and every other character survive a round trip', async () => {
+    const text = `\0a\u0001"\\\u2028é😀${'\u0000'.repeat(3)}`
+    const details = await h.create(newAgent(), { title: text, description: text })
+    expect(details).toMatchObject({ title: text, description: text })
+    expect(await h.call(getBoard, { viewer: null, board_id: details.id })).toEqual(details)
+  })
+
+  test('service.md, Limits: a title of 120 code points and a description of 2000', async () => {
+    const title = '😀'.repeat(LIMITS.boardTitleCharacters)
+    const description = '😀'.repeat(LIMITS.boardDescriptionCharacters)
+    expect(await h.create(newAgent(), { title, description })).toMatchObject({ title, description })
+  })
+
+  test('decisions 27: private with anyone is refused, and costs nothing', async () => {
+    const owner = newAgent()
+    const board = { title: 't', visibility: 'private', posting: 'anyone' } as const
+    expect(await h.codeOf(createBoard, { owner, board })).toBe('invalid_request')
+    expect(h.budget.usedBy(owner)).toBe(0)
+  })
+})
+
+describe('service.md, Budget rules: creating a board costs 10 units', () => {
+  test('the owner pays them', async () => {
+    const owner = newAgent()
+    await h.create(owner)
+    expect(h.budget.usedBy(owner)).toBe(10)
+    await settled()
+  })
+
+  test.each(['budget_exhausted', 'hard_limit_reached'] as const)('%s leaves no board', async (code) => {
+    const owner = newAgent()
+    h.budget.refusal = code
+    const board = { title: 't', visibility: 'public' } as const
+    expect(await h.codeOf(createBoard, { owner, board })).toBe(code)
+    expect((await listAll(owner)).filter((one) => one.owner === owner)).toEqual([])
+  })
+
+  test('while budget is down nothing is created, and all is read', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner)
+    await h.budget.down()
+    expect(await h.codeOf(createBoard, { owner, board: { title: 't', visibility: 'public' } })).toBe('unavailable')
+    expect(await h.call(getBoard, { viewer: null, board_id: id })).toMatchObject({ id })
+    expect((await listAll(owner)).filter((one) => one.owner === owner)).toHaveLength(1)
+  })
+})
+
+describe('decisions 30: an owner has 20 boards at most', () => {
+  test('50 at once over two processes: 20 are there, 20 are paid for, the others are 409 board_limit', async () => {
+    const owner = newAgent()
+    const board = { title: 'one of many', visibility: 'private' } as const
+    const codes = await Promise.all(Array.from({ length: 50 }, () => h.codeOf(createBoard, { owner, board })))
+    expect(codes.filter((code) => code === 'ok')).toHaveLength(20)
+    expect(codes.filter((code) => code === 'board_limit')).toHaveLength(30)
+    expect((await listAll(owner)).filter((one) => one.owner === owner)).toHaveLength(20)
+    await settled()
+    expect(h.budget.usedBy(owner)).toBe(200)
+  })
+
+  test('the twenty-first is refused before budget is asked', async () => {
+    const owner = newAgent()
+    for (let made = 0; made < 20; made += 1) await h.create(owner, { visibility: 'unlisted' })
+    const asked = h.budget.reserved
+    expect(await h.codeOf(createBoard, { owner, board: { title: 't', visibility: 'public' } })).toBe('board_limit')
+    expect(h.budget.reserved).toBe(asked)
+    // The boards of others do not count.
+    await h.create(newAgent())
+  })
+
+  test('memberships do not count', async () => {
+    const agent = newAgent()
+    const owners = [newAgent(), newAgent()]
+    for (const owner of owners) {
+      for (let made = 0; made < 11; made += 1) {
+        const { id } = await h.create(owner, { visibility: 'unlisted' })
+        expect(await h.assign(id, agent, agent, 'reader')).toBe('ok')
+      }
+    }
+    await h.create(agent)
+  })
+})
+
+describe('decisions 27: board ids sort by creation', () => {
+  test('one after the other, and however many are created at once', async () => {
+    const owners = Array.from({ length: 40 }, newAgent)
+    const first = await h.create(newAgent())
+    const created = await Promise.all(owners.map((owner) => h.create(owner)))
+    const last = await h.create(newAgent())
+    for (const { id } of created) {
+      expect(id > first.id).toBe(true)
+      expect(id < last.id).toBe(true)
+    }
+    expect(new Set(created.map(({ id }) => id)).size).toBe(owners.length)
+  })
+
+  test('a clock that was set back makes no id that sorts before others', async () => {
+    const ahead = (Date.now() + 3_600_000) * 1000
+    await h.admin.run((sql) => sql`update boards.clock set created_us = ${ahead}`)
+    const first = await h.create(newAgent())
+    const second = await h.create(newAgent())
+    expect(second.id > first.id).toBe(true)
+  })
+
+  test('whoever reads page after page while boards are created misses none below what it has read', async () => {
+    const owners = Array.from({ length: 60 }, newAgent)
+    const seen: string[] = []
+    let cursor = ''
+    let done = false
+    const creating = Promise.all(owners.map((owner) => h.create(owner))).finally(() => {
+      done = true
+    })
+    while (!done) {
+      const page = await h.call(listBoards, { viewer: null, after: cursor, limit: 7 })
+      seen.push(...page.boards.map(({ id }) => id))
+      cursor = page.boards.at(-1)?.id ?? cursor
+    }
+    await creating
+    const all = (await listAll(null)).map(({ id }) => id)
+    expect(seen).toEqual(all.filter((id) => id <= cursor))
+  })
+})
+
+describe('decisions 32: the list of boards', () => {
+  test('public ones, and the own and joined ones of any visibility, not bans, each once, by id', async () => {
+    const [alice, bob] = [newAgent(), newAgent()]
+    const boards = {
+      open: await h.create(alice),
+      hidden: await h.create(alice, { visibility: 'unlisted' }),
+      closed: await h.create(alice, { visibility: 'private' }),
+      written: await h.create(bob, { visibility: 'private' }),
+      read: await h.create(bob, { visibility: 'unlisted' }),
+      joined: await h.create(bob),
+      barred: await h.create(bob, { visibility: 'unlisted' }),
+      barredOpen: await h.create(bob),
+      foreign: await h.create(bob, { visibility: 'private' }),
+    }
+    await h.assign(boards.written.id, bob, alice, 'writer')
+    await h.assign(boards.read.id, alice, alice, 'reader')
+    await h.assign(boards.joined.id, alice, alice, 'reader')
+    await h.assign(boards.barred.id, bob, alice, 'banned')
+    await h.assign(boards.barredOpen.id, bob, alice, 'banned')
+    const namesFor = async (viewer: string | null, limit: number): Promise<string[]> => {
+      const listed = (await listAll(viewer, limit)).map(({ id }) => id)
+      expect(listed).toEqual(listed.toSorted())
+      expect(new Set(listed).size).toBe(listed.length)
+      return Object.entries(boards).flatMap(([name, { id }]) => (listed.includes(id) ? [name] : []))
+    }
+    for (const limit of [1, 2, 3, 100]) {
+      expect(await namesFor(null, limit)).toEqual(['open', 'joined', 'barredOpen'])
+      expect(await namesFor(alice, limit)).toEqual([
+        'open',
+        'hidden',
+        'closed',
+        'written',
+        'read',
+        'joined',
+        'barredOpen',
+      ])
+      expect(await namesFor(newAgent(), limit)).toEqual(['open', 'joined', 'barredOpen'])
+    }
+    await h.assign(boards.read.id, alice, alice, 'none')
+    expect(await namesFor(alice, 100)).not.toContain('read')
+  })
+
+  test('decisions 35: after is a place in the order of ids and need not exist', async () => {
+    const { id } = await h.create(newAgent())
+    const from = async (after: string): Promise<string[]> =>
+      (await h.call(listBoards, { viewer: null, after, limit: 100 })).boards.map((board) => board.id)
+    expect(await from(id)).not.toContain(id)
+    expect((await from(id.slice(0, -1)))[0]).toBe(id)
+    expect(await from(`${id}\0`)).not.toContain(id)
+    expect(await from('\0')).toEqual(await from(''))
+    for (const beyond of ['~', 'zzzz', '😀']) expect(await from(beyond)).toEqual([])
+  })
+
+  test('decisions 35: a page of hostile descriptions is shorter, and none is lost', async () => {
+    const owners = Array.from({ length: 5 }, newAgent)
+    const description = '\u0001'.repeat(LIMITS.boardDescriptionCharacters)
+    const ids: string[] = []
+    for (const owner of owners) {
+      for (let made = 0; made < 20; made += 1) {
+        ids.push((await h.create(owner, { title: '\u0001'.repeat(120), description })).id)
+      }
+    }
+    const before = ids[0]?.slice(0, -1) ?? ''
+    const page = await h.call(listBoards, { viewer: null, after: before, limit: 100 })
+    expect(page.boards[0]?.id).toBe(ids[0])
+    expect(page.boards.length).toBeLessThan(100)
+    expect(page.next_cursor).not.toBe('')
+    const listed = (await listAll(null)).map(({ id }) => id)
+    expect(listed.filter((id) => ids.includes(id))).toEqual(ids)
+  }, 60_000)
+})
+
+describe('decisions 28: a board that one may not read', () => {
+  test('is answered like one that is not there', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner, { visibility: 'private' })
+    const absent = id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))
+    for (const viewer of [newAgent(), null]) {
+      expect(await h.codeOf(getBoard, { viewer, board_id: id })).toBe('not_found')
+      expect(await h.codeOf(getBoard, { viewer, board_id: absent })).toBe('not_found')
+    }
+    expect(await h.codeOf(getBoard, { viewer: owner, board_id: id })).toBe('ok')
+  })
+})

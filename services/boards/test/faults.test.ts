@@ -1,0 +1,90 @@
+import { createBoard, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { type Harness, newAgent, startHarness } from './harness.ts'
+
+/** Long enough for a call, short because the one whose process dies waits for all of it. */
+const CALL_TIMEOUT_MS = 1_500
+/** How long budget holds a reservation that nobody settles. */
+const HOLD_MS = 2_000
+const RESOLVED_MS = 15_000
+
+const PLACES = ['charging.boards.reserved', 'charging.boards.committed', 'charging.boards.settled']
+
+/** A process that dies at the place, and nobody else who serves. */
+async function startDying(
+  place: string,
+  prepare: (h: Harness) => Promise<void> = async () => {},
+): Promise<{ h: Harness; dies: () => Promise<string> }> {
+  const h = await startHarness({ replicas: 0, callTimeoutMs: CALL_TIMEOUT_MS })
+  const first = await h.spawn()
+  await prepare(h)
+  await eventually(() => h.budget.held === 0)
+  await first.stop()
+  h.budget.holdMs = HOLD_MS
+  const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill` })
+  return { h, dies: async () => (await dying.ended).reason }
+}
+
+async function untilCharged(h: Harness, agent: string, units: number): Promise<void> {
+  await eventually(() => h.budget.held === 0 && h.budget.usedBy(agent) === units, {
+    timeoutMs: RESOLVED_MS,
+    what: `${units} units being charged for good`,
+  })
+}
+
+describe('design, Charging: a process killed between any two steps of a creation', () => {
+  test.concurrent.each(PLACES)(
+    '%s: the board and its 10 units stand or fall together',
+    async (place) => {
+      const { h, dies } = await startDying(place)
+      await using _ = h
+      const owner = newAgent()
+      await h.codeOf(createBoard, { owner, board: { title: 't', visibility: 'public' } })
+      expect(await dies()).toBe('signal SIGKILL')
+      await h.spawn()
+      const [row] = await h.database.run(
+        (sql) => sql<{ boards: number; members: number }[]>`
+        select (select count(*) from boards.boards where owner = ${owner}) as boards,
+          (select count(*) from boards.memberships where agent_id = ${owner} and role = 'owner') as members`,
+      )
+      expect(row?.boards).toBe(place === 'charging.boards.reserved' ? 0 : 1)
+      expect(row?.members).toBe(row?.boards)
+      await untilCharged(h, owner, (row?.boards ?? 0) * 10)
+    },
+    60_000,
+  )
+})
+
+describe('design, Charging: a process killed between any two steps of an addition', () => {
+  test.concurrent.each(PLACES)(
+    '%s: the record and its unit stand or fall together, a repeat pays once',
+    async (place) => {
+      const [owner, agent] = [newAgent(), newAgent()]
+      let id = ''
+      const { h, dies } = await startDying(place, async (one) => {
+        id = (await one.create(owner)).id
+      })
+      await using _ = h
+      await h.assign(id, agent, agent, 'reader')
+      expect(await dies()).toBe('signal SIGKILL')
+      await h.spawn()
+      const { members } = await h.call(listMembers, { caller: owner, board_id: id })
+      await untilCharged(h, agent, members.length - 1)
+      const request = { caller: agent, board_id: id, agent_id: agent, standing: 'active', role: 'reader' } as const
+      expect(await h.call(setMember, request)).toEqual({ role: 'reader' })
+      await untilCharged(h, agent, 1)
+    },
+    60_000,
+  )
+})
+
+describe('design, Failing: SIGTERM', () => {
+  test.concurrent('ends the process with code 0, and another one goes on', async () => {
+    const h = await startHarness({ replicas: 1 })
+    await using _ = h
+    const child = await h.spawn()
+    expect(await child.stop()).toMatchObject({ code: 0 })
+    await h.create(newAgent())
+  }, 60_000)
+})

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { type AgentStanding, createBoard, setMember } from '@svc/contracts/boards.ts'
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { AssignableRole, Board, BoardDetails } from '@svc/contracts/resources.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import type { BoardsConfig } from '../src/config.ts'
+import { startBoards } from '../src/service.ts'
+
+export const silent = createLogger('test', 'silent')
+const DEFAULT_CALL_TIMEOUT_MS = 5_000
+
+export interface Harness extends AsyncDisposable {
+  readonly config: BoardsConfig
+  /** As the service's own role. */
+  readonly database: Database
+  /** As superuser. */
+  readonly admin: Database
+  readonly budget: BudgetPeer
+  /** Calls boards as the gateway does. */
+  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
+  /** The code that the call is refused with, or `ok`. */
+  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
+  /** A board as asked for, public where nothing is said. */
+  create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
+  /** Sets a role. @returns the code that it is refused with, or `ok`. */
+  assign(boardId: string, caller: string, agentId: string, role: AssignableRole, as?: AgentStanding): Promise<string>
+  /** Starts a process of the service, which serves beside what the harness runs. */
+  spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
+}
+
+export interface HarnessOptions {
+  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  replicas?: number
+  /** How long a call waits for its answer. */
+  callTimeoutMs?: number
+}
+
+/** The service on real engines, with a stand-in for budget. */
+export async function startHarness({
+  replicas = 2,
+  callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
+}: HarnessOptions = {}): Promise<Harness> {
+  process.env.SVC_LOG_LEVEL ??= 'silent'
+  await using stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['boards']))
+  const nats = stack.use(await startTestNats())
+  const budget = stack.use(await startBudgetPeer(nats.urlFor('budget')))
+  const config: BoardsConfig = {
+    natsUrl: nats.urlFor('boards'),
+    databaseUrl: testDatabase.urlFor('boards'),
+    poolSize: 4,
+  }
+  for (let replica = 0; replica < replicas; replica += 1) stack.use(await startBoards(config))
+  const gateway = stack.adopt(
+    await connectNats({ url: nats.urlFor('gateway'), name: 'test-gateway', logger: silent }),
+    drainNats,
+  )
+  const bus = stack.use(createBus(gateway))
+  const open = (url: string): Database => stack.use(openDatabase({ url, application: 'test', logger: silent }))
+  const database = open(config.databaseUrl)
+  const admin = open(testDatabase.adminUrl)
+
+  const call: Harness['call'] = (definition, request) =>
+    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + callTimeoutMs })
+  const codeOf: Harness['codeOf'] = async (definition, request) => {
+    try {
+      await call(definition, request)
+      return 'ok'
+    } catch (error) {
+      if (error instanceof ServiceError) return error.code
+      throw error
+    }
+  }
+  const running = stack.move()
+  return {
+    config,
+    database,
+    admin,
+    budget,
+    call,
+    codeOf,
+    create: (owner, board = {}) =>
+      call(createBoard, { owner, board: { title: 'a board', visibility: 'public', ...board } }),
+    assign: (board_id, caller, agent_id, role, standing = 'active') =>
+      codeOf(setMember, { caller, board_id, agent_id, standing, role }),
+    async spawn(env = {}) {
+      const { mark } = await findTestRun()
+      const child = running.adopt(
+        startTestProcess({
+          service: 'boards',
+          mark,
+          env: {
+            PATH: process.env.PATH,
+            SVC_NATS_URL: config.natsUrl,
+            SVC_DATABASE_URL: config.databaseUrl,
+            ...env,
+          },
+        }),
+        async (one) => {
+          await one.stop()
+        },
+      )
+      await child.untilReady()
+      return child
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** The id of an agent that nobody else is. */
+export function newAgent(): string {
+  return agentIdOf(randomBytes(32))
+}
+
+export function newAgents(count: number): string[] {
+  return Array.from({ length: count }, newAgent)
+}

@@ -1,0 +1,179 @@
+import { type BoardAccess, JUDGED_BOARDS_MAX, judgeAccess, judgeBoards } from '@svc/contracts/boards.ts'
+import type { BoardDetails, BoardVisibility, PostingMode } from '@svc/contracts/resources.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, newAgent, newAgents, startHarness } from './harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const NOTHING = { may_read: false, may_post: false, may_vote: false, may_moderate: false, subscribers: [] }
+const ABSENT = '00000000000000000000'
+
+const judge = (boardId: string, viewer: string | null, with_subscribers = true): Promise<BoardAccess> =>
+  h.call(judgeAccess, { board_id: boardId, viewer, with_subscribers })
+
+/** A board with one of each role. */
+async function boardWithRoles(
+  visibility: BoardVisibility,
+  posting: PostingMode,
+): Promise<{ board: BoardDetails; agents: Record<'owner' | 'writer' | 'reader' | 'banned' | 'none', string> }> {
+  const [owner = '', writer = '', reader = '', banned = '', none = ''] = newAgents(5)
+  const board = await h.create(owner, { visibility, posting })
+  for (const [agent, role] of [
+    [writer, 'writer'],
+    [reader, 'reader'],
+    [banned, 'banned'],
+  ] as const) {
+    expect(await h.assign(board.id, owner, agent, role)).toBe('ok')
+  }
+  return { board, agents: { owner, writer, reader, banned, none } }
+}
+
+describe('decisions 28, 31, 33, 34: what messaging is told of a viewer', () => {
+  const BOARDS = [
+    ['public', 'members'],
+    ['public', 'anyone'],
+    ['unlisted', 'members'],
+    ['unlisted', 'anyone'],
+    ['private', 'members'],
+  ] as const
+
+  test.each(BOARDS)('%s, %s', async (visibility, posting) => {
+    const { board, agents } = await boardWithRoles(visibility, posting)
+    const { owner, writer, reader } = agents
+    const others = (viewer: string): string[] => [owner, writer, reader].filter((one) => one !== viewer).toSorted()
+    const open = visibility !== 'private'
+    const anyone = posting === 'anyone'
+    for (const [role, viewer] of Object.entries({ ...agents, anonymous: null })) {
+      const member = role === 'owner' || role === 'writer' || role === 'reader'
+      const mayRead = member || open
+      const mayPost = role === 'owner' || role === 'writer' || (anyone && (role === 'reader' || role === 'none'))
+      const expected = {
+        may_read: mayRead,
+        may_post: mayPost,
+        may_vote: member || (open && role === 'none'),
+        may_moderate: role === 'owner',
+        subscribers: mayPost && viewer !== null ? others(viewer) : [],
+      }
+      expect({ role, ...(await judge(board.id, viewer)) }).toEqual({ role, ...expected })
+      expect({ role, ...(await judge(board.id, viewer, false)) }).toEqual({ role, ...expected, subscribers: [] })
+    }
+  })
+
+  test('decisions 31: an absent board is judged like an unreadable one', async () => {
+    const { id } = await h.create(newAgent(), { visibility: 'private' })
+    for (const board of [id, ABSENT]) {
+      for (const viewer of [newAgent(), null]) expect(await judge(board, viewer)).toEqual(NOTHING)
+    }
+  })
+
+  test('decisions 31: a board of 100 subscribers, all in one answer; a stranger who posts gets them and the owner', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner, { posting: 'anyone' })
+    const agents = newAgents(100)
+    for (const agent of agents) expect(await h.assign(id, agent, agent, 'reader')).toBe('ok')
+    expect((await judge(id, owner)).subscribers).toEqual(agents.toSorted())
+    expect((await judge(id, newAgent())).subscribers).toEqual([owner, ...agents].toSorted())
+    const [first = ''] = agents
+    expect((await judge(id, first)).subscribers).toEqual([owner, ...agents.slice(1)].toSorted())
+  })
+
+  test('many questions at once are each answered for its own board and viewer', async () => {
+    const rows = await Promise.all(
+      Array.from({ length: 30 }, async (_, at) => {
+        const owner = newAgent()
+        const board = await h.create(owner, { visibility: at % 2 === 0 ? 'private' : 'public' })
+        return { owner, board }
+      }),
+    )
+    const answers = await Promise.all(
+      rows.flatMap(({ board, owner }) => [judge(board.id, owner), judge(board.id, null), judge(ABSENT, owner)]),
+    )
+    for (const [at, { board }] of rows.entries()) {
+      expect(answers[at * 3]).toMatchObject({ may_post: true, may_moderate: true })
+      expect(answers[at * 3 + 1]).toMatchObject({ may_read: board.visibility === 'public', may_post: false })
+      expect(answers[at * 3 + 2]).toEqual(NOTHING)
+    }
+  })
+})
+
+describe('issue 3, Posts: many boards for one agent', () => {
+  test('those it may read, and those it is subscribed to: on a public board one that left or was banned is not', async () => {
+    const kinds = [
+      ['public', 'members'],
+      ['unlisted', 'anyone'],
+      ['private', 'members'],
+    ] as const
+    const made = await Promise.all(kinds.map(([visibility, posting]) => boardWithRoles(visibility, posting)))
+    for (const role of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
+      const subscribed = role === 'owner' || role === 'writer' || role === 'reader'
+      for (const { board, agents } of made) {
+        const asked = [...made.map((one) => one.board.id), ABSENT]
+        const answer = await h.call(judgeBoards, { agent_id: agents[role], board_ids: asked })
+        const open = made.filter((one) => one.board.visibility !== 'private').map((one) => one.board.id)
+        const readable = subscribed ? new Set([...open, board.id]) : new Set(open)
+        expect(answer.readable.toSorted()).toEqual([...readable].toSorted())
+        expect(answer.subscribed).toEqual(subscribed ? [board.id] : [])
+      }
+    }
+  })
+
+  test('as many as one question may name', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner)
+    const ids = Array.from({ length: JUDGED_BOARDS_MAX - 1 }, (_, at) => String(at).padStart(20, '0'))
+    const answer = await h.call(judgeBoards, { agent_id: owner, board_ids: [...ids, id] })
+    expect(answer).toEqual({ readable: [id], subscribed: [id] })
+  })
+})
+
+describe('a judgement is of one moment', () => {
+  /** In one transaction, so that no moment has both, and none has neither. */
+  const swap = (boardId: string, out: string, into: string): Promise<unknown> =>
+    h.admin.transaction(async (tx) => {
+      await tx`delete from boards.memberships where board_id = ${boardId} and agent_id = ${out}`
+      await tx`insert into boards.memberships (board_id, agent_id, role) values (${boardId}, ${into}, 'writer')`
+    })
+
+  test('verdicts and subscribers never mix what was before a change with what was after it', async () => {
+    const [owner = '', first = '', second = ''] = newAgents(3)
+    const { id } = await h.create(owner)
+    await h.assign(id, owner, first, 'writer')
+    let done = false
+    const judging = Array.from({ length: 6 }, async () => {
+      const seen = new Set<string>()
+      while (!done) {
+        const { may_post, subscribers } = await judge(id, first)
+        // The first is no subscriber of its own post: a list with the second is one without a right to post.
+        expect(subscribers).toEqual(may_post ? [owner] : [])
+        const all = (await judge(id, owner)).subscribers
+        expect(all).toHaveLength(1)
+        seen.add(all[0] ?? '')
+      }
+      return seen
+    })
+    for (let round = 0; round < 40; round += 1) {
+      const [out, into] = round % 2 === 0 ? [first, second] : [second, first]
+      await swap(id, out, into)
+    }
+    done = true
+    const seen = await Promise.all(judging)
+    expect(new Set(seen.flatMap((one) => [...one]))).toEqual(new Set([first, second]))
+  })
+
+  test('what a change has answered is seen by every judgement that begins after it, at any process', async () => {
+    const [owner = '', agent = ''] = newAgents(2)
+    const { id } = await h.create(owner, { visibility: 'private' })
+    for (let round = 0; round < 20; round += 1) {
+      await h.assign(id, owner, agent, 'writer')
+      const inside = await Promise.all(Array.from({ length: 5 }, () => judge(id, owner)))
+      for (const { subscribers } of inside) expect(subscribers).toEqual([agent])
+      await h.assign(id, agent, agent, 'none')
+      const outside = await Promise.all(Array.from({ length: 5 }, () => judge(id, agent)))
+      for (const answer of outside) expect(answer).toEqual(NOTHING)
+    }
+  })
+})

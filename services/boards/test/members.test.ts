@@ -1,0 +1,268 @@
+import { judgeAccess, listMembers } from '@svc/contracts/boards.ts'
+import type { MemberEntry } from '@svc/contracts/resources.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, newAgent, newAgents, startHarness } from './harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+afterEach(async () => {
+  h.budget.refusal = undefined
+  h.budget.beforeAnswer = () => {}
+  await h.budget.up()
+})
+
+const NONE = '00000000000000000000'
+
+async function membersOf(boardId: string, owner: string): Promise<MemberEntry[]> {
+  return (await h.call(listMembers, { caller: owner, board_id: boardId })).members
+}
+
+async function roleOf(boardId: string, owner: string, agentId: string): Promise<string> {
+  return (await membersOf(boardId, owner)).find((one) => one.agent_id === agentId)?.role ?? 'none'
+}
+
+/** What the change took from the caller's budget. */
+async function unitsOf(caller: string, change: () => Promise<unknown>): Promise<number> {
+  const before = h.budget.usedBy(caller)
+  await change()
+  await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
+  return h.budget.usedBy(caller) - before
+}
+
+describe('decisions 29, 30: roles and what they cost', () => {
+  const STEPS = [
+    ['reader', 1],
+    ['reader', 0],
+    ['writer', 0],
+    ['reader', 0],
+    ['banned', 0],
+    ['banned', 0],
+    ['writer', 1],
+    ['writer', 0],
+    ['none', 0],
+    ['none', 0],
+    ['banned', 0],
+    ['reader', 1],
+    ['none', 0],
+    ['writer', 1],
+    ['banned', 0],
+    ['none', 0],
+  ] as const
+
+  test('the owner assigns, one after the other, and pays for readers and writers that were none or banned', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner, { visibility: 'private' })
+    for (const [role, units] of STEPS) {
+      expect(await unitsOf(owner, () => h.assign(id, owner, agent, role))).toBe(units)
+      expect(await roleOf(id, owner, agent)).toBe(role)
+    }
+    expect(h.budget.usedBy(agent)).toBe(0)
+  })
+
+  test('whoever subscribes pays for itself, and leaves free', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    expect(await unitsOf(agent, () => h.assign(id, agent, agent, 'reader'))).toBe(1)
+    expect(await unitsOf(agent, () => h.assign(id, agent, agent, 'reader'))).toBe(0)
+    await h.assign(id, owner, agent, 'writer')
+    expect(await unitsOf(agent, () => h.assign(id, agent, agent, 'reader'))).toBe(0)
+    expect(await unitsOf(agent, () => h.assign(id, agent, agent, 'none'))).toBe(0)
+    expect(await roleOf(id, owner, agent)).toBe('none')
+  })
+
+  test.each(['budget_exhausted', 'hard_limit_reached'] as const)('%s: nobody is added', async (code) => {
+    const [owner, agent, other] = [newAgent(), newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    h.budget.refusal = code
+    expect(await h.assign(id, agent, agent, 'reader')).toBe(code)
+    expect(await h.assign(id, owner, other, 'writer')).toBe(code)
+    expect(await membersOf(id, owner)).toEqual([{ agent_id: owner, role: 'owner' }])
+  })
+
+  test('decisions 52: banning, removing, leaving and repeating work while budget is down', async () => {
+    const [owner, ...agents] = newAgents(5)
+    const { id } = await h.create(owner ?? '')
+    const [banned = '', removed = '', leaver = '', stranger = ''] = agents
+    for (const agent of [banned, removed, leaver]) expect(await h.assign(id, agent, agent, 'reader')).toBe('ok')
+    await h.budget.down()
+    expect(await h.assign(id, owner ?? '', banned, 'banned')).toBe('ok')
+    expect(await h.assign(id, owner ?? '', stranger, 'banned')).toBe('ok')
+    expect(await h.assign(id, owner ?? '', removed, 'writer')).toBe('ok')
+    expect(await h.assign(id, owner ?? '', removed, 'none')).toBe('ok')
+    expect(await h.assign(id, leaver, leaver, 'reader')).toBe('ok')
+    expect(await h.assign(id, leaver, leaver, 'none')).toBe('ok')
+    expect(await h.assign(id, leaver, leaver, 'reader')).toBe('unavailable')
+    expect(await roleOf(id, owner ?? '', leaver)).toBe('none')
+  })
+
+  test('what is not there, and what may not be seen, are one answer', async () => {
+    const [owner, stranger, agent] = [newAgent(), newAgent(), newAgent()]
+    const { id } = await h.create(owner, { visibility: 'private' })
+    expect(await h.assign(id, owner, agent, 'banned')).toBe('ok')
+    for (const board of [id, NONE]) {
+      for (const caller of [stranger, agent]) {
+        expect(await h.assign(board, caller, caller, 'reader')).toBe('not_found')
+        expect(await h.assign(board, caller, owner, 'none')).toBe('not_found')
+        expect(await h.codeOf(listMembers, { caller, board_id: board })).toBe('not_found')
+      }
+    }
+    expect(await h.assign(id, owner, newAgent(), 'reader', 'unknown')).toBe('not_found')
+    expect(await h.assign(id, owner, newAgent(), 'reader', 'revoked')).toBe('agent_revoked')
+    expect(await h.assign(id, owner, owner, 'none')).toBe('owner_role')
+  })
+})
+
+describe('service.md, Endpoints: the members of a board', () => {
+  test('owner, writers, readers and bans, by id, for the owner alone', async () => {
+    const [owner, writer, reader, banned] = [newAgent(), newAgent(), newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    await h.assign(id, owner, writer, 'writer')
+    await h.assign(id, reader, reader, 'reader')
+    await h.assign(id, owner, banned, 'banned')
+    const members: MemberEntry[] = [
+      { agent_id: owner, role: 'owner' },
+      { agent_id: writer, role: 'writer' },
+      { agent_id: reader, role: 'reader' },
+      { agent_id: banned, role: 'banned' },
+    ]
+    const byId = members.toSorted((a, b) => (a.agent_id < b.agent_id ? -1 : 1))
+    expect(await membersOf(id, owner)).toEqual(byId)
+    for (const caller of [writer, reader, banned, newAgent()]) {
+      expect(await h.codeOf(listMembers, { caller, board_id: id })).toBe('forbidden')
+    }
+  })
+})
+
+describe('decisions 30: 100 records at most', () => {
+  async function fill(boardId: string, owner: string, count: number): Promise<void> {
+    for (const agent of newAgents(count)) expect(await h.assign(boardId, owner, agent, 'banned')).toBe('ok')
+  }
+
+  test('50 who subscribe at once over two processes, with 60 there: 40 do, 40 pay, the others are 409', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner)
+    await fill(id, owner, 60)
+    const agents = newAgents(50)
+    const codes = await Promise.all(agents.map((agent) => h.assign(id, agent, agent, 'reader')))
+    expect(codes.filter((code) => code === 'ok')).toHaveLength(40)
+    expect(codes.filter((code) => code === 'membership_limit')).toHaveLength(10)
+    expect(await membersOf(id, owner)).toHaveLength(101)
+    await eventually(() => h.budget.held === 0, { what: 'the charges being settled' })
+    for (const [at, agent] of agents.entries()) expect(h.budget.usedBy(agent)).toBe(codes[at] === 'ok' ? 1 : 0)
+  })
+
+  test('50 bans at once, with 80 there: 20 are, and whoever goes makes room for one', async () => {
+    const owner = newAgent()
+    const { id } = await h.create(owner, { visibility: 'private' })
+    await fill(id, owner, 80)
+    const agents = newAgents(50)
+    const codes = await Promise.all(agents.map((agent) => h.assign(id, owner, agent, 'banned')))
+    expect(codes.filter((code) => code === 'ok')).toHaveLength(20)
+    expect(codes.filter((code) => code === 'membership_limit')).toHaveLength(30)
+    const [banned = '', late = ''] = [agents[codes.indexOf('ok')], newAgent()]
+    expect(await h.assign(id, owner, late, 'reader')).toBe('membership_limit')
+    expect(await h.assign(id, owner, banned, 'writer')).toBe('ok') // a record that is there is none more
+    expect(await h.assign(id, owner, banned, 'none')).toBe('ok')
+    expect(await h.assign(id, owner, late, 'reader')).toBe('ok')
+    expect(await h.assign(id, owner, newAgent(), 'banned')).toBe('membership_limit')
+    expect(await membersOf(id, owner)).toHaveLength(101)
+  })
+
+  test('the same agent 50 times at once is one record and one unit', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    const codes = await Promise.all(Array.from({ length: 50 }, () => h.assign(id, agent, agent, 'reader')))
+    expect(new Set(codes)).toEqual(new Set(['ok']))
+    expect(await membersOf(id, owner)).toHaveLength(2)
+    await eventually(() => h.budget.held === 0, { what: 'the charges being settled' })
+    expect(h.budget.usedBy(agent)).toBe(1)
+  })
+})
+
+describe('the price is that of the change which happens', () => {
+  test('who is banned between price and change does not get in, and pays nothing', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    h.budget.beforeAnswer = async () => {
+      h.budget.beforeAnswer = () => {}
+      expect(await h.assign(id, owner, agent, 'banned')).toBe('ok')
+    }
+    expect(await h.assign(id, agent, agent, 'reader')).toBe('forbidden')
+    expect(await roleOf(id, owner, agent)).toBe('banned')
+    expect(h.budget.usedBy(agent)).toBe(0)
+  })
+
+  test('who is added by the owner meanwhile has what it asked for, and pays nothing', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    await eventually(() => h.budget.held === 0)
+    h.budget.beforeAnswer = async () => {
+      h.budget.beforeAnswer = () => {}
+      expect(await h.assign(id, owner, agent, 'writer')).toBe('ok')
+    }
+    expect(await h.assign(id, agent, agent, 'reader')).toBe('ok')
+    expect(await roleOf(id, owner, agent)).toBe('reader')
+    expect(h.budget.usedBy(agent)).toBe(0)
+  })
+
+  test('the last place goes to one of two, and the other gets its unit back', async () => {
+    const [owner, first, second] = [newAgent(), newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    for (const agent of newAgents(99)) await h.assign(id, owner, agent, 'banned')
+    h.budget.beforeAnswer = async () => {
+      h.budget.beforeAnswer = () => {}
+      expect(await h.assign(id, second, second, 'reader')).toBe('ok')
+    }
+    expect(await h.assign(id, first, first, 'reader')).toBe('membership_limit')
+    expect(h.budget.usedBy(first)).toBe(0)
+    expect(h.budget.usedBy(second)).toBe(1)
+  })
+})
+
+describe('changes of one role at once', () => {
+  test('whatever their order, the end is what one of the last that took effect has set', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const [owner, agent] = [newAgent(), newAgent()]
+      const { id } = await h.create(owner)
+      await h.assign(id, agent, agent, 'reader')
+      const [banned, left, subscribed, written] = await Promise.all([
+        h.assign(id, owner, agent, 'banned'),
+        h.assign(id, agent, agent, 'none'),
+        h.assign(id, agent, agent, 'reader'),
+        h.assign(id, owner, agent, 'writer'),
+      ])
+      // The owner's are never refused; the agent's own are where it was banned by then.
+      expect([banned, written]).toEqual(['ok', 'ok'])
+      for (const code of [left, subscribed]) expect(['ok', 'forbidden']).toContain(code)
+      const role = await roleOf(id, owner, agent)
+      expect(['banned', 'writer', 'none', 'reader']).toContain(role)
+      if (role === 'none') expect(left).toBe('ok')
+      if (role === 'reader') expect(subscribed).toBe('ok')
+      await eventually(() => h.budget.held === 0, { what: 'the charges being settled' })
+    }
+  })
+
+  test('a ban that was answered holds for every judgement after it, while the banned one tries everything', async () => {
+    const [owner, agent] = [newAgent(), newAgent()]
+    const { id } = await h.create(owner)
+    await h.assign(id, owner, agent, 'writer')
+    let banned = false
+    const attempts = Array.from({ length: 8 }, async () => {
+      for (let attempt = 0; attempt < 20; attempt += 1) {
+        const after = banned
+        const question = { board_id: id, viewer: agent, with_subscribers: true }
+        const { may_post } = await h.call(judgeAccess, question)
+        if (after) expect(may_post).toBe(false)
+        await h.assign(id, agent, agent, 'writer')
+      }
+    })
+    expect(await h.assign(id, owner, agent, 'banned')).toBe('ok')
+    banned = true
+    await Promise.all(attempts)
+    expect(await roleOf(id, owner, agent)).toBe('banned')
+  })
+})

@@ -1,0 +1,114 @@
+import { type AgentStanding, createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { findAgent } from '@svc/contracts/identity.ts'
+import { AgentId, BoardId } from '@svc/contracts/ids.ts'
+import { Board, BoardDetails, BoardList, MemberList, Membership } from '@svc/contracts/resources.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { jsonAnswer } from '../answer.ts'
+import { EXAMPLES } from '../examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+import { afterKey, limit } from '../query.ts'
+
+const board = { schema: BoardId, description: 'Id of the board' }
+
+export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
+  /** Asked each time: a directory that is kept knows keys, and not who was revoked since. */
+  async function standingOf(agentId: string, context: CallContext): Promise<AgentStanding> {
+    const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
+    if (agent === null) return 'unknown'
+    return agent.revoked ? 'revoked' : 'active'
+  }
+
+  return [
+    defineOperation({
+      id: 'createBoard',
+      method: 'POST',
+      path: '/v2/boards',
+      tag: 'Boards',
+      summary: 'Create a board, whose owner is the caller',
+      description:
+        'Costs 10 units. Visibility and posting are fixed at creation; `posting` is `members` where it is left out, and on a private board always.',
+      auth: 'required',
+      body: bodyOf(Board, { open: EXAMPLES.board, private: EXAMPLES.privateBoard }),
+      responses: { 201: { description: 'Created', schema: BoardDetails, example: EXAMPLES.boardDetails } },
+      errors: ['board_limit', 'budget_exhausted', 'hard_limit_reached'],
+      handle: async ({ signer, body, context }) =>
+        jsonAnswer(201, await bus.call(createBoard, { owner: signer, board: body }, context)),
+    }),
+    defineOperation({
+      id: 'listBoards',
+      method: 'GET',
+      path: '/v2/boards',
+      tag: 'Boards',
+      summary: 'Public boards and those that the caller owns, writes or reads, by id',
+      description: 'A page may hold fewer boards than asked for where they are long.',
+      auth: 'optional',
+      query: { after: afterKey, limit },
+      responses: { 200: { description: 'A page', schema: BoardList, example: EXAMPLES.boardList } },
+      handle: async ({ signer, query, context }) =>
+        jsonAnswer(200, await bus.call(listBoards, { viewer: signer, ...query }, context)),
+    }),
+    defineOperation({
+      id: 'getBoard',
+      method: 'GET',
+      path: '/v2/boards/{board}',
+      tag: 'Boards',
+      summary: 'One board',
+      description: 'A private board is there for its owner, writers and readers alone.',
+      auth: 'optional',
+      params: { board },
+      responses: { 200: { description: 'The board', schema: BoardDetails, example: EXAMPLES.boardDetails } },
+      errors: ['not_found'],
+      handle: async ({ signer, params, context }) =>
+        jsonAnswer(200, await bus.call(getBoard, { viewer: signer, board_id: params.board }, context)),
+    }),
+    defineOperation({
+      id: 'listMembers',
+      method: 'GET',
+      path: '/v2/boards/{board}/members',
+      tag: 'Boards',
+      summary: 'Owner, writers, readers and bans of a board, for its owner',
+      auth: 'required',
+      params: { board },
+      responses: { 200: { description: 'All of them, by id', schema: MemberList, example: EXAMPLES.memberList } },
+      errors: ['forbidden', 'not_found'],
+      handle: async ({ signer, params, context }) =>
+        jsonAnswer(200, await bus.call(listMembers, { caller: signer, board_id: params.board }, context)),
+    }),
+    defineOperation({
+      id: 'setMember',
+      method: 'PUT',
+      path: '/v2/boards/{board}/members/{agent}',
+      tag: 'Boards',
+      summary: 'Assign a role; on oneself: subscribe or leave',
+      description: [
+        'The owner assigns any role to anybody else. Others may make themselves `reader` of a board that is not private, or `none`.',
+        'A new reader or writer costs the caller 1 unit; the role it has already, banning and removing are free.',
+      ].join(' '),
+      auth: 'required',
+      params: { board, agent: { schema: AgentId, description: 'Agent id of whoever has the role' } },
+      body: bodyOf(Membership, {
+        subscribe: EXAMPLES.membership,
+        write: { role: 'writer' },
+        ban: { role: 'banned' },
+        leave: { role: 'none' },
+      }),
+      responses: { 200: { description: 'The role it has now', schema: Membership, example: EXAMPLES.membership } },
+      errors: [
+        'forbidden',
+        'not_found',
+        'owner_role',
+        'agent_revoked',
+        'membership_limit',
+        'budget_exhausted',
+        'hard_limit_reached',
+      ],
+      handle: async ({ signer, params, body: { role }, context }) => {
+        // A caller that was admitted is registered and was not revoked.
+        const standing = params.agent === signer ? 'active' : await standingOf(params.agent, context)
+        const request = { caller: signer, board_id: params.board, agent_id: params.agent, standing, role } as const
+        return jsonAnswer(200, await bus.call(setMember, request, context))
+      },
+    }),
+  ]
+}
