@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import type { HttpAnswer } from './agent.ts'
+import { expectDescribed, expectDescribedSomewhere } from './described-answers.ts'
 
 export interface Exchange {
   method?: string
@@ -31,7 +32,14 @@ export function exchange(url: string, { method = 'GET', target, headers = {}, bo
         response.on('error', reject)
         response.on('end', () => {
           const { rawHeaders, statusCode = 0 } = response
-          resolve(answerOf(statusCode, rawHeaders, Buffer.concat(chunks).toString()))
+          const answer = answerOf(statusCode, rawHeaders, Buffer.concat(chunks).toString())
+          const request = { method, target, headers: headersOf(headers), body: textOf(body) }
+          try {
+            expectDescribed(url, request, answer)
+            resolve(answer)
+          } catch (error) {
+            reject(error)
+          }
         })
       },
     )
@@ -58,7 +66,18 @@ export function openRaw(url: string): RawConnection {
     received += chunk.toString('latin1')
   })
   socket.on('error', () => {}) // a reset after the answer is the other end's good right
-  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(received)))
+  const ended = new Promise<string>((resolve, reject) =>
+    socket.once('close', () => {
+      try {
+        const final = parseAnswers(received).filter(({ status }) => status >= 200)
+        for (const answer of final) expectDescribedSomewhere(url, answer)
+        resolve(received)
+      } catch (error) {
+        reject(error)
+      }
+    }),
+  )
+  ended.catch(() => {}) // whoever does not wait for the end is told when the system is stopped
   return {
     socket,
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
@@ -91,6 +110,16 @@ function answerOf(status: number, rawHeaders: readonly string[], text: string): 
   const headers = new Headers()
   for (let at = 0; at < rawHeaders.length; at += 2) headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
   return { status, headers, text, body: parseOrUndefined(text) }
+}
+
+function headersOf(lines: NonNullable<Exchange['headers']>): Headers {
+  return new Headers(
+    Object.entries(lines).flatMap(([name, value]) => [value].flat().map((one) => [name, one] as [string, string])),
+  )
+}
+
+function textOf(body: string | Uint8Array | undefined): string | undefined {
+  return body === undefined || typeof body === 'string' ? body : Buffer.from(body).toString()
 }
 
 function parseOrUndefined(text: string): unknown {

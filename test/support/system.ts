@@ -3,6 +3,7 @@ import { findFreePort, isPortFree } from '@svc/local/ports.ts'
 import { environmentFor, type SystemSettings } from '@svc/local/services.ts'
 import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
+import { watchAnswers } from './described-answers.ts'
 import { findTestRun, startTestNats, type TestNats } from './engines.ts'
 import { eventually } from './eventually.ts'
 import { startTestProcess, type TestProcess } from './processes.ts'
@@ -83,6 +84,7 @@ export async function startSystem({
   await Promise.all(names.map((name) => launch(name).untilReady()))
   const urls = Array.from({ length: countOf('gateway') }, (_, at) => `http://127.0.0.1:${httpPort + at}`)
   await Promise.all(urls.map(untilHealthy))
+  const answers = started.use(await watchAnswers(urls))
 
   const running = started.move()
   return {
@@ -99,7 +101,10 @@ export async function startSystem({
     async kill(name) {
       await processes.get(name)?.kill('SIGKILL')
     },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
+    async [Symbol.asyncDispose]() {
+      await running.disposeAsync()
+      answers.check()
+    },
   }
 }
 

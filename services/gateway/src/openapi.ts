@@ -3,6 +3,7 @@ import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import * as ids from '@svc/contracts/ids.ts'
 import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
 import * as resources from '@svc/contracts/resources.ts'
+import { EXAMPLES } from './examples.ts'
 import type { Operation, ResponseDocs } from './operation.ts'
 
 type Json = Record<string, unknown>
@@ -64,10 +65,37 @@ const PARAMETERS = {
   }),
 }
 
+/** Of answers; each stands on every answer of its kind. */
 const HEADERS = {
-  RequestId: { schema: { type: 'string' }, description: 'Names the request in the logs of the service' },
-  RetryAfter: { schema: { type: 'integer', minimum: 0 }, description: 'Seconds to wait at least' },
-  Authenticate: { schema: { type: 'string' }, description: 'The scheme, `SVC`' },
+  RequestId: header({
+    description: 'Names the request in the logs of the service',
+    schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    example: '4bf92f3577b34da6a3ce929d0e0e4736',
+  }),
+  Date: header({
+    description: "The server's clock, by which a client can correct its own (RFC 9110, 6.6.1)",
+    schema: { type: 'string' },
+    example: 'Thu, 01 Jan 2026 12:00:00 GMT',
+  }),
+  CacheControl: header({
+    description: 'No answer is kept by caches',
+    schema: { type: 'string', const: 'no-store' },
+    example: 'no-store',
+  }),
+  RetryAfter: header({
+    description: "Seconds to wait at least; for the budget's limits, to the next UTC midnight",
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  }),
+  Authenticate: header({
+    description: 'The scheme that signatures use',
+    schema: { type: 'string', const: 'SVC' },
+    example: 'SVC',
+  }),
+}
+
+function header(rest: Json): Json {
+  return { required: true, ...rest }
 }
 
 function headerParameter(name: string, rest: Json): Json {
@@ -103,15 +131,33 @@ function describeParameters({ params, query }: Operation, schemas: SchemaRefs): 
       required: true,
       description,
       schema: schemas.of(schema),
+      example: exampleOfId(schema),
     })),
-    ...Object.entries(query).map(([name, { schema, description }]) => ({
+    ...Object.entries(query).map(([name, { schema, description, example }]) => ({
       name,
       in: 'query',
       description,
       schema: schemas.of(schema),
+      example,
     })),
     ...Object.keys(PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]
+}
+
+/** Of what a path names. */
+function exampleOfId(schema: TSchema): string {
+  switch (schema) {
+    case ids.AgentId:
+      return EXAMPLES.agent.agent_id
+    case ids.AgentName:
+      return EXAMPLES.agent.name
+    case ids.MessageId:
+      return EXAMPLES.signedEnvelope.id
+    case ids.BoardId:
+      return '0k8vs2m4x1c00112233445566778899'
+    default:
+      throw new Error('a path names an agent, a message or a board')
+  }
 }
 
 function describeResponses(operation: Operation, schemas: SchemaRefs): Json {
@@ -154,9 +200,9 @@ function describeResponse(
 }
 
 function describeHeaders(declared: ResponseDocs | undefined, schemas: SchemaRefs): Json {
-  const entries = Object.entries(declared?.headers ?? {}).map(([name, { schema, description }]) => [
+  const entries = Object.entries(declared?.headers ?? {}).map(([name, { schema, description, example }]) => [
     name,
-    { schema: schemas.of(schema), description },
+    header({ schema: schemas.of(schema), description, example }),
   ])
   return Object.fromEntries(entries)
 }
@@ -164,6 +210,8 @@ function describeHeaders(declared: ResponseDocs | undefined, schemas: SchemaRefs
 function commonHeaders(status: number): Json {
   return {
     'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+    Date: { $ref: '#/components/headers/Date' },
+    'Cache-Control': { $ref: '#/components/headers/CacheControl' },
     ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
     ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
   }

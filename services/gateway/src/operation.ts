@@ -60,7 +60,14 @@ export interface ResponseDocs {
   readonly description: string
   readonly schema: TSchema
   readonly example: unknown
-  readonly headers?: Readonly<Record<string, { readonly schema: TSchema; readonly description: string }>>
+  readonly headers?: Readonly<Record<string, HeaderDocs>>
+}
+
+/** A header that every answer of its status has. */
+export interface HeaderDocs {
+  readonly schema: TSchema
+  readonly description: string
+  readonly example: string | number
 }
 
 /** A request as it came, before anything in it is looked at. */

@@ -8,6 +8,7 @@ import { EventCursor } from '@svc/contracts/resources.ts'
 export interface QueryRule<T> {
   readonly schema: TSchema
   readonly description: string
+  readonly example: string | number | boolean
   /** @param text decoded; undefined where the parameter is absent. @throws ServiceError `invalid_request`, `invalid_cursor`. */
   readonly read: (text: string | undefined) => T
 }
@@ -58,6 +59,7 @@ function decode(text: string): string {
 export const limit: QueryRule<number> = {
   schema: Type.Integer({ minimum: LIMITS.pageSizeMin, maximum: LIMITS.pageSizeMax, default: LIMITS.pageSizeDefault }),
   description: 'Size of the page',
+  example: 20,
   read(text) {
     if (text === undefined) return LIMITS.pageSizeDefault
     const value = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : Number.NaN
@@ -70,6 +72,7 @@ export const limit: QueryRule<number> = {
 export const afterKey: QueryRule<string> = {
   schema: Type.String({ default: '' }),
   description: 'Only what follows this key in byte order; it need not exist',
+  example: 'bob',
   read: (text = '') => text,
 }
 
@@ -77,6 +80,7 @@ export const afterKey: QueryRule<string> = {
 export const afterCursor: QueryRule<string | null> = {
   schema: Type.String({ minLength: 1 }),
   description: 'The opaque next_cursor of the page before',
+  example: 'AAAAAAAAACnciilN-uBXmA',
   read(text) {
     if (text === '') throw new ServiceError('invalid_cursor')
     return text ?? null
@@ -87,6 +91,7 @@ export const afterCursor: QueryRule<string | null> = {
 export const afterEvent: QueryRule<number> = {
   schema: { ...EventCursor, default: 0 },
   description: 'Only events after this cursor',
+  example: 41,
   read(text = '0') {
     const value = /^\d+$/.test(text) ? Number(text) : Number.NaN
     if (Number.isSafeInteger(value)) return value
@@ -98,6 +103,7 @@ export const afterEvent: QueryRule<number> = {
 export const threadId: QueryRule<string | null> = {
   schema: Type.String(),
   description: 'Only the message with this id and those of its thread',
+  example: 'msg-0001',
   read: (text) => (text === undefined ? null : isMessageId(text) ? text : ''),
 }
 
@@ -105,6 +111,7 @@ export const threadId: QueryRule<string | null> = {
 export const lane: QueryRule<'inbox' | 'requests'> = {
   schema: Type.Unsafe({ type: 'string', enum: ['inbox', 'requests'], default: 'inbox' }),
   description: 'Which of the two lanes',
+  example: 'requests',
   read(text = 'inbox') {
     if (text === 'inbox' || text === 'requests') return text
     throw invalid('lane must be inbox or requests')
@@ -115,6 +122,7 @@ export const lane: QueryRule<'inbox' | 'requests'> = {
 export const unacked: QueryRule<boolean> = {
   schema: Type.Boolean({ default: false }),
   description: 'Only messages that are not acknowledged',
+  example: true,
   read(text = 'false') {
     if (text === 'true' || text === 'false') return text === 'true'
     throw invalid('unacked must be true or false')

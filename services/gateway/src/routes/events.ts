@@ -28,6 +28,7 @@ export function eventRoutes({ bus }: { readonly bus: Bus }): Operation[] {
             'X-SVC-Earliest-Cursor': {
               schema: EventCursor,
               description: 'Cursor of the oldest retained event; of the next one to come, where there is none',
+              example: 1,
             },
           },
         },

@@ -18,6 +18,8 @@ const SERVICES = ['identity', 'messaging', 'boards', 'budget'] as const
 
 /** A service that has not answered by then is as good as none for somebody who asks whether to send requests here. */
 const HEALTH_DEADLINE_MS = 1_500
+/** As on every 503. */
+const RETRY_SOON = { 'retry-after': '1' }
 
 export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
   const checks = SERVICES.map((name) => healthOf(name))
@@ -44,7 +46,8 @@ export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
       handle: async ({ context }) => {
         const ready = isReady() && (await areReady(context))
         const status = ready ? 'ok' : 'unavailable'
-        return jsonAnswer(ready ? 200 : 503, { status, service: SERVICE.name, version: SERVICE.version })
+        const answer = jsonAnswer(ready ? 200 : 503, { status, service: SERVICE.name, version: SERVICE.version })
+        return ready ? answer : { ...answer, headers: RETRY_SOON }
       },
     }),
   ]

@@ -1,0 +1,242 @@
+/**
+ * The OpenAPI description is complete, and nothing can be answered beside it: every operation of the specification, each
+ * parameter, header, body, status and code with an example that fits, and a judge of every answer that misses nothing.
+ */
+import { readdirSync, readFileSync } from 'node:fs'
+import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call } from '../support/agent.ts'
+import { got } from '../support/answers.ts'
+import {
+  ApiDescription,
+  type Json,
+  type OpenApi,
+  type SeenAnswer,
+  type SentRequest,
+} from '../support/api-description.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+/** service.md, Endpoints, row by row. */
+const SPECIFIED = [
+  'GET /v2/health',
+  'POST /v2/challenges',
+  'POST /v2/agents/register',
+  'GET /v2/agents',
+  'GET /v2/agents/{name}',
+  'GET /v2/me',
+  'PATCH /v2/me',
+  'POST /v2/me/revoke',
+  'GET /v2/budget',
+  'GET /v2/contacts',
+  'PUT /v2/contacts/{agent}',
+  'POST /v2/messages',
+  'GET /v2/messages/{id}',
+  'POST /v2/messages/{id}/ack',
+  'GET /v2/messages/{id}/receipts',
+  'PUT /v2/messages/{id}/vote',
+  'DELETE /v2/messages/{id}/vote',
+  'GET /v2/inbox',
+  'GET /v2/export',
+  'POST /v2/boards',
+  'GET /v2/boards',
+  'GET /v2/boards/{board}',
+  'GET /v2/boards/{board}/members',
+  'PUT /v2/boards/{board}/members/{agent}',
+  'GET /v2/boards/{board}/messages',
+  'PUT /v2/boards/{board}/messages/{id}/visibility',
+  'GET /v2/events',
+  'GET /v2/stream',
+  'PUT /v2/webhook',
+  'GET /v2/webhook',
+  'DELETE /v2/webhook',
+]
+/** Issue 4 builds these, and empties the two lists. */
+const OPERATIONS_OF_ISSUE_4 = ['GET /v2/stream', 'PUT /v2/webhook', 'GET /v2/webhook', 'DELETE /v2/webhook']
+const CODES_OF_ISSUE_4: ErrorCode[] = ['invalid_webhook_url', 'stream_limit', 'stream_capacity']
+// TODO(#3): boards, posts, votes and hiding are being built; these two go with the last of them.
+const OPERATIONS_UNDER_WAY = SPECIFIED.filter((name) => /boards|vote/.test(name))
+const CODES_UNDER_WAY: ErrorCode[] = ['own_post', 'board_limit', 'membership_limit', 'owner_role', 'agent_revoked']
+
+let h: Harness
+let description: ApiDescription
+let alice: Agent
+let bob: Agent
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, gateway: 1 } })
+  description = new ApiDescription((await call(h.place, 'GET', '/openapi.json')).body as OpenApi)
+  ;[alice, bob] = await h.agents(2)
+  await got(bob.patch('/v2/me', { inbox_policy: 'open' }))
+  return () => h[Symbol.asyncDispose]()
+})
+
+const described = () =>
+  Object.entries(description.document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+  )
+const everyResponse = () =>
+  described().flatMap(({ name, operation }) =>
+    Object.entries(operation.responses).map(([status, response]) => ({ name: `${name}: ${status}`, status, response })),
+  )
+
+describe('decisions 46: the description is complete', () => {
+  test('decisions 46: every operation of the specification but those of issue 4, and no others', () => {
+    const names = described().map(({ name }) => name)
+    expect(names.filter((name) => !SPECIFIED.includes(name))).toEqual([])
+    const missing = SPECIFIED.filter((name) => !names.includes(name) && !OPERATIONS_UNDER_WAY.includes(name))
+    expect(missing).toEqual(OPERATIONS_OF_ISSUE_4)
+  })
+
+  test('decisions 45: every code but those of issue 4, each under its status, with its text', () => {
+    const codes = everyResponse().flatMap(({ name, status, response }) =>
+      Object.entries(response.content['application/json']?.examples ?? {}).flatMap(([code, { value }]) => {
+        if (code === 'answer') return []
+        const { status: right, message } = ERRORS[code as ErrorCode]
+        expect({ name, status: Number(status), value }).toEqual({
+          name,
+          status: right,
+          value: { error: { code, message } },
+        })
+        return [code]
+      }),
+    )
+    const missing = Object.keys(ERRORS).filter((code) => !codes.includes(code))
+    expect(missing.filter((code) => !CODES_UNDER_WAY.includes(code as ErrorCode))).toEqual(CODES_OF_ISSUE_4)
+  })
+
+  test('every schema is one, by JSON Schema 2020-12, and every body, answer and error has examples that fit', () => {
+    for (const [path, methods] of Object.entries(description.document.paths)) {
+      for (const [method, { requestBody, responses }] of Object.entries(methods)) {
+        const at = `paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${method}`
+        const contents = [
+          ...(requestBody === undefined ? [] : [[`${at}/requestBody`, requestBody.content] as const]),
+          ...Object.entries(responses).map(([status, { content }]) => [`${at}/responses/${status}`, content] as const),
+        ]
+        for (const [place, content] of contents) {
+          for (const [type, { examples }] of Object.entries(content)) {
+            expect(Object.keys(examples), place).not.toEqual([])
+            for (const { value } of Object.values(examples)) {
+              const pointer = `${place}/content/${encodeURIComponent(type.replaceAll('/', '~1'))}/schema`
+              expect({ place, misfits: description.findMisfitsOf(pointer, value) }).toEqual({ place, misfits: [] })
+            }
+          }
+        }
+      }
+    }
+  })
+
+  test('every parameter and every header has a description, and an example that fits its schema', () => {
+    const ajv = new Ajv2020({ strict: true })
+    const parameters = described().flatMap(({ name, operation }) =>
+      operation.parameters.map((parameter) => [name, description.resolve(parameter)] as const),
+    )
+    const headers = everyResponse().flatMap(({ name, response }) =>
+      Object.values(response.headers).map((header) => [name, description.resolve(header)] as const),
+    )
+    for (const [name, { description: text, schema, example }] of [...parameters, ...headers]) {
+      expect(text, name).toMatch(/\S/)
+      const { default: _, ...rules } = description.resolve(schema as Json)
+      expect({ name, text, fits: ajv.validate(rules, example) }).toEqual({ name, text, fits: true })
+    }
+  })
+
+  test('decisions 45, 46, 51: the headers of every answer, Retry-After of every 429 and 503, WWW-Authenticate of every 401', () => {
+    for (const { name, status, response } of everyResponse()) {
+      const names = Object.keys(response.headers)
+      expect(names, name).toEqual(expect.arrayContaining(['X-Request-Id', 'Date', 'Cache-Control']))
+      expect(names.includes('Retry-After'), name).toBe(status === '429' || status === '503')
+      expect(names.includes('WWW-Authenticate'), name).toBe(status === '401')
+      for (const header of Object.values(response.headers)) expect(description.resolve(header).required).toBe(true)
+    }
+  })
+})
+
+describe('every answer that a test sees is held against the description', () => {
+  /** A message that was sent and its answer, as they went over the wire. */
+  async function exchangeOfAMessage(): Promise<{ request: SentRequest; answer: SeenAnswer }> {
+    const body = JSON.stringify(alice.envelope(bob))
+    const { status, headers, text } = await alice.post('/v2/messages', body)
+    const signed = new Headers({ authorization: 'SVC x', 'x-svc-timestamp': '1', 'x-svc-nonce': 'ab'.repeat(16) })
+    return {
+      request: { method: 'POST', target: '/v2/messages', headers: signed, body },
+      answer: { status, headers: new Headers(headers), text },
+    }
+  }
+
+  test('what is right is not found fault with', async () => {
+    const { request, answer } = await exchangeOfAMessage()
+    expect(description.findMisfits(request, answer)).toEqual([])
+    expect(description.findMisfitsOfSome(answer)).toEqual([])
+  })
+
+  const without = (headers: Headers, name: string): Headers => {
+    const copy = new Headers(headers)
+    copy.delete(name)
+    return copy
+  }
+  const withHeader = (headers: Headers, name: string, value: string): Headers => {
+    const copy = new Headers(headers)
+    copy.set(name, value)
+    return copy
+  }
+  const changed = (text: string, changes: object): string => JSON.stringify({ ...JSON.parse(text), ...changes })
+  const error = (code: string): string => JSON.stringify({ error: { code, message: 'text' } })
+
+  type Change = (exchange: { request: SentRequest; answer: SeenAnswer }) => {
+    request?: Partial<SentRequest>
+    answer?: Partial<SeenAnswer>
+  }
+  test.each<[string, Change]>([
+    ['a member more', ({ answer }) => ({ answer: { text: changed(answer.text, { more: 1 }) } })],
+    ['a member of another type', ({ answer }) => ({ answer: { text: changed(answer.text, { duplicate: 'no' }) } })],
+    ['a value that is not listed', ({ answer }) => ({ answer: { text: changed(answer.text, { lane: 'other' }) } })],
+    ['a member less', ({ answer }) => ({ answer: { text: changed(answer.text, { msg_id: undefined }) } })],
+    ['no JSON', () => ({ answer: { text: '{' } })],
+    ['another status', () => ({ answer: { status: 201 } })],
+    ['a code of another operation', () => ({ answer: { status: 409, text: error('name_taken') } })],
+    ['a code of another status', () => ({ answer: { status: 400, text: error('id_conflict') } })],
+    ['a code that nobody knows', () => ({ answer: { status: 400, text: error('other') } })],
+    ['no X-Request-Id', ({ answer }) => ({ answer: { headers: without(answer.headers, 'x-request-id') } })],
+    ['no Date', ({ answer }) => ({ answer: { headers: without(answer.headers, 'date') } })],
+    ['no Retry-After', () => ({ answer: { status: 503, text: error('unavailable') } })],
+    [
+      'a header that is not described',
+      ({ answer }) => ({ answer: { headers: withHeader(answer.headers, 'server', 'x') } }),
+    ],
+    [
+      'another media type',
+      ({ answer }) => ({ answer: { headers: withHeader(answer.headers, 'content-type', 'text/html') } }),
+    ],
+    ['a query that is not described', () => ({ request: { target: '/v2/messages?more=1' } })],
+    [
+      'a body that is not described',
+      ({ request }) => ({ request: { body: changed(request.body ?? '', { more: 1 }) } }),
+    ],
+    ['no signature', () => ({ request: { headers: new Headers() } })],
+    ['a path that is not described', () => ({ request: { target: '/v2/message' } })],
+    ['a method that is not described', () => ({ request: { method: 'PUT' } })],
+  ])('%s is found', async (_, change) => {
+    const exchange = await exchangeOfAMessage()
+    const { request, answer } = change(exchange)
+    const misfits = description.findMisfits({ ...exchange.request, ...request }, { ...exchange.answer, ...answer })
+    expect(misfits).not.toEqual([])
+  })
+
+  test('an answer where there is no operation is an error of the same shape, or one of the documents', async () => {
+    const asked = { method: 'GET', target: '/v2/nothing', headers: new Headers(), body: undefined }
+    const { status, headers, text } = await call(h.place, 'GET', '/v2/nothing')
+    expect(description.findMisfits(asked, { status, headers, text })).toEqual([])
+    expect(description.findMisfits(asked, { status, headers, text: error('forbidden') })).not.toEqual([])
+    expect(description.findMisfits(asked, { status: 200, headers, text })).not.toEqual([])
+    expect(description.findMisfits({ ...asked, target: '/docs' }, { status: 200, headers, text })).toEqual([])
+  })
+
+  test('no end-to-end test brings an HTTP client of its own', () => {
+    const folder = new URL('./', import.meta.url)
+    const files = readdirSync(folder).filter((name) => name.endsWith('.ts'))
+    expect(files.length).toBeGreaterThan(15)
+    const clients = /from '(?:node:)?(?:https?|http2|net|tls|undici|fetch|axios)(?:\/[^']*)?'/
+    expect(files.filter((name) => clients.test(readFileSync(new URL(name, folder), 'utf8')))).toEqual([])
+  })
+})
