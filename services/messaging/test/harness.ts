@@ -88,7 +88,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     posted,
     budget,
     boards,
-    /** Another process on the same database. */
+    /** Another process on the same database. `onCharge`: awaited between the reservation and the commit of each charge. */
     startProcess,
     /** A connection as superuser, to look and to tamper. */
     openAdmin: () => stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (sql) => sql.end()),
@@ -107,10 +107,10 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 
-  function startProcess(): Process {
+  function startProcess({ onCharge = async () => {} }: { onCharge?: () => Promise<void> } = {}): Process {
     const options = { url: testDatabase.urlFor('messaging'), application: 'test', logger }
     const database = stack.use(openDatabase(options))
-    const charging = createMemoryCharging(charged, budget)
+    const charging = createMemoryCharging(charged, budget, onCharge)
     const publisher = {
       publishCommitted: (row: OutboxRow) => void published.push(row),
       publishLeft: async () => false,
@@ -164,13 +164,18 @@ export interface Charged {
 }
 
 /** As libs/charging behaves towards its callers; what it does between processes is tested there. */
-function createMemoryCharging(charged: Charged[], budget: { isDown: boolean }): Charging {
+function createMemoryCharging(
+  charged: Charged[],
+  budget: { isDown: boolean },
+  onCharge: () => Promise<void>,
+): Charging {
   return {
     owner: 'messaging',
     async charge(cost, _context, commit) {
       if (budget.isDown) throw new ServiceError('unavailable')
       const entry: Charged = { cost, outcome: 'held' }
       charged.push(entry)
+      await onCharge()
       try {
         const result = await commit({ operation: cost.operation, deadlineMs: Date.now() + 10_000 })
         entry.outcome = 'settled'

@@ -12,7 +12,8 @@ import { expect, test } from 'vitest'
 import { messageOperation } from '../src/domain/operations.ts'
 import { createPublisher } from '../src/outbox/publisher.ts'
 import { createAppend } from '../src/store/append.ts'
-import { rowOf } from '../src/store/outbox.ts'
+import { createAppendPosts } from '../src/store/append-posts.ts'
+import { rowOf, rowOfPosts } from '../src/store/outbox.ts'
 
 const logger = createLogger('test', 'silent')
 
@@ -37,6 +38,15 @@ async function startHarness() {
         if (publish) publisher.publishCommitted(rowOf(id, entries))
       },
     })
+  const postWith = (publish: boolean, leaseSeconds: number) =>
+    createAppendPosts({
+      database,
+      retentionSeconds: 3_600,
+      leaseSeconds,
+      onCommitted: (id, posts) => {
+        if (publish) publisher.publishCommitted(rowOfPosts(id, posts))
+      },
+    })
   return {
     server,
     publisher,
@@ -46,6 +56,8 @@ async function startHarness() {
     appendAndPublish: appendWith(true, 5),
     /** A process that dies between its commit and its publication. */
     appendAndDie: appendWith(false, 0),
+    postAndPublish: postWith(true, 5),
+    postAndDie: postWith(false, 0),
     /** What the loop does; true when nothing is left. A pass that fails is followed by another, as in the loop. */
     pass: async () => {
       try {
@@ -131,6 +143,36 @@ test('design, Outbox: what a dead committer left is published by any other proce
   expect(await h.unpublished()).toBe(0)
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 5).sort())
 })
+
+const BOARD = 'b'.repeat(24)
+
+function post(subscribers: string[]) {
+  const { recipient: _, lane: __, standingVersion: ___, ...rest } = message('nobody')
+  return { ...rest, boardId: BOARD, subscribers, envelope: JSON.stringify({ id: rest.id, body: 'x'.repeat(32_000) }) }
+}
+
+test.each(['postAndPublish', 'postAndDie'] as const)(
+  'design, Outbox: a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
+  async (how) => {
+    await using h = await startHarness()
+    const subscribers = Array.from({ length: 100 }, (_, index) => `agent-${index}`)
+    const posts = Array.from({ length: 12 }, () => post(subscribers))
+    for (const each of posts) await h[how](each)
+    await h[how](post([]))
+    await eventually(async () => (how === 'postAndPublish' ? (await h.unpublished()) === 0 : h.pass()))
+    const stored = await h.stored()
+    expect(stored).toHaveLength(1_200)
+    for (const agent of ['agent-0', 'agent-99']) {
+      expect(stored.filter(({ subject }) => subject === `accepted.${agent}.board`)).toEqual(
+        posts.map(({ id }, index) => ({
+          subject: `accepted.${agent}.board`,
+          id: acceptedMessageId(agent, index + 1),
+          event: { cursor: index + 1, kind: 'board', post: { id, board_id: BOARD } },
+        })),
+      )
+    }
+  },
+)
 
 test('design, Outbox: what was published and not marked is not stored twice', async () => {
   await using h = await startHarness()

@@ -117,6 +117,44 @@ describe('service.md, Limits: expired messages are purged later', () => {
   })
 })
 
+describe('service.md, Limits: expired posts are purged later', () => {
+  test('with the entries of the board and of every subscriber, hidden or not, and nothing that is live', async () => {
+    await using h = await startHarness()
+    const board = h.boards.create('olga')
+    for (const agent of ['rita', 'wes']) h.boards.setRole(board, agent, 'reader')
+    const posts = []
+    for (let count = 0; count < 3; count += 1) posts.push((await h.send({ from: 'olga', to: board })).id)
+    const [plain = '', hidden = '', live = ''] = posts
+    await h.setHidden('olga', board, hidden, true)
+    await h.expire(plain, hidden)
+    await purgeAll(h)
+    expect(await countRows(h, [plain, hidden])).toEqual({ messages: 0, entries: 0, pending: 0, tombstones: 2 })
+    expect(await countRows(h, [live])).toEqual({ messages: 1, entries: 3, pending: 0, tombstones: 0 })
+    expect(await h.events('rita')).toMatchObject({ events: [{ cursor: 3, id: live }], next: 3, earliest: 3 })
+    expect((await h.feed(null, board)).ids).toEqual([live])
+  })
+
+  test('a post that is restored while it is about to be purged leaves no entry behind', async () => {
+    await using h = await startHarness()
+    const other = h.startProcess()
+    const board = h.boards.create('olga')
+    for (let round = 0; round < 25; round += 1) {
+      const { id } = await h.send({ from: 'olga', to: board })
+      await h.setHidden('olga', board, id, true)
+      await Promise.all([
+        h.expire(id),
+        outcomeOf(h.setHidden('olga', board, id, false)),
+        outcomeOf(h.vote('rita', id)),
+        purgeOnce(other.deps.database),
+      ])
+      await h.expire(id)
+      await purgeAll(h)
+      expect(await countRows(h, [id])).toEqual({ messages: 0, entries: 0, pending: 0, tombstones: 1 })
+    }
+    expect(await h.openAdmin()`select from messaging.votes`).toHaveLength(0)
+  })
+})
+
 describe('design, Outbox: rows are kept for a day after publication', () => {
   test('published ones go after a day, others stay for ever', async () => {
     await using h = await startHarness()

@@ -1,0 +1,168 @@
+import { randomBytes } from 'node:crypto'
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { messageOperation } from '../src/domain/operations.ts'
+import { createAppend } from '../src/store/append.ts'
+import { type CommittedPost, createAppendPosts, type PostAppend } from '../src/store/append-posts.ts'
+import { createFences } from '../src/store/message-fences.ts'
+
+const logger = createLogger('test', 'silent')
+const RETENTION_SECONDS = 3_600
+
+async function startHarness() {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const open = () => stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  const database = open()
+  const committed: CommittedPost[] = []
+  const options = { retentionSeconds: RETENTION_SECONDS, leaseSeconds: 5 }
+  const appendOn = (on: typeof database) =>
+    createAppendPosts({ ...options, database: on, onCommitted: (_id, posts) => committed.push(...posts) })
+  return {
+    database,
+    committed,
+    append: appendOn(database),
+    /** As another process would have it. */
+    appendElsewhere: appendOn(open()),
+    appendMessage: createAppend({ ...options, database: open(), onCommitted: () => {} }),
+    fences: createFences(database, { fence: async () => [] }),
+    /** The entries of a log, by position. */
+    entriesOf: (log: string) =>
+      database.run(
+        (sql) => sql<{ position: number; message: string; kind: string; thread_id: string | null }[]>`
+          select position, message, kind, thread_id from messaging.entries where log = ${log} order by position`,
+      ),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+function post(changes: Partial<PostAppend> = {}): PostAppend {
+  const id = changes.id ?? randomBytes(12).toString('base64url')
+  const digest = changes.digest ?? randomBytes(32).toString('hex')
+  return {
+    id,
+    digest,
+    sender: 'alice',
+    boardId: 'board-1',
+    subscribers: ['bob', 'carol'],
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    operation: messageOperation(id, digest),
+    deadlineMs: Date.now() + 60_000,
+    ...changes,
+  }
+}
+
+const range = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
+
+describe('design, Logs: an append of posts', () => {
+  test('decisions 37: posts and messages at once, to overlapping subscribers, over two processes: no deadlock, contiguous positions', async () => {
+    await using h = await startHarness()
+    const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`)
+    const posters = Array.from({ length: 16 }, async (_, poster) => {
+      for (let count = 0; count < 8; count += 1) {
+        const append = (poster + count) % 2 === 0 ? h.append : h.appendElsewhere
+        // Every poster names them in another order.
+        const subscribers = agents.map((_agent, index) => agents[(index * 5 + poster) % 12] ?? '')
+        expect(await append(post({ boardId: `board-${poster % 3}`, subscribers }))).toEqual({ outcome: 'accepted' })
+      }
+    })
+    const senders = agents.map(async (recipient, index) => {
+      for (let count = 0; count < 10; count += 1) {
+        const { subscribers: _, boardId: __, ...rest } = post()
+        const message = { ...rest, sender: `sender-${index}`, recipient, lane: 'inbox' as const, standingVersion: 0 }
+        expect((await h.appendMessage(message)).outcome).toBe('accepted')
+      }
+    })
+    await Promise.all([...posters, ...senders])
+    for (const agent of agents) {
+      const entries = await h.entriesOf(agent)
+      expect(entries.map(({ position }) => position)).toEqual(range(16 * 8 + 10))
+    }
+    const boards = await Promise.all(range(3).map((n) => h.entriesOf(`board-${n - 1}`)))
+    for (const entries of boards) {
+      expect(entries.map(({ position }) => position)).toEqual(range(entries.length))
+      // Subscribers meet the posts of one board in the order of its feed.
+      const order = new Map(entries.map(({ message, position }) => [message, position]))
+      const met = (await h.entriesOf('agent-0')).flatMap(({ message }) => order.get(message) ?? [])
+      expect(met).toEqual(range(entries.length))
+    }
+    expect(boards.flat()).toHaveLength(16 * 8)
+    await eventually(() => h.committed.length === 16 * 8)
+    expect(h.committed.every(({ entries }) => entries.length === 12)).toBe(true)
+  })
+
+  test('what is handed over for publication are the positions that were committed', async () => {
+    await using h = await startHarness()
+    const posts = [post(), post({ subscribers: [] }), post({ boardId: 'board-2', subscribers: ['carol', 'dave'] })]
+    await Promise.all(posts.map(h.append))
+    await eventually(() => h.committed.length === 2)
+    for (const { id, boardId, entries } of h.committed) {
+      const sent = posts.find((one) => one.id === id)
+      expect({ boardId, logs: entries.map(({ log }) => log).sort() }).toEqual({
+        boardId: sent?.boardId,
+        logs: sent?.subscribers,
+      })
+      for (const { log, position } of entries) {
+        expect((await h.entriesOf(log)).find((entry) => entry.position === position)?.message).toBe(id)
+      }
+    }
+  })
+
+  test('the thread is known to the log of the board alone: subscribers list no threads', async () => {
+    await using h = await startHarness()
+    await h.append(post({ threadId: 'some-root' }))
+    expect(await h.entriesOf('board-1')).toMatchObject([{ kind: 'board', thread_id: 'some-root' }])
+    expect(await h.entriesOf('bob')).toMatchObject([{ kind: 'board', thread_id: null }])
+  })
+
+  test('decisions 18: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 15; round += 1) {
+      const same = post()
+      const twice = await Promise.all([h.append(same), h.appendElsewhere(same)])
+      expect(twice.map(({ outcome }) => outcome).sort()).toEqual(['accepted', 'duplicate'])
+      const other = post()
+      const contest = await Promise.all([
+        h.append(other),
+        h.appendElsewhere(post({ id: other.id, sender: 'mallory', boardId: 'board-2', subscribers: ['eve'] })),
+      ])
+      expect(contest.map(({ outcome }) => outcome).sort()).toEqual(['accepted', 'conflict'])
+    }
+  })
+
+  test('decisions 18: an id is taken by messages and posts alike', async () => {
+    await using h = await startHarness()
+    const { subscribers: _, boardId: __, ...rest } = post()
+    await h.appendMessage({ ...rest, recipient: 'bob', lane: 'inbox', standingVersion: 0 })
+    expect(await h.append(post({ id: rest.id }))).toEqual({ outcome: 'conflict' })
+  })
+})
+
+describe('design, Charging: fences of posts', () => {
+  test('a no is final: the attempt is refused, a later reservation is not; past its deadline nothing is appended', async () => {
+    await using h = await startHarness()
+    const given = post()
+    expect(await h.fences.fence([given])).toEqual([false])
+    expect(await h.append(given)).toEqual({ outcome: 'fenced' })
+    expect(await h.append(post({ deadlineMs: Date.now() - 60_000 }))).toEqual({ outcome: 'fenced' })
+    expect(await h.entriesOf('bob')).toEqual([])
+    expect(await h.append({ ...given, deadlineMs: given.deadlineMs + 1 })).toEqual({ outcome: 'accepted' })
+    expect(await h.fences.fence([given])).toEqual([true])
+  })
+
+  test('fence and append at once: exactly one of them wins, whatever the timing', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 40; round += 1) {
+      const contested = post()
+      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.fences.fence([contested])])
+      expect([appended.outcome, fenced[0]]).toEqual(
+        appended.outcome === 'accepted' ? ['accepted', true] : ['fenced', false],
+      )
+    }
+  })
+})
