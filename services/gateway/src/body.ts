@@ -72,6 +72,8 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
       reject(new ServiceError('invalid_request', { detail: 'the connection broke before the end of the body' }))
     }
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+    // Broken while its rate was asked about: no event says so again.
+    if (request.destroyed) onBroken()
   })
 }
 

@@ -57,7 +57,8 @@ const DEADLINE_MS = 4_500
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
   return async ({ raw, traceparent, operation, params }) => {
-    checkRates(deps, raw, operation)
+    const retryAfterSeconds = takeFromRates(deps, raw, operation)
+    checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHost(raw)
     const body = await readBody(raw)
     const input = { params, target: pathAndQuery(raw), body }
@@ -73,11 +74,18 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   }
 }
 
-/** @throws ServiceError `rate_limited`, before anything is spent on the request (decisions 47). */
-function checkRates(deps: PipelineDeps, raw: IncomingMessage, operation: Operation): void {
+/** @returns 0 where the request is admitted, else seconds to wait; a promise where another gateway is asked (rate-limit.ts). */
+function takeFromRates(deps: PipelineDeps, raw: IncomingMessage, operation: Operation): number | Promise<number> {
   const client = deps.clientOf(raw)
-  const retryAfterSeconds =
-    deps.limiter.take(client) || (operation.isRegistration ? deps.registrationLimiter.take(client) : 0)
+  const first = deps.limiter.take(client)
+  if (!operation.isRegistration) return first
+  const second = (retryAfterSeconds: number): number | Promise<number> =>
+    retryAfterSeconds || deps.registrationLimiter.take(client)
+  return typeof first === 'number' ? second(first) : first.then(second)
+}
+
+/** @throws ServiceError `rate_limited`, before anything is spent on the request (decisions 47). */
+function checkRate(retryAfterSeconds: number): void {
   if (retryAfterSeconds > 0) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 

@@ -1,12 +1,13 @@
 /**
  * Owns nothing; stateless.
  * Scale: any number of processes behind any load balancer; nothing kept between requests but caches that cannot be stale, and
- * request rates, which each process counts for itself.
- * Limit: the CPU of signatures and HTTP, one core per process; rates per process.
+ * request rates, which the processes count together and none for long.
+ * Limit: the CPU of signatures and HTTP, one core per process.
  */
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import { createBus } from '@svc/nats/bus.ts'
+import { createChannel } from '@svc/nats/channel.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -14,6 +15,7 @@ import type { FastifyInstance } from 'fastify'
 import { createClientOf } from './client.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDirectory } from './directory.ts'
+import { startGateways } from './gateways.ts'
 import { createHttpApp } from './http-app.ts'
 import { createManifest } from './manifest.ts'
 import { describeApi } from './openapi.ts'
@@ -51,6 +53,7 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
   try {
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: 'svc-gateway', logger }), drainNats)
     const bus = stack.use(createBus(nats))
+    const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)
     const recipients = createRecipients({ directory, authority: config.authority })
 
@@ -63,8 +66,8 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
         bus,
         directory,
         authority: config.authority,
-        limiter: createRateLimiter(config.rate),
-        registrationLimiter: createRateLimiter(config.registrationRate),
+        limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
+        registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
         clientOf: createClientOf(config.trustedProxies),
       }),
       corsOrigins: config.corsOrigins,

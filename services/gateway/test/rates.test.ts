@@ -1,5 +1,6 @@
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, JSON_BODY, startHarness } from './harness.ts'
 
@@ -38,6 +39,20 @@ describe('decisions 47: rate limits per client address', () => {
       expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/)
     }
     expect(h.calls).toHaveLength(calls)
+  })
+
+  test('service.md Errors: Retry-After is a wait after which one more is admitted', async () => {
+    await using h = await startHarness({ SVC_RATE_PER_SECOND: '1', SVC_RATE_BURST: '2' })
+    let retryAfter: string | undefined
+    await eventually(async () => {
+      const { status, headers } = await h.send({ target: '/v2/nowhere' })
+      expect(status).toBe(429)
+      retryAfter = headers['retry-after']
+    })
+    expect(retryAfter).toBe('1') // one a second
+    const again = Date.now() + 1000
+    await eventually(() => Date.now() >= again)
+    expect(await h.send({ target: '/v2/nowhere' })).toMatchObject({ status: 404 })
   })
 
   test('challenges and registrations share a limit of their own, and count in the first as well', async () => {
