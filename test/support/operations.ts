@@ -1,6 +1,6 @@
 /** The operations of service.md, Endpoints, that the system has so far: all but the stream and webhooks. */
 export interface SpecOperation {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH'
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification's table. */
   readonly path: string
   /** `none` of the challenge request is `optional`: a signature that it carries must be valid (decisions 8). */
@@ -58,6 +58,13 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('GET', '/v2/boards/{board}', 'optional', { faults: [404] }),
   operation('GET', '/v2/boards/{board}/members', 'required', { faults: [403, 404] }),
   operation('PUT', '/v2/boards/{board}/members/{agent}', 'required', { faults: [403, 404], body: { role: 'reader' } }),
+  operation('GET', '/v2/boards/{board}/messages', 'optional', { query: [...PAGE, 'thread_id'], faults: [404] }),
+  operation('PUT', '/v2/boards/{board}/messages/{id}/visibility', 'required', {
+    faults: [403, 404],
+    body: { hidden: true },
+  }),
+  operation('PUT', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
+  operation('DELETE', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('GET', '/v2/events', 'required', { query: PAGE }),
 ]
 

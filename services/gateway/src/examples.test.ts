@@ -35,8 +35,10 @@ describe('examples of the OpenAPI description', () => {
     expect(EXAMPLES.contactList.contacts[0].agent_id).toBe(bob.agentId)
     const signed = EXAMPLES.signedEnvelope as SignedEnvelope
     expect(verifyEnvelope(signed, alice.publicKey)).toBe(true)
+    const posted = EXAMPLES.postList.messages[0].envelope as SignedEnvelope
+    expect(verifyEnvelope(posted, alice.publicKey)).toBe(true)
     const sealed = EXAMPLES.sealedEnvelope as SealedEnvelope
     expect(await openEnvelope(sealed, bob.secretKey, alice.publicKey)).toMatchObject({ body: { text: 'hello' } })
-    for (const envelope of [signed, sealed]) expect(readEnvelope(envelope).from).toBe(alice.agentId)
+    for (const envelope of [signed, posted, sealed]) expect(readEnvelope(envelope).from).toBe(alice.agentId)
   })
 })

@@ -31,6 +31,23 @@ const sealedEnvelope = {
     'KoC7KxLMC5vWeCBc7zP/KAMU2/7vsXi/z37QfokhupPyqi/XM/IZaKPV8y5MyFw+VuorHpzgrswkzbKp3TUgAsubkN18f2ZeDiqWlRLCq/ufF3ay2lNCY/reR31oS17yfqX7yVUHl69FXQHhS2H/rQzAulsbyeMNNPwvxRbhYPIbCNVSeBB4Q/Vs',
 }
 
+const post = {
+  envelope: {
+    id: 'post-0001',
+    from: ALICE_ID,
+    to: 'board:0k8vs2m4x1c00112233445566778899',
+    type: 'event',
+    ts: '2026-01-01T12:00:00Z',
+    body: { text: 'to all' },
+    sig: 'FtJTyhmRLeLmRpfP0Q2HDg/85U5l7YVyHZdiEkRRB1vZ4uLlbv45LtO2YJWrPtFsBv7eDJ/USLVZb93Nl+zjAA==',
+  },
+  lane: 'board',
+  created_at: 1767268800,
+  expires_at: 1769860800,
+  acked: false,
+  upvotes: 3,
+}
+
 const boardDetails = {
   id: '0k8vs2m4x1c00112233445566778899',
   owner: ALICE_ID,
@@ -92,6 +109,10 @@ export const EXAMPLES = {
   },
   message,
   messageList: { messages: [message], next_cursor: '' },
+  postList: { messages: [post], next_cursor: '' },
+  visibility: { hidden: true },
+  voted: { status: 'voted', quota_bonus: 0 },
+  voteRemoved: { status: 'removed', quota_bonus: 0 },
   ackResult: { status: 'acked' },
   receipt: { msg_id: 'msg-0001', status: 'processed', accepted_at: 1767268800 },
   events: { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 30 },

@@ -35,6 +35,7 @@ import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
 import { meRoutes } from './routes/me.ts'
 import { type MessageDeps, messageRoutes } from './routes/messages.ts'
+import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
 
 export interface RunningGateway extends RunningService {
@@ -103,6 +104,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps): 
     ...budgetRoutes(deps),
     ...contactRoutes(deps),
     ...boardRoutes(deps),
+    ...postRoutes(deps),
     ...messageRoutes(deps),
     ...inboxRoutes(deps),
     ...exportRoutes(deps),

@@ -24,8 +24,11 @@ import {
   listContacts,
   listEvents,
   listInbox,
+  listPosts,
   sendMessage,
   setContact,
+  setVisibility,
+  setVote,
 } from '@svc/contracts/messaging.ts'
 import type { Agent, BoardDetails } from '@svc/contracts/resources.ts'
 import type { UnsignedEnvelope } from '@svc/envelope/envelope.ts'
@@ -220,6 +223,9 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       text(listInbox, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       text(exportMessages, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       text(listEvents, () => ({ meta: { earliest: 7 }, text: '{"events":[],"next_cursor":0,"retention_days":30}' })),
+      text(listPosts, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
+      json(setVote, ({ voted }) => ({ status: voted ? ('voted' as const) : ('removed' as const), quota_bonus: 0 })),
+      json(setVisibility, ({ hidden }) => ({ hidden })),
       json(setContact, ({ state }) => ({ state })),
       json(listContacts, () => ({ contacts: [], next_cursor: '' })),
     ]

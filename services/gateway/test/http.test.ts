@@ -75,8 +75,8 @@ describe('decisions 46: unknown path or method is 404 not_found', () => {
     ['PROPFIND', '/v2/health'],
     ['QUERY', '/v2/health'],
     ['DELETE', '/v2/messages/message-1'],
-    // issues 3 and 4
-    ['PUT', '/v2/messages/message-1/vote'],
+    // issue 4
+    ['PATCH', '/v2/messages/message-1/vote'],
     ['GET', '/v2/stream'],
     ['GET', '/v2/webhook'],
   ])('%s %s', async (method, target) => {

@@ -28,6 +28,10 @@ const SPECIFIED = [
   ['GET', '/v2/boards/{board}', 'optional'],
   ['GET', '/v2/boards/{board}/members', 'required'],
   ['PUT', '/v2/boards/{board}/members/{agent}', 'required'],
+  ['GET', '/v2/boards/{board}/messages', 'optional'],
+  ['PUT', '/v2/boards/{board}/messages/{id}/visibility', 'required'],
+  ['PUT', '/v2/messages/{id}/vote', 'required'],
+  ['DELETE', '/v2/messages/{id}/vote', 'required'],
   ['GET', '/v2/events', 'required'],
 ] as const
 

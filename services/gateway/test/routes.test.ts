@@ -16,7 +16,10 @@ import {
   listContacts,
   listEvents,
   listInbox,
+  listPosts,
   setContact,
+  setVisibility,
+  setVote,
 } from '@svc/contracts/messaging.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -32,6 +35,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
+const BOARD = 'b'.repeat(24)
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const lastTo = (call: { subject: string }) => h.callsTo(call).at(-1)?.request
 
@@ -62,11 +66,26 @@ describe('reads', () => {
     ],
     ['/v2/events', listEvents, () => ({ agent_id: me(), after: 0, limit: 50 })],
     ['/v2/events?after=9&limit=3', listEvents, () => ({ agent_id: me(), after: 9, limit: 3 })],
+    [
+      `/v2/boards/${BOARD}/messages`,
+      listPosts,
+      () => ({ viewer: me(), board_id: BOARD, thread_id: null, after: null, limit: 50 }),
+    ],
+    [
+      `/v2/boards/${BOARD}/messages?thread_id=message-1&after=c&limit=1`,
+      listPosts,
+      () => ({ viewer: me(), board_id: BOARD, thread_id: 'message-1', after: 'c', limit: 1 }),
+    ],
     ['/v2/messages/message-1/receipts', getReceipt, () => ({ agent_id: me(), id: 'message-1' })],
     ['/v2/messages/message-1', getMessage, () => ({ viewer: me(), id: 'message-1' })],
   ])('GET %s', async (target, call, request) => {
     expect(await h.sendSigned(alice, { target })).toMatchObject({ status: 200 })
     expect(lastTo(call)).toEqual(request())
+  })
+
+  test('an anonymous reader of a feed is nobody', async () => {
+    await h.send({ target: `/v2/boards/${BOARD}/messages` })
+    expect(lastTo(listPosts)).toMatchObject({ viewer: null, board_id: BOARD })
   })
 
   test('an anonymous reader of a message is nobody', async () => {
@@ -115,6 +134,44 @@ describe('changes', () => {
       target,
       ...(body === undefined ? {} : { headers: JSON_BODY, body: JSON.stringify(body) }),
     })
+
+  test.each([
+    ['PUT', 'voted', true],
+    ['DELETE', 'removed', false],
+  ])('%s vote: %s', async (method, status, voted) => {
+    const answer = await send(method, '/v2/messages/message-1/vote')
+    expect(answer).toMatchObject({ status: 200, body: { status, quota_bonus: 0 } })
+    expect(lastTo(setVote)).toEqual({ agent_id: alice.agentId, id: 'message-1', voted })
+    // decisions 7: an operation that takes no body refuses one.
+    const withBody = { method, target: '/v2/messages/message-1/vote', body: '{}' }
+    const headers = { ...JSON_BODY, 'content-length': '2' }
+    expect(await h.sendSigned(alice, { ...withBody, headers })).toMatchObject(errorOf(400, 'invalid_request'))
+  })
+
+  test.each([true, false])('PUT visibility: hidden %s', async (hidden) => {
+    const target = `/v2/boards/${BOARD}/messages/message-1/visibility`
+    expect(await send('PUT', target, { hidden })).toMatchObject({ status: 200, body: { hidden } })
+    expect(lastTo(setVisibility)).toEqual({ caller: alice.agentId, board_id: BOARD, id: 'message-1', hidden })
+  })
+
+  test.each([{}, { hidden: 'yes' }, { hidden: null }, { hidden: true, more: 1 }, true])(
+    'decisions 7: PUT visibility with %j is 400 invalid_request',
+    async (body) => {
+      const target = `/v2/boards/${BOARD}/messages/message-1/visibility`
+      expect(await send('PUT', target, body)).toMatchObject(errorOf(400, 'invalid_request'))
+    },
+  )
+
+  test.each([
+    ['GET', `/v2/boards/UPPER-CASE/messages`],
+    ['GET', `/v2/boards/${'b'.repeat(19)}/messages`],
+    ['PUT', `/v2/boards/${'b'.repeat(24)}/messages/short/visibility`],
+    ['PUT', '/v2/messages/short/vote'],
+    ['DELETE', `/v2/messages/${'a'.repeat(81)}/vote`],
+  ])('decisions 46: an id that cannot be one is 404: %s %s', async (method, target) => {
+    const body = target.endsWith('visibility') ? { hidden: true } : undefined
+    expect(await send(method, target, body)).toMatchObject(errorOf(404, 'not_found'))
+  })
 
   test('POST ack', async () => {
     expect(await send('POST', '/v2/messages/message-1/ack')).toMatchObject({ status: 200, body: { status: 'acked' } })

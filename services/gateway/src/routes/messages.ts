@@ -27,7 +27,8 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       tag: 'Messages',
       summary: 'Send an envelope',
       description: [
-        'Costs ceil(payload bytes / 1024) units, at least 1. The same envelope again is 200 with `duplicate` true and costs nothing,',
+        'To an agent (`name@authority`) or, as a post, to a board (`board:<BOARD_ID>`). Costs ceil(payload bytes / 1024) units for',
+        'each recipient, at least 1; those of a post are owner, writers and readers of the board less the author. The same envelope again is 200 with `duplicate` true and costs nothing,',
         'so a caller that got no answer repeats the call, signed anew, with the envelope as it was.',
       ].join(' '),
       auth: 'required',
@@ -50,6 +51,7 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
         'recipient_not_local',
         'recipient_unavailable',
         'not_found',
+        'forbidden',
         'invalid_reference',
         'admission_denied',
         'request_pending',
@@ -71,7 +73,8 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       path: '/v2/messages/{id}',
       tag: 'Messages',
       summary: 'One message',
-      description: 'A direct message is there for its two participants alone.',
+      description:
+        'A direct message is there for its two participants alone, a post for whoever may read its board, a hidden one for the owner.',
       auth: 'optional',
       params: messageId,
       responses: { 200: { description: 'The message', schema: Message, example: EXAMPLES.message } },
