@@ -6,6 +6,7 @@ import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, type Spending, spendingOf } from '../support/answers.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { type Operator, startOperator } from '../support/operator.ts'
+import { draft, freshNonce, send } from '../support/signed-request.ts'
 
 const FREE = 20
 const CEILING = 30
@@ -162,6 +163,34 @@ describe('decisions 48: budget_exhausted where free units and credits do not cov
     await operator.grant(alice.id, 1, `retry-${alice.id}`)
     expect(outcomeOf(await alice.post('/v2/messages', refused))).toBe('202')
     expect(await spendingOf(alice)).toEqual({ units: FREE + 1, introductions: 1, credits: 0 })
+  })
+})
+
+describe('decisions 5, 52: a message whose request is not admitted costs nothing, and is not there', () => {
+  test.each([
+    ['between two that know each other', 1],
+    ['between two that do not', 0],
+  ])('%s', async (_who, before) => {
+    const [alice] = await h.agents(1)
+    for (let sent = 0; sent < before; sent += 1) await got(alice.send(open))
+    const nonce = freshNonce()
+    await got(send(draft(alice, { nonce })))
+    const envelope = alice.envelope(open)
+    await unchanged(alice, async () => {
+      for (const url of h.system.urls) {
+        const replayed = draft(alice, {
+          nonce,
+          url,
+          method: 'POST',
+          target: '/v2/messages',
+          body: JSON.stringify(envelope),
+        })
+        expect(outcomeOf(await send(replayed))).toBe('409 nonce_replayed')
+      }
+    })
+    expect((await alice.get(`/v2/messages/${envelope.id}`)).status).toBe(404)
+    expect(outcomeOf(await alice.post('/v2/messages', envelope))).toBe('202')
+    expect(await spendingOf(alice)).toMatchObject({ units: before + 1 })
   })
 })
 

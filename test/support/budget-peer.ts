@@ -39,7 +39,7 @@ export async function startBudgetPeer(natsUrl: string): Promise<BudgetPeer> {
       reserved += 1
       reservations.set(operation, { agentId, units, deadlineMs, settled: false })
       await self.beforeAnswer()
-      return { deadline_ms: deadlineMs, settled: false }
+      return { deadline_ms: deadlineMs, settled: false, shared: false }
     }),
     handle(settle, async ({ operation }) => {
       settleOne(operation)

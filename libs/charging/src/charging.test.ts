@@ -14,10 +14,12 @@ const DEADLINE_MS = 1_000_000
 /** Charging between a budget and an owner's database that do as they are told, and what was asked of them, in order. */
 function setUp({
   settled = false,
+  shared = false,
   committed = false,
   failing = [],
 }: {
   settled?: boolean
+  shared?: boolean
   committed?: boolean
   failing?: string[]
 } = {}) {
@@ -30,7 +32,7 @@ function setUp({
     inFlight: 0,
     async call<Q, R>(call: Call<Q, R>, request: Q): Promise<R> {
       step(call.subject.replace('svc.budget.', ''), request)
-      const reply: unknown = call.subject.endsWith('reserve') ? { deadline_ms: DEADLINE_MS, settled } : {}
+      const reply: unknown = call.subject.endsWith('reserve') ? { deadline_ms: DEADLINE_MS, settled, shared } : {}
       if (!call.isRequest(request) || !call.isReply(reply)) throw new Error('this breaks the contract')
       return reply
     },
@@ -58,6 +60,10 @@ function setUp({
         steps.push('commit')
         return commit(reservation)
       }),
+    cancel: async () => {
+      const cost = { ...COST, agentId: AGENT }
+      await charging.cancel(await charging.reserve(cost, context), context)
+    },
     abandon: (deadlineMs: number) => charging.abandon({ operation: COST.operation, deadlineMs }, context),
   }
 }
@@ -157,6 +163,29 @@ describe('charge', () => {
     const { charge, steps } = setUp()
     await expect(charge(async () => 'done', cost)).rejects.toThrow(RangeError)
     expect(steps).toEqual([])
+  })
+})
+
+describe('cancel', () => {
+  test('what no attempt was told of is given back without a fence, up to its own deadline', async () => {
+    const { cancel, names, steps } = setUp()
+    await cancel()
+    expect(names()).toEqual(['reserve', 'release'])
+    expect(steps[1]).toBe(`release {"operation":"messaging:1","deadline_ms":${DEADLINE_MS}}`)
+  })
+
+  test.each([
+    ['another attempt may be under way', { shared: true }],
+    ['it was settled before', { settled: true }],
+  ])('nothing is given back where %s', async (_why, state) => {
+    const { cancel, names } = setUp(state)
+    await cancel()
+    expect(names()).toEqual(['reserve'])
+  })
+
+  test('what cannot be given back is the resolver’s', async () => {
+    const { cancel } = setUp({ failing: ['release'] })
+    await cancel()
   })
 })
 

@@ -6,7 +6,7 @@
  * purge.ts `.confirmed`.
  */
 import { createBatcher } from '@svc/batching/batcher.ts'
-import { type ChargeOwner, reserve, settleSoon } from '@svc/contracts/budget.ts'
+import { type ChargeOwner, release, reserve, settleSoon } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { isDefinite } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
@@ -30,6 +30,14 @@ export interface Cost {
   readonly introductionPeer: string | null
 }
 
+/** What one attempt has taken. */
+export interface Reserved extends Reservation {
+  /** The operation was settled before: nothing was taken now. */
+  readonly settled: boolean
+  /** Another attempt may still be under way on the same reservation. */
+  readonly shared: boolean
+}
+
 export interface Charging {
   readonly owner: ChargeOwner
   /**
@@ -42,6 +50,16 @@ export interface Charging {
    * @throws ServiceError of `reserve`: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`, `unavailable`.
    */
   charge<T>(cost: Cost, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
+  /** The first half of `charge`, for an owner that reserves before it knows whether there is anything to commit. */
+  reserve(cost: Cost, context: CallContext): Promise<Reserved>
+  /** The second half; `reserved` is used at most once, here or in `cancel`. */
+  finish<T>(reserved: Reserved, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
+  /**
+   * Gives back what an attempt has taken that is never to be committed. It needs no fence: nobody else has its deadline,
+   * and the attempts before it were fenced, or there may still be one and then nothing is given back. Never throws:
+   * what fails here is the resolver's.
+   */
+  cancel(reserved: Reserved, context: CallContext): Promise<void>
   /**
    * Gives an attempt up: fences it, then gives back what it took, or settles it where it was committed after all.
    * @throws ServiceError `unavailable` where that is not done yet; asking again is safe, and the resolver does.
@@ -83,50 +101,64 @@ export function createCharging({ owner, bus, logger, fences, holdMs = DEFAULT_HO
 
   return {
     owner,
-    async charge(cost, context, commit) {
-      const { operation } = cost
-      checkCost(owner, cost)
-      const reserved = await bus.call(
-        reserve,
-        {
-          operation,
-          owner,
-          agent_id: cost.agentId,
-          units: cost.units,
-          introduction_peer: cost.introductionPeer,
-          hold_ms: holdMs,
-        },
-        context,
-      )
-      failpoint(points.reserved)
-      const reservation = { operation, deadlineMs: reserved.deadline_ms }
-      let result: Awaited<ReturnType<typeof commit>>
-      try {
-        result = await commit(reservation)
-      } catch (error) {
-        // What was settled before stays settled, whatever this attempt met.
-        if (!reserved.settled && (isDefinite(error) || error instanceof NotCommitted))
-          await giveBack(reservation, context)
-        throw error
-      }
-      failpoint(points.committed)
-      if (!reserved.settled) settle(operation)
-      return result
+    reserve: take,
+    finish,
+    async cancel({ operation, deadlineMs, settled, shared }, context) {
+      if (settled || shared) return
+      await leave(() => bus.call(release, { operation, deadline_ms: deadlineMs }, context))
     },
+    charge: async (cost, context, commit) => finish(await take(cost, context), context, commit),
     abandon,
   }
 
-  /** The client's answer is the commit's error, not this one's: what fails here is the resolver's. */
-  async function giveBack(reservation: Reservation, context: CallContext): Promise<void> {
+  async function take(cost: Cost, context: CallContext): Promise<Reserved> {
+    checkCost(owner, cost)
+    const { operation } = cost
+    const request = {
+      operation,
+      owner,
+      agent_id: cost.agentId,
+      units: cost.units,
+      introduction_peer: cost.introductionPeer,
+      hold_ms: holdMs,
+    }
+    const { deadline_ms: deadlineMs, settled, shared } = await bus.call(reserve, request, context)
+    failpoint(points.reserved)
+    return { operation, deadlineMs, settled, shared }
+  }
+
+  async function finish<T>(
+    reserved: Reserved,
+    context: CallContext,
+    commit: (reservation: Reservation) => Promise<T>,
+  ): Promise<T> {
+    const { operation, deadlineMs, settled } = reserved
+    const reservation = { operation, deadlineMs }
+    let result: Awaited<T>
     try {
-      await abandon(reservation, context)
+      result = await commit(reservation)
+    } catch (error) {
+      // What was settled before stays settled, whatever this attempt met.
+      if (!settled && (isDefinite(error) || error instanceof NotCommitted))
+        await leave(() => abandon(reservation, context))
+      throw error
+    }
+    failpoint(points.committed)
+    if (!settled) settleLater(operation)
+    return result
+  }
+
+  /** The client's answer is the commit's error, not this one's: what fails here is the resolver's. */
+  async function leave(giveBack: () => Promise<unknown>): Promise<void> {
+    try {
+      await giveBack()
     } catch (error) {
       logger.warn({ err: error }, 'a charge is given back later')
     }
   }
 
   /** Nobody waits for it: what fails here, or is lost, is overdue soon, and the resolver's. */
-  function settle(operation: string): void {
+  function settleLater(operation: string): void {
     settleInBackground(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
   }
 }

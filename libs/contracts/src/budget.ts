@@ -37,6 +37,8 @@ export const reserve = defineCall({
     deadline_ms: Type.Integer(),
     /** The operation was settled before: nothing was charged now. */
     settled: Type.Boolean(),
+    /** Another attempt may still be under way on the same reservation. */
+    shared: Type.Boolean(),
   }),
 })
 

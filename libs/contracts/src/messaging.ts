@@ -15,11 +15,13 @@ export const Recipient = Type.Union([
 ])
 export type Recipient = Static<typeof Recipient>
 
+const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' })
+
 /** What the gateway read in an envelope whose shape, sender and size it has checked. */
 export const EnvelopeFacts = closed({
   id: MessageId,
   /** SHA-256 of the JCS bytes, lower-case hex: what an identical retry is compared by (decisions 18). */
-  digest: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  digest: Digest,
   /** `ts` in epoch milliseconds. */
   ts_ms: Type.Integer(),
   /** Seconds; 0: none. */
@@ -31,6 +33,27 @@ export const EnvelopeFacts = closed({
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
 
+/** What the charge of a message has taken, before it is known whether there will be a message. */
+const Reserved = closed({ deadline_ms: Type.Integer(), settled: Type.Boolean(), shared: Type.Boolean() })
+
+/**
+ * Reserves the cost of a DM while its request is still being admitted, where nothing needs to be looked up for that; null
+ * otherwise, and where it would be refused. Decides nothing. What is reserved goes to `sendMessage` or to `cancelMessage`;
+ * where it goes to neither, the resolver gives it back (libs/charging).
+ */
+export const prepareMessage = defineCall({
+  subject: 'svc.messaging.prepare-message',
+  request: closed({ signer: AgentId, recipient: Recipient, facts: EnvelopeFacts }),
+  reply: closed({ reserved: Type.Union([Reserved, Type.Null()]) }),
+})
+
+/** Gives back what `prepareMessage` reserved for a request that was not admitted. */
+export const cancelMessage = defineCall({
+  subject: 'svc.messaging.cancel-message',
+  request: closed({ id: MessageId, digest: Digest, reserved: Reserved }),
+  reply: closed({}),
+})
+
 /** Accepts one envelope from `signer`. Source: service.md, Endpoint rules 5-7. Order of checks and codes: decisions 18-25. */
 export const sendMessage = defineCall({
   subject: 'svc.messaging.send-message',
@@ -40,6 +63,8 @@ export const sendMessage = defineCall({
     facts: EnvelopeFacts,
     /** The envelope's JSON as it was sent, without insignificant white space. */
     envelope: Type.String(),
+    /** What `prepareMessage` answered. */
+    reserved: Type.Union([Reserved, Type.Null()]),
   }),
   reply: SendResult,
 })

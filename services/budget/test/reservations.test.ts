@@ -29,7 +29,11 @@ describe('reserve', () => {
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3 })
     await h.settle(operation)
-    expect(await h.reserve({ operation, units: 3 })).toEqual({ deadline_ms: first.deadline_ms, settled: true })
+    expect(await h.reserve({ operation, units: 3 })).toEqual({
+      deadline_ms: first.deadline_ms,
+      settled: true,
+      shared: false,
+    })
     expect(await h.budget()).toMatchObject({ used_units: 3 })
   })
 

@@ -20,10 +20,16 @@ export interface Operation extends OperationDocs {
   readonly isRegistration: boolean
   /**
    * Checks route, query and body, in this order, without asking anybody. @throws ServiceError for what is wrong with them.
-   * @returns what does the work. `signer` is not null where `auth` is `required`.
+   * @returns what does the work.
    */
-  readonly prepare: (input: RawInput) => (signer: string | null, context: CallContext) => Promise<Answer>
+  readonly prepare: (input: RawInput) => Work
 }
+
+/**
+ * Does the work of one request. `signer` is not null where `auth` is `required`. Nothing has an effect, and nothing is
+ * answered, before `admitted` is fulfilled; what it is rejected with is thrown.
+ */
+export type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
 
 /** What the OpenAPI description says of an operation. */
 export interface OperationDocs {
@@ -99,6 +105,7 @@ export interface OperationDefinition<
   Params extends string,
   Query extends QueryRules,
   Body,
+  Ready,
 > extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'body' | 'errors'> {
   readonly auth: Auth
   readonly keyFrom?: 'body'
@@ -108,8 +115,17 @@ export interface OperationDefinition<
   readonly query?: Query
   readonly body?: BodyRule<Body>
   readonly errors?: readonly ErrorCode[]
+  /**
+   * Gets ready for `handle` while the request is still being admitted, and so for one that may be refused: it has no effect
+   * that would not end by itself. What it throws is not answered; `handle` finds `ready` undefined then.
+   */
+  readonly getReady?: (request: OperationRequest<Auth, Params, Query, Body>) => Promise<Ready>
+  /** Undoes what `getReady` did for a request that was not admitted, before that is answered. */
+  readonly undo?: (ready: Ready, request: OperationRequest<Auth, Params, Query, Body>) => Promise<void>
   /** Does the work; what it throws is answered. */
-  readonly handle: (request: OperationRequest<Auth, Params, Query, Body>) => Promise<Answer>
+  readonly handle: (
+    request: OperationRequest<Auth, Params, Query, Body> & { ready: Ready | undefined },
+  ) => Promise<Answer>
 }
 
 export function defineOperation<
@@ -117,8 +133,11 @@ export function defineOperation<
   Params extends string = never,
   Query extends QueryRules = Record<never, never>,
   Body = undefined,
->(definition: OperationDefinition<Auth, Params, Query, Body>): Operation {
+  Ready = never,
+>(definition: OperationDefinition<Auth, Params, Query, Body, Ready>): Operation {
   const {
+    getReady,
+    undo,
     handle,
     keyFrom = 'directory',
     allowRevoked = false,
@@ -152,9 +171,19 @@ export function defineOperation<
         // Body is undefined where no rule is declared, by its default.
         body: readBodyBy(body, input.body) as Body,
       }
-      return (signer, context) =>
+      return async (signer, context, admitted) => {
         // The pipeline lets nobody through without a signature where one is required.
-        handle({ ...checked, signer: signer as OperationRequest<Auth, Params, Query, Body>['signer'], context })
+        const request = { ...checked, signer: signer as OperationRequest<Auth, Params, Query, Body>['signer'], context }
+        const getting = getReady?.(request).catch(() => undefined)
+        try {
+          await admitted
+        } catch (error) {
+          const ready = await getting
+          if (ready !== undefined) await undo?.(ready, request).catch(() => undefined)
+          throw error
+        }
+        return handle({ ...request, ready: await getting })
+      }
     },
   }
 }

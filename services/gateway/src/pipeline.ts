@@ -15,7 +15,7 @@ import {
 import { readBody } from './body.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
-import type { Operation, RawInput } from './operation.ts'
+import type { Operation, RawInput, Work } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
 export interface PipelineDeps {
@@ -51,6 +51,9 @@ export type Pipeline = (incoming: Incoming) => Promise<Answer>
  */
 const DEADLINE_MS = 4_500
 
+/** Nobody's nonce is consumed. */
+const ANONYMOUS = Promise.resolve()
+
 /**
  * Every request, top to bottom; unknown paths too. The order is that of decisions 8: 413 before anything, then the signature,
  * then the nonce, and only then body and route.
@@ -64,13 +67,18 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const input = { params, target: pathAndQuery(raw), body }
     const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
     const signer = await verifySigner(deps, { raw, operation, input, context })
-    if (signer === null) return operation.prepare(input)(null, context)
+    if (signer === null) return operation.prepare(input)(null, context, ANONYMOUS)
 
     // While identity consumes the nonce, durably, the body is parsed; what it says of the nonce still comes first.
     const admitted = admit(deps.bus, signer, operation, context)
-    const prepared = attempt(() => operation.prepare(input))
-    await admitted
-    return prepared()(signer.agentId, context)
+    let work: Work
+    try {
+      work = operation.prepare(input)
+    } catch (error) {
+      await admitted
+      throw error
+    }
+    return work(signer.agentId, context, admitted)
   }
 }
 
@@ -130,16 +138,4 @@ function pathAndQuery({ url = '' }: IncomingMessage): string {
   if (url.startsWith('/')) return url
   const rest = url.replace(SCHEME_AND_AUTHORITY, '')
   return rest === '' || rest.startsWith('?') ? `/${rest}` : rest
-}
-
-/** Runs now what may be reported later. */
-function attempt<T>(run: () => T): () => T {
-  try {
-    const value = run()
-    return () => value
-  } catch (error) {
-    return () => {
-      throw error
-    }
-  }
 }

@@ -18,6 +18,7 @@ import {
 } from '@svc/contracts/identity.ts'
 import {
   ackMessage,
+  cancelMessage,
   exportMessages,
   getMessage,
   getReceipt,
@@ -25,6 +26,7 @@ import {
   listEvents,
   listInbox,
   listPosts,
+  prepareMessage,
   sendMessage,
   setContact,
   setVisibility,
@@ -218,6 +220,8 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
         sender_authenticated: true,
       })),
       text(getMessage, () => ({ meta: {}, text: '{"a message":1.0}' })),
+      json(prepareMessage, () => ({ reserved: null })),
+      json(cancelMessage, () => ({})),
       json(ackMessage, () => ({ status: 'acked' as const })),
       json(getReceipt, ({ id }) => ({ msg_id: id, status: 'accepted' as const, accepted_at: 1767268800 })),
       text(listInbox, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
@@ -252,7 +256,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
 
   function budgetEndpoints(): Endpoint[] {
     return [
-      json(reserve, () => ({ deadline_ms: 0, settled: false })),
+      json(reserve, () => ({ deadline_ms: 0, settled: false, shared: false })),
       json(getBudget, () => ({
         daily_free_units: 100,
         daily_hard_limit: 1000,

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { findAgentByName } from '@svc/contracts/identity.ts'
+import { admitRequest, findAgentByName } from '@svc/contracts/identity.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { sendMessage } from '@svc/contracts/messaging.ts'
+import { cancelMessage, prepareMessage, sendMessage } from '@svc/contracts/messaging.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -50,6 +50,46 @@ describe('service.md, POST /v2/messages', () => {
     }
   })
 
+  describe('design.md, Charging: the cost is reserved while the nonce is being consumed', () => {
+    const reserved = { deadline_ms: 1767268800000, settled: false, shared: false }
+
+    test('and goes with the message', async () => {
+      h.answer(prepareMessage, () => ({ reserved }))
+      try {
+        expect(await post(envelopeOf(alice))).toMatchObject({ status: 202 })
+        expect(lastRequest()).toMatchObject({ reserved })
+      } finally {
+        h.answer(prepareMessage, () => ({ reserved: null }))
+      }
+    })
+
+    test('and is given back, before the answer, where that was replayed', async () => {
+      h.answer(prepareMessage, () => ({ reserved }))
+      h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
+      const sent = h.callsTo(sendMessage).length
+      const envelope = envelopeOf(alice)
+      try {
+        expect(await post(envelope)).toMatchObject(errorOf(409, 'nonce_replayed'))
+        const cancelled = h.callsTo(cancelMessage).at(-1)?.request
+        expect(cancelled).toMatchObject({ id: JSON.parse(envelope).id, reserved })
+        expect(h.callsTo(sendMessage)).toHaveLength(sent)
+      } finally {
+        h.answer(prepareMessage, () => ({ reserved: null }))
+        h.answer(admitRequest, () => ({ replayed: false, revoked: false }))
+      }
+    })
+
+    test('where nothing can be reserved ahead, the message goes as it is', async () => {
+      h.answer(prepareMessage, () => Promise.reject(new ServiceError('unavailable')))
+      try {
+        expect(await post(envelopeOf(alice))).toMatchObject({ status: 202 })
+        expect(lastRequest()).toMatchObject({ reserved: null })
+      } finally {
+        h.answer(prepareMessage, () => ({ reserved: null }))
+      }
+    })
+  })
+
   test('messaging is told whose it is, whom it is for, the facts, and the text as it was sent', async () => {
     const envelope = envelopeOf(alice, {
       ts: '2026-01-01T12:00:00.5+01:00',
@@ -64,6 +104,7 @@ describe('service.md, POST /v2/messages', () => {
       signer: alice.agentId,
       recipient: { kind: 'agent', id: bob.agentId },
       envelope: envelope.replace('"n":1', '"n":1.0e0'),
+      reserved: null,
       facts: {
         id: JSON.parse(envelope).id,
         digest: createHash('sha256')

@@ -25,6 +25,7 @@ import { listContacts } from './handlers/list-contacts.ts'
 import { listEvents } from './handlers/list-events.ts'
 import { listInbox } from './handlers/list-inbox.ts'
 import { listPosts } from './handlers/list-posts.ts'
+import { cancelMessage, prepareMessage } from './handlers/prepare-message.ts'
 import { sendMessage } from './handlers/send-message.ts'
 import type { PostDeps } from './handlers/send-post.ts'
 import { setContact } from './handlers/set-contact.ts'
@@ -83,6 +84,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
       return {
         endpoints: [
+          handle(calls.prepareMessage, (request, context) => prepareMessage(send, request, context)),
+          handle(calls.cancelMessage, (request, context) => cancelMessage(send, request, context)),
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
           handleText(calls.getMessage, (request, context) => getMessage(deps, request, context)),
           handle(calls.ackMessage, (request) => ackMessage(deps, request)),

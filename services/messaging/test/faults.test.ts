@@ -72,7 +72,7 @@ function envelopeOf(signer: string, recipient: string, body: string) {
     thread_id: null,
     payload_bytes: body.length + 2,
   }
-  return { signer, recipient: { kind: 'agent' as const, id: recipient }, facts, envelope }
+  return { signer, recipient: { kind: 'agent' as const, id: recipient }, facts, envelope, reserved: null }
 }
 
 const [ALICE, BOB] = ['A'.repeat(43), 'B'.repeat(43)]

@@ -1,6 +1,7 @@
 /** A messaging service without NATS: real handlers over a real database, a budget in memory. */
 import { createHash, randomBytes } from 'node:crypto'
-import type { Charging, Cost } from '@svc/charging/charging.ts'
+import type { Charging, Cost, Reserved } from '@svc/charging/charging.ts'
+import type { Reservation } from '@svc/charging/fences.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
@@ -171,21 +172,38 @@ function createMemoryCharging(
 ): Charging {
   return {
     owner: 'messaging',
-    async charge(cost, _context, commit) {
-      if (budget.isDown) throw new ServiceError('unavailable')
-      const entry: Charged = { cost, outcome: 'held' }
-      charged.push(entry)
-      await onCharge()
-      try {
-        const result = await commit({ operation: cost.operation, deadlineMs: Date.now() + 10_000 })
-        entry.outcome = 'settled'
-        return result
-      } catch (error) {
-        entry.outcome = 'released'
-        throw error
-      }
-    },
+    reserve: take,
+    finish,
+    charge: async (cost, context, commit) => finish(await take(cost), context, commit),
+    cancel: async ({ operation }) => end(operation, 'released'),
     abandon: async () => {},
+  }
+
+  async function take(cost: Cost): Promise<Reserved> {
+    if (budget.isDown) throw new ServiceError('unavailable')
+    charged.push({ cost, outcome: 'held' })
+    await onCharge()
+    return { operation: cost.operation, deadlineMs: Date.now() + 10_000, settled: false, shared: false }
+  }
+
+  async function finish<T>(
+    reserved: Reserved,
+    _context: CallContext,
+    commit: (reservation: Reservation) => Promise<T>,
+  ): Promise<T> {
+    try {
+      const result = await commit(reserved)
+      end(reserved.operation, 'settled')
+      return result
+    } catch (error) {
+      end(reserved.operation, 'released')
+      throw error
+    }
+  }
+
+  function end(operation: string, outcome: Charged['outcome']): void {
+    const entry = charged.findLast(({ cost }) => cost.operation === operation)
+    if (entry !== undefined) entry.outcome = outcome
   }
 }
 
@@ -215,6 +233,7 @@ async function send(deps: SendDeps, message: Sending, toBoard: boolean): Promise
         payload_bytes: body.length + 2,
       },
       envelope,
+      reserved: null,
     },
     contextNow(),
   )

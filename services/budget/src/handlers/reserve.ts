@@ -54,10 +54,11 @@ function itemOf({ request }: Item): Parameters<typeof reserveBatch>[2][number] {
 function answer({ outcome, deadlineMs, nowMs }: Reserved): Reply {
   switch (outcome) {
     case 'taken':
+      return { deadline_ms: deadlineMs, settled: false, shared: false }
     case 'held':
-      return { deadline_ms: deadlineMs, settled: false }
+      return { deadline_ms: deadlineMs, settled: false, shared: true }
     case 'settled':
-      return { deadline_ms: deadlineMs, settled: true }
+      return { deadline_ms: deadlineMs, settled: true, shared: false }
     case 'differs':
       throw new ServiceError('internal', { cause: new Error('an operation was reserved with other values before') })
     default:

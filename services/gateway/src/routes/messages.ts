@@ -1,7 +1,14 @@
 import { hash } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { MessageId } from '@svc/contracts/ids.ts'
-import { ackMessage, getMessage, getReceipt, sendMessage } from '@svc/contracts/messaging.ts'
+import {
+  ackMessage,
+  cancelMessage,
+  getMessage,
+  getReceipt,
+  prepareMessage,
+  sendMessage,
+} from '@svc/contracts/messaging.ts'
 import { AckResult, Envelope, Message, Receipt, SendResult } from '@svc/contracts/resources.ts'
 import { EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
@@ -15,6 +22,9 @@ export interface MessageDeps {
   readonly bus: Bus
   readonly recipients: Recipients
 }
+
+/** So much of a request's time at most: a repeat is answered also while budget is not (decisions 52). */
+const PREPARE_MS = 1_000
 
 const messageId = { id: { schema: MessageId, description: 'Id of the envelope' } }
 
@@ -59,10 +69,24 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
         'hard_limit_reached',
         'budget_exhausted',
       ],
-      handle: async ({ signer, body: { facts, text }, context }) => {
+      getReady: async ({ signer, body: { facts }, context }) => {
         checkSenderAndSize(signer, facts)
         const recipient = await recipients.resolve(facts.to, context)
-        const request = { signer, recipient, facts: wireFacts(facts), envelope: text }
+        if (recipient.kind !== 'agent') return { recipient, reserved: null }
+        const soon = { ...context, deadlineMs: Math.min(context.deadlineMs, Date.now() + PREPARE_MS) }
+        const { reserved } = await bus.call(prepareMessage, { signer, recipient, facts: wireFacts(facts) }, soon)
+        return { recipient, reserved }
+      },
+      undo: async ({ reserved }, { body: { facts }, context }) => {
+        if (reserved !== null) await bus.call(cancelMessage, { id: facts.id, digest: facts.digest, reserved }, context)
+      },
+      handle: async ({ signer, body: { facts, text }, context, ready }) => {
+        checkSenderAndSize(signer, facts)
+        const { recipient, reserved } = ready ?? {
+          recipient: await recipients.resolve(facts.to, context),
+          reserved: null,
+        }
+        const request = { signer, recipient, facts: wireFacts(facts), envelope: text, reserved }
         const result = await bus.call(sendMessage, request, context)
         return jsonAnswer(result.duplicate ? 200 : 202, result)
       },

@@ -4,6 +4,7 @@ import type { SendDeps } from '../deps.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
 import { createStandings } from '../store/standings.ts'
+import { cancelMessage, prepareMessage } from './prepare-message.ts'
 import { sendMessage } from './send-message.ts'
 
 const ALICE = 'A'.repeat(44)
@@ -23,6 +24,7 @@ const request: Parameters<typeof sendMessage>[1] = {
     payload_bytes: 10,
   },
   envelope: '{}',
+  reserved: null,
 }
 const context = { traceparent: '', deadlineMs: Date.now() + 60_000 }
 const fresh: Preflight = {
@@ -41,18 +43,37 @@ const NO_POSTS: SendDeps['posts'] = {
   preflight: noAnswer,
   append: noAnswer,
   boards: { judge: noAnswer, judgePost: noAnswer, judgeMany: noAnswer },
-  charging: { owner: 'messaging', charge: noAnswer, abandon: noAnswer },
+  charging: {
+    owner: 'messaging',
+    charge: noAnswer,
+    reserve: noAnswer,
+    finish: noAnswer,
+    cancel: noAnswer,
+    abandon: noAnswer,
+  },
+}
+
+interface Recorded extends SendDeps {
+  lanes: string[]
+  asked: string[]
+  /** Operations that were charged here, and those that were given back unused. */
+  taken: string[]
+  given: string[]
 }
 
 /** Answers in turn, the last one for ever. */
-function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { lanes: string[]; asked: string[] } {
+function depsWith(preflights: Preflight[], appends: Appended[]): Recorded {
   const lanes: string[] = []
+  const taken: string[] = []
+  const given: string[] = []
   const asked: string[] = []
   const next = <T>(list: T[]): T => (list.length > 1 ? list.shift() : list[0]) as T
   return {
     lanes,
     asked,
     posts: NO_POSTS,
+    taken,
+    given,
     standings: createStandings(),
     preflight: async ({ id }) => {
       asked.push(id)
@@ -64,7 +85,15 @@ function depsWith(preflights: Preflight[], appends: Appended[]): SendDeps & { la
     },
     charging: {
       owner: 'messaging',
-      charge: (cost, _context, commit) => commit({ operation: cost.operation, deadlineMs: Date.now() + 10_000 }),
+      reserve: async ({ operation }) => {
+        taken.push(operation)
+        return { operation, deadlineMs: Date.now() + 10_000, settled: false, shared: false }
+      },
+      finish: (reserved, _context, commit) => commit(reserved),
+      charge: () => Promise.reject(new Error('not used')),
+      cancel: async ({ operation }) => {
+        given.push(operation)
+      },
       abandon: async () => {},
     },
   }
@@ -129,22 +158,30 @@ describe('decisions 22: what is decided again is decided in the same order', () 
 
 describe('what is known of a pair from before saves the look, and changes no answer', () => {
   const friend: Preflight = { ...fresh, standing: { ...fresh.standing, contact: 'accepted' }, standingVersion: 1 }
+  const prepared = { ...request, reserved: { deadline_ms: Date.now() + 10_000, settled: false, shared: false } }
   const knowing = async (deps: ReturnType<typeof depsWith>) => {
     deps.standings.remember(ALICE, BOB, friend)
     return deps
   }
 
-  test('design.md, Sending a message: the second message of a pair is appended without a look', async () => {
+  test('design.md, Sending a message: what was reserved ahead is appended without a look', async () => {
     const deps = depsWith([friend], [accepted])
     expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
-    expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
+    expect(await outcome(deps, prepared)).toMatchObject({ lane: 'inbox' })
     expect(deps.asked).toHaveLength(1)
+  })
+
+  test('decisions 18, 52: what was not is looked up first: a repeat is answered also while budget is down', async () => {
+    const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+    const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
+    expect(await outcome(deps)).toMatchObject({ duplicate: true })
+    expect(deps.taken).toEqual([])
   })
 
   test('decisions 23: a request is never sent on what was known', async () => {
     const deps = depsWith([fresh], [{ outcome: 'accepted', lane: 'requests' }])
-    await outcome(deps)
-    await outcome(deps)
+    await outcome(deps, prepared)
+    await outcome(deps, prepared)
     expect(deps.asked).toHaveLength(2)
   })
 
@@ -153,7 +190,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     ['thread_id', { thread_id: 'another' }],
   ])('decisions 21: what has a %s is looked up', async (_name, facts) => {
     const deps = await knowing(depsWith([friend], [accepted]))
-    await outcome(deps, { ...request, facts: { ...request.facts, ...facts } })
+    await outcome(deps, { ...prepared, facts: { ...request.facts, ...facts } })
     expect(deps.asked).toHaveLength(1)
   })
 
@@ -165,25 +202,81 @@ describe('what is known of a pair from before saves the look, and changes no ans
       'admission_denied',
     ],
   ])('%s', async (_name, since, expected) => {
-    expect(await outcome(await knowing(depsWith([since], [stale])))).toBe(expected)
+    expect(await outcome(await knowing(depsWith([since], [stale])), prepared)).toBe(expected)
   })
 
   test('decisions 18: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
-    const repeated = await outcome(await knowing(depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])))
-    expect(repeated).toMatchObject({ duplicate: true })
+    const repeated = depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])
+    expect(await outcome(await knowing(repeated), prepared)).toMatchObject({ duplicate: true })
     const earlier = { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' as const }
     const taken = depsWith([{ ...friend, earlier }], [{ outcome: 'conflict', lane: 'inbox' }])
-    expect(await outcome(await knowing(taken))).toBe('id_conflict')
+    expect(await outcome(await knowing(taken), prepared)).toBe('id_conflict')
   })
 
-  test('decisions 18, 22: retry and conflict come before time and budget', async () => {
+  test('decisions 18, 22: retry and conflict come before the time', async () => {
     const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
-    const late = { ...request, facts: { ...request.facts, ts_ms: 0 } }
-    expect(await outcome(await knowing(depsWith([{ ...friend, earlier }], [accepted])), late)).toMatchObject({
-      duplicate: true,
+    const late = { ...prepared, facts: { ...request.facts, ts_ms: 0 } }
+    const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
+    expect(await outcome(deps, late)).toMatchObject({ duplicate: true })
+    expect(deps.given).toHaveLength(1)
+  })
+
+  describe('what was reserved while the request was being admitted', () => {
+    test('design.md, Charging: is what the message is committed with, and nothing is taken twice', async () => {
+      for (const deps of [await knowing(depsWith([friend], [accepted])), depsWith([friend], [accepted])]) {
+        expect(await outcome(deps, prepared)).toMatchObject({ duplicate: false })
+        expect([deps.taken, deps.given]).toEqual([[], []])
+      }
     })
-    const broke = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
-    const charge = () => Promise.reject(new ServiceError('budget_exhausted'))
-    expect(await outcome({ ...broke, charging: { ...broke.charging, charge } })).toMatchObject({ duplicate: true })
+
+    test.each([
+      ['a refusal', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
+      ['a conflict', { ...friend, earlier: { digest: '', sender: BOB, lane: 'inbox' as const } }, 'id_conflict'],
+    ])('design.md, Charging: is given back with %s', async (_name, known, expected) => {
+      const deps = depsWith([known], [accepted])
+      expect(await outcome(deps, prepared)).toBe(expected)
+      expect(deps.given).toHaveLength(1)
+    })
+
+    test('decisions 18: is given back with a repeat that was charged before', async () => {
+      const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+      const deps = depsWith([{ ...friend, earlier }], [accepted])
+      expect(await outcome(deps, prepared)).toMatchObject({ duplicate: true })
+      expect(deps.given).toHaveLength(1)
+    })
+
+    test.each([
+      ['a pair that is not known', depsWith([friend], [accepted]), request],
+      [
+        'an envelope out of its time',
+        depsWith([friend], [accepted]),
+        { ...request, facts: { ...request.facts, ts_ms: 0 } },
+      ],
+      [
+        'an envelope that refers to another',
+        depsWith([friend], [accepted]),
+        { ...request, facts: { ...request.facts, reply_to: 'another' } },
+      ],
+    ])('design.md, Charging: nothing is reserved ahead for %s', async (name, deps, asked) => {
+      if (!name.includes('pair')) await knowing(deps)
+      expect(await prepareMessage(deps, asked, context)).toEqual({ reserved: null })
+      expect(deps.taken).toEqual([])
+    })
+
+    test('service.md, Budget rules: what cannot be paid for is refused later, in its order', async () => {
+      const deps = await knowing(depsWith([friend], [accepted]))
+      const reserve = () => Promise.reject(new ServiceError('budget_exhausted'))
+      expect(await prepareMessage({ ...deps, charging: { ...deps.charging, reserve } }, request, context)).toEqual({
+        reserved: null,
+      })
+    })
+
+    test('decisions 5: is given back where the request is not admitted', async () => {
+      const deps = await knowing(depsWith([friend], [accepted]))
+      const { reserved: taken } = await prepareMessage(deps, request, context)
+      if (taken === null) throw new Error('nothing was reserved')
+      await cancelMessage(deps, { id: request.facts.id, digest: DIGEST, reserved: taken }, context)
+      expect(deps.given).toEqual(deps.taken)
+    })
   })
 })

@@ -1,14 +1,14 @@
+import type { Reserved } from '@svc/charging/charging.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { isDefinite, ServiceError } from '@svc/contracts/errors.ts'
 import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
-import { costUnits } from '@svc/envelope/size.ts'
 import type { SendDeps } from '../deps.ts'
 import { checkReferences, checkTime, expiryCap } from '../domain/acceptance.ts'
 import { laneFor } from '../domain/admission.ts'
-import { messageOperation } from '../domain/operations.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
+import { costOf, recall, reservedOf } from './prepare-message.ts'
 import { sendPost } from './send-post.ts'
 
 type Request = RequestOf<typeof sendMessageCall>
@@ -21,80 +21,89 @@ const MAX_DECISIONS = 5
  * Accepts one DM. The order of the checks is decisions 22's; those before "retry or conflict" are the gateway's. The
  * cost is reserved before the append and settled after it; an append whose ground moved is decided again.
  *
- * Between a pair whose standing is known from before, nothing is read first: the append holds it against the log, and
- * finds an earlier message with the id itself. That one is younger than budget's memory of its charge, since both were
- * signed within minutes of their acceptance, so a repeat is not charged again. Whatever is refused on that way is decided
- * once more from the beginning, so that the refusal is the first one in order and made on what holds now.
+ * Where the cost was reserved ahead, the pair's standing is known from before and nothing is read first: the append holds
+ * it against the log, and finds an earlier message with the id itself. That one is younger than budget's memory of its
+ * charge, since both were signed within minutes of their acceptance, so a repeat is not charged again. Whatever is
+ * refused on that way is decided once more from the beginning, so that the refusal is the first one in order and made on
+ * what holds now.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
-  const recalled = recall(deps, request)
-  if (recalled !== undefined) {
-    try {
-      return await decide(deps, request, recalled, context)
-    } catch (error) {
-      if (!isDefinite(error)) throw error
-    }
+  const { facts, reserved } = request
+  const prepared = reserved === null ? undefined : reservedOf(facts, reserved)
+  const recalled = prepared === undefined ? undefined : recall(deps, request)
+  if (recalled === undefined) return decide(deps, request, await findOut(deps, request), prepared, context)
+  try {
+    return await decide(deps, request, recalled, prepared, context)
+  } catch (error) {
+    if (!isDefinite(error)) throw error
+    return decide(deps, request, await findOut(deps, request), undefined, context)
   }
-  return decide(deps, request, await findOut(deps, request), context)
 }
 
-/** Undefined where something must be looked up: the pair, or what the envelope refers to. */
-function recall({ standings }: SendDeps, { signer, recipient, facts }: Request): Preflight | undefined {
-  if (recipient.kind !== 'agent' || facts.reply_to !== null || facts.thread_id !== null) return undefined
-  const known = standings.recall(signer, recipient.id)
-  if (known === undefined) return undefined
-  return { ...known, earlier: undefined, recipientRevoked: false, replyTo: undefined, thread: undefined }
-}
-
-async function decide(deps: SendDeps, request: Request, first: Preflight, context: CallContext): Promise<Result> {
+/** @param prepared what the message has taken already; it is used or given back here. */
+async function decide(
+  deps: SendDeps,
+  request: Request,
+  first: Preflight,
+  prepared: Reserved | undefined,
+  context: CallContext,
+): Promise<Result> {
   const { signer, facts } = request
   let known = first
-  if (known.earlier !== undefined) return answerRetry(known.earlier, request)
-  checkTime(facts, Date.now())
-  const recipient = recipientId(request, known)
-  checkReferences(known.replyTo, known.thread)
-  laneFor(signer, recipient, known.standing) // refuses before anything is reserved
-
-  const operation = messageOperation(facts.id, facts.digest)
-  const charge = {
-    operation,
-    agentId: signer,
-    units: costUnits(facts.payload_bytes, 1),
-    introductionPeer: signer === recipient ? null : recipient,
-  }
-  const appended = await deps.charging.charge(charge, context, async ({ deadlineMs }): Promise<Appended> => {
-    for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
-      const lane = laneFor(signer, recipient, known.standing)
-      const result = await deps.append({
-        id: facts.id,
-        digest: facts.digest,
-        sender: signer,
-        recipient,
-        lane,
-        threadId: facts.thread_id,
-        envelope: request.envelope,
-        expiryCap: expiryCap(facts),
-        standingVersion: known.standingVersion,
-        operation,
-        deadlineMs,
-      })
-      if (result.outcome !== 'stale') {
-        if (lane === 'inbox') deps.standings.remember(signer, recipient, known)
-        return settledOutcome(result)
-      }
-      known = await findOut(deps, request)
-      // What moved the ground may have been another attempt at this very message.
-      if (known.earlier !== undefined) {
-        return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
-      }
-      recipientId(request, known)
-      checkReferences(known.replyTo, known.thread)
+  let recipient: string
+  try {
+    if (known.earlier !== undefined) {
+      const answer = answerRetry(known.earlier, request)
+      if (prepared !== undefined) await deps.charging.cancel(prepared, context)
+      return answer
     }
-    throw new ServiceError('unavailable', {
-      cause: new Error('the recipient changes faster than a message is decided'),
-    })
-  })
+    checkTime(facts, Date.now())
+    recipient = recipientId(request, known)
+    checkReferences(known.replyTo, known.thread)
+    laneFor(signer, recipient, known.standing) // refuses before anything is reserved
+  } catch (error) {
+    if (prepared !== undefined) await deps.charging.cancel(prepared, context)
+    throw error
+  }
+
+  const reserved = prepared ?? (await deps.charging.reserve(costOf(request, recipient), context))
+  const appended = await deps.charging.finish(
+    reserved,
+    context,
+    async ({ operation, deadlineMs }): Promise<Appended> => {
+      for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
+        const lane = laneFor(signer, recipient, known.standing)
+        const result = await deps.append({
+          id: facts.id,
+          digest: facts.digest,
+          sender: signer,
+          recipient,
+          lane,
+          threadId: facts.thread_id,
+          envelope: request.envelope,
+          expiryCap: expiryCap(facts),
+          standingVersion: known.standingVersion,
+          operation,
+          deadlineMs,
+        })
+        if (result.outcome !== 'stale') {
+          if (lane === 'inbox') deps.standings.remember(signer, recipient, known)
+          return settledOutcome(result)
+        }
+        known = await findOut(deps, request)
+        // What moved the ground may have been another attempt at this very message.
+        if (known.earlier !== undefined) {
+          return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
+        }
+        recipientId(request, known)
+        checkReferences(known.replyTo, known.thread)
+      }
+      throw new ServiceError('unavailable', {
+        cause: new Error('the recipient changes faster than a message is decided'),
+      })
+    },
+  )
   return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
 }
 

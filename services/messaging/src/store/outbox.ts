@@ -128,6 +128,7 @@ function publicationOf({ log, kind, position, message, board, envelope, ...row }
   return eventOf(log, kind, position, messageText(envelope, state))
 }
 
+/** Does not wait for the disk: what a crash undoes is published once more, and known by its id. */
 export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {
   await sql`
     update messaging.outbox o
@@ -136,6 +137,7 @@ export async function markPublished(sql: Sql, published: PublishedRow[]): Promis
       ${published.map((p) => p.id)}::bigint[], ${published.map((p) => p.epoch)}::text[],
       ${published.map((p) => p.lastSequence)}::bigint[]
     ) as p (id, epoch, last_sequence)
+    cross join (select set_config('synchronous_commit', 'off', true)) as commit_soon
     where o.id = p.id`
 }
 
