@@ -21,6 +21,7 @@ export async function findWrongBooks(admin: postgres.Sql): Promise<unknown[]> {
       select 'messaging:message:' || m.id || ':' || encode(m.digest, 'hex') as operation from messaging.messages m
       union all select o.id from messaging.operations o where o.committed
       union all select o.id from identity.operations o where o.committed
+      union all select o.id from boards.operations o where o.committed
     ), charges as (
       select r.operation from budget.reservations r where r.state <> 'released'
     )

@@ -4,6 +4,8 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { boardId, RANDOM_BYTES } from '../src/domain/board-id.ts'
+import { insertBoard, takeCreationTime } from '../src/store/boards.ts'
 import { type Harness, newAgent, startHarness } from './harness.ts'
 
 let h: Harness
@@ -139,11 +141,44 @@ describe('decisions 27: board ids sort by creation', () => {
     expect(new Set(created.map(({ id }) => id)).size).toBe(owners.length)
   })
 
+  test('a board that has its id is there before another one gets a later id', async () => {
+    const [first, second] = [newAgent(), newAgent()]
+    const order: string[] = []
+    let creating: Promise<BoardDetails> | undefined
+    const early = await h.database.transaction(async (tx) => {
+      const id = boardId(await takeCreationTime(tx), new Uint8Array(RANDOM_BYTES))
+      creating = h.create(second).finally(() => void order.push('second'))
+      await eventually(waitsForALock, { what: 'the second creation waiting for the first' })
+      await insertBoard(tx, {
+        id,
+        owner: first,
+        title: 't',
+        description: '',
+        visibility: 'public',
+        posting: 'members',
+        created_at: 1,
+      })
+      order.push('first')
+      return id
+    })
+    const late = await creating
+    expect(order).toEqual(['first', 'second'])
+    expect((late?.id ?? '') > early).toBe(true)
+  })
+
+  async function waitsForALock(): Promise<boolean> {
+    const waiting = await h.admin.run(
+      (sql) => sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return waiting.length > 0
+  }
+
   test('a clock that was set back makes no id that sorts before others', async () => {
     const ahead = (Date.now() + 3_600_000) * 1000
     await h.admin.run((sql) => sql`update boards.clock set created_us = ${ahead}`)
     const first = await h.create(newAgent())
     const second = await h.create(newAgent())
+    expect(first.id > boardId(ahead, new Uint8Array(RANDOM_BYTES).fill(255))).toBe(true)
     expect(second.id > first.id).toBe(true)
   })
 

@@ -1,0 +1,80 @@
+/** What boards cost, and what works without a budget (service.md, Budget rules; decisions 30, 48, 52). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { countOutcomes, got, spendingOf } from '../support/answers.ts'
+import { newBoard, putRole, rolesOf, subscribe } from '../support/boards.ts'
+import { expectError } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+/** One board and two additions. */
+const FREE_UNITS = 12
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: String(FREE_UNITS), SVC_DAILY_HARD_LIMIT: '20' } })
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+/** Spends what the agent has left. */
+async function exhaust(agent: Agent): Promise<void> {
+  for (;;) {
+    const { discoverable } = (await got(agent.get('/v2/me'))).body
+    if ((await agent.patch('/v2/me', { discoverable: !discoverable })).status === 429) return
+  }
+}
+
+describe('service.md, Budget rules', () => {
+  test('decisions 48: 10 units a board: the second is 429 with Retry-After, is not there, and leaves no trace', async () => {
+    const [alice] = await h.agents(1)
+    await newBoard(alice)
+    const before = await spendingOf(alice)
+    expect(before.units).toBe(10)
+    expectError(await alice.post('/v2/boards', { title: 't', visibility: 'private' }), 429, 'budget_exhausted')
+    expect(await spendingOf(alice)).toEqual(before)
+    const { body } = await got(alice.get('/v2/boards?limit=100'))
+    expect((body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)).toHaveLength(1)
+  })
+
+  test('decisions 48: ten boards at once with units for one: one is created, and paid for', async () => {
+    const [alice] = await h.agents(1)
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => alice.post('/v2/boards', { title: 't', visibility: 'private' })),
+    )
+    expect(countOutcomes(answers)).toEqual({ 201: 1, '429 budget_exhausted': 9 })
+    expect((await spendingOf(alice)).units).toBe(10)
+  })
+
+  test('decisions 30, 52: with nothing left nobody is added, and banning, removing and leaving are free', async () => {
+    const [alice, bob, carol, dave] = await h.agents(4)
+    const boardId = await newBoard(alice)
+    await got(putRole(alice, boardId, bob, 'writer'))
+    await subscribe(carol, boardId)
+    await Promise.all([exhaust(alice), exhaust(carol), exhaust(dave)])
+    expectError(await putRole(alice, boardId, dave, 'reader'), 429, 'budget_exhausted')
+    expectError(await putRole(dave, boardId, dave, 'reader'), 429, 'budget_exhausted')
+    await got(putRole(alice, boardId, dave, 'banned'))
+    await got(putRole(alice, boardId, bob, 'reader')) // writer→reader is no addition
+    await got(putRole(alice, boardId, bob, 'none'))
+    await got(putRole(carol, boardId, carol, 'reader')) // the role it has already
+    await got(putRole(carol, boardId, carol, 'none'))
+    expectError(await putRole(carol, boardId, carol, 'reader'), 429, 'budget_exhausted')
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [dave.id]: 'banned' })
+  })
+})
+
+// Last: it ends what the others need.
+test('decisions 52: with the budget service down banning, removing, leaving and every read go on', async () => {
+  const [alice, bob, carol, dave] = await h.agents(4)
+  const boardId = await newBoard(alice)
+  await Promise.all([subscribe(bob, boardId), subscribe(carol, boardId)])
+  await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.kill(name)))
+  await got(putRole(alice, boardId, bob, 'banned'))
+  await got(putRole(alice, boardId, dave, 'banned'))
+  await got(putRole(alice, boardId, dave, 'none'))
+  await got(putRole(carol, boardId, carol, 'none'))
+  expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'banned' })
+  await got(carol.get(`/v2/boards/${boardId}`))
+  await got(carol.get('/v2/boards'))
+  expectError(await putRole(carol, boardId, carol, 'reader'), 503, 'unavailable')
+  expectError(await carol.post('/v2/boards', { title: 't', visibility: 'public' }), 503, 'unavailable')
+})

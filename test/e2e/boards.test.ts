@@ -1,0 +1,502 @@
+/** Boards and memberships for every kind of caller (decisions 27 to 32). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
+import {
+  BOARD_KINDS,
+  newBoard,
+  type Posting,
+  putRole,
+  type Role,
+  rolesOf,
+  type Staffed,
+  staffedBoard,
+  subscribe,
+  type Visibility,
+} from '../support/boards.ts'
+import { expectError } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+const ABSENT = '00000000000000000000'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '1000', SVC_DAILY_HARD_LIMIT: '1000' } })
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
+
+describe('service.md, Board (create body)', () => {
+  test('201 with every field of BoardDetails, and the same at the other gateway, also for nobody', async () => {
+    const [alice] = await h.agents(1)
+    const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
+    const answer = await create(alice, board)
+    expect(answer.status).toBe(201)
+    const { id, created_at } = answer.body
+    expect(answer.body).toStrictEqual({ id, owner: alice.id, ...board, created_at })
+    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // decisions 27
+    expect(Math.abs(created_at - Date.now() / 1000)).toBeLessThan(10)
+    for (const url of h.system.urls) {
+      expect((await call({ ...h.place, url }, 'GET', `/v2/boards/${id}`)).body).toStrictEqual(answer.body)
+      expect((await alice.get(`/v2/boards/${id}`, { url })).body).toStrictEqual(answer.body)
+    }
+  })
+
+  test('decisions 27: posting is members and the description empty where they are left out', async () => {
+    const [alice] = await h.agents(1)
+    for (const visibility of ['public', 'unlisted', 'private']) {
+      expect((await create(alice, { title: 't', visibility })).body).toMatchObject({
+        visibility,
+        posting: 'members',
+        description: '',
+      })
+    }
+  })
+
+  const fine = { title: 't', visibility: 'public' }
+  test.each<[string, unknown, string]>([
+    ['service.md, Limits: a title of 1 character', { ...fine, title: 'a' }, '201'],
+    ['service.md, Limits: a title of 120 characters', { ...fine, title: 'a'.repeat(120) }, '201'],
+    ['decisions 7: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
+    ['decisions 6: U+0000 in a title', { ...fine, title: '\0' }, '201'],
+    ['service.md, Limits: an empty title', { ...fine, title: '' }, '400 invalid_request'],
+    ['service.md, Limits: a title of 121 characters', { ...fine, title: 'a'.repeat(121) }, '400 invalid_request'],
+    ['decisions 7: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
+    ['service.md, Board: an empty description', { ...fine, description: '' }, '201'],
+    ['service.md, Limits: a description of 2000 code points', { ...fine, description: '😀'.repeat(2000) }, '201'],
+    ['service.md, Limits: one of 2001', { ...fine, description: 'a'.repeat(2001) }, '400 invalid_request'],
+    ['decisions 7: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
+    ['service.md, Board: no title', { visibility: 'public' }, '400 invalid_request'],
+    ['service.md, Board: no visibility', { title: 't' }, '400 invalid_request'],
+    ['service.md, Board: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
+    ['service.md, Board: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
+    ['service.md, Board: a title that is no text', { ...fine, title: 1 }, '400 invalid_request'],
+    ['service.md, Board: a description that is null', { ...fine, description: null }, '400 invalid_request'],
+    ['decisions 7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
+    [
+      'service.md, Endpoint rules 12: private with anyone',
+      { ...fine, visibility: 'private', posting: 'anyone' },
+      '400 invalid_request',
+    ],
+    [
+      'service.md, Board visibility: private with members',
+      { ...fine, visibility: 'private', posting: 'members' },
+      '201',
+    ],
+  ])('%s', async (_, board, outcome) => {
+    const [alice] = await h.agents(1)
+    const answer = await create(alice, board)
+    expect(outcomeOf(answer)).toBe(outcome)
+    if (outcome === '201') expect(answer.body).toMatchObject(board as object)
+    const { body } = await got(alice.get('/v2/boards?limit=100'))
+    const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
+    // A public board may be on a later page; what was refused is on none.
+    if (outcome !== '201') expect(own).toEqual([])
+    // service.md, Budget rules: creating a board costs 10 units; decisions 48: what is refused leaves no trace.
+    expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
+  })
+
+  test('service.md, Endpoints: creating needs a signature', async () => {
+    expectError(await call(h.place, 'POST', '/v2/boards', { body: fine }), 401, 'unauthenticated')
+  })
+})
+
+/** Callers by what they are to the board; undefined: nobody. */
+const STANDINGS = ['owner', 'writer', 'reader', 'banned', 'none', 'anonymous'] as const
+type Standing = (typeof STANDINGS)[number]
+
+function ask(board: Staffed, standing: Standing, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
+  const options = body === undefined ? {} : { body }
+  return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
+}
+
+describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is %s, %s', (visibility, posting) => {
+  let board: Staffed
+  beforeAll(async () => {
+    board = await staffedBoard(h, visibility, posting)
+  })
+
+  /** Of each standing, in the order of STANDINGS. */
+  const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
+    STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
+  const open = visibility !== 'private'
+  const hidden = '404 not_found'
+
+  test.each(rows(['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]))(
+    'decisions 28: GET the board by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  const refused = open ? '403 forbidden' : hidden
+  test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']))(
+    'service.md, Endpoints: GET its members by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/members`))).toBe(outcome)
+    },
+  )
+
+  const anyone = posting === 'anyone' ? '202' : '403 forbidden'
+  const outside = open ? anyone : hidden
+  test.each(rows(['202', '202', anyone, refused, outside]).slice(0, 5))(
+    'decisions 28: POST to it by %s: %s',
+    async (standing, outcome) => {
+      if (standing === 'anonymous') throw new Error('nobody cannot post')
+      expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  test('decisions 32: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
+    for (const standing of STANDINGS) {
+      const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)
+      const listed = body.boards[0]?.id === board.boardId
+      const member = ['owner', 'writer', 'reader'].includes(standing)
+      expect({ standing, listed }).toEqual({ standing, listed: member || visibility === 'public' })
+    }
+  })
+
+  const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
+  const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
+
+  test.each(OTHERS)('decisions 29: a %s assigns nobody, nor the owner', async (standing) => {
+    const seen = open || standing === 'writer' || standing === 'reader'
+    const before = await rolesOf(board.owner, board.boardId)
+    for (const other of [board.owner, ...OTHERS.filter((one) => one !== standing).map((one) => board[one])]) {
+      for (const role of ROLES) {
+        const answer = await putRole(board[standing], board.boardId, other, role)
+        expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
+      }
+    }
+    expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
+  })
+
+  test('decisions 29: the owner cannot set its own role', async () => {
+    for (const role of ROLES) {
+      expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
+    }
+  })
+
+  // decisions 29: what one may set on oneself, and 30: what that costs.
+  const OWN: Record<(typeof OTHERS)[number], readonly [string, number][]> = open
+    ? {
+        none: [
+          ['200', 1],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        reader: [
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        writer: [
+          ['200', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        banned: [
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+        ],
+      }
+    : {
+        none: [
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+        ],
+        reader: [
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        writer: [
+          ['403 forbidden', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        banned: [
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+        ],
+      }
+  const own = OTHERS.flatMap((from) =>
+    ROLES.map((to, at) => ({ from, to, outcome: OWN[from][at]?.[0] ?? '', units: OWN[from][at]?.[1] ?? 0 })),
+  )
+  test.each(own)(
+    'decisions 29, 30: oneself from $from to $to: $outcome for $units',
+    async ({ from, to, ...expected }) => {
+      const [agent] = await h.agents(1)
+      if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
+      const answer = await putRole(agent, board.boardId, agent, to)
+      expect(outcomeOf(answer)).toBe(expected.outcome)
+      if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
+      expect((await spendingOf(agent)).units).toBe(expected.units)
+      const now = answer.status === 200 ? to : from
+      expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
+      await got(putRole(board.owner, board.boardId, agent, 'none'))
+    },
+  )
+
+  // decisions 30: None→reader/writer and banned→reader/writer cost the caller 1 unit; the rest is free.
+  const moves = ([...OTHERS] as Role[]).flatMap((from) =>
+    ROLES.map((to) => {
+      const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')
+      return { from, to, units: added ? 1 : 0 }
+    }),
+  )
+  test.each(moves)('decisions 29, 30: the owner moves somebody from $from to $to for $units', async (move) => {
+    const [agent] = await h.agents(1)
+    await got(putRole(board.owner, board.boardId, agent, move.from))
+    const before = await spendingOf(board.owner)
+    const answer = await putRole(board.owner, board.boardId, agent, move.to)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toStrictEqual({ role: move.to })
+    expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + move.units })
+    expect((await spendingOf(agent)).units).toBe(0)
+    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(move.to)
+    await got(putRole(board.owner, board.boardId, agent, 'none'))
+  })
+})
+
+describe('service.md, Endpoints: the members of a board', () => {
+  test('decisions 29: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
+    const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
+    const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
+    const expected = [
+      { agent_id: owner.id, role: 'owner' },
+      { agent_id: writer.id, role: 'writer' },
+      { agent_id: reader.id, role: 'reader' },
+      { agent_id: banned.id, role: 'banned' },
+    ]
+    const byId = (a: { agent_id: string }, b: { agent_id: string }): number => (a.agent_id < b.agent_id ? -1 : 1)
+    expect(body).toStrictEqual({ members: expected.sort(byId) })
+  })
+
+  test.each(['owner', 'admin', '', null, 1])('service.md, Membership: the role %j is 400', async (role) => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    const path = `/v2/boards/${boardId}/members/${bob.id}`
+    expectError(await alice.put(path, { role }), 400, 'invalid_request')
+    expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
+  })
+
+  test('decisions 29, 46: an agent that is unknown, and an id that cannot be one', async () => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {
+      for (const role of ['reader', 'banned', 'none']) {
+        expectError(await alice.put(`/v2/boards/${boardId}/members/${agent}`, { role }), 404, 'not_found')
+      }
+    }
+    expect((await spendingOf(alice)).units).toBe(10)
+  })
+})
+
+describe('issue 3: what is absent and what may not be seen is one answer, byte for byte', () => {
+  test('decisions 28: a private board, an unknown one, and an id that cannot be one', async () => {
+    const { boardId, none, banned } = await staffedBoard(h, 'private', 'members')
+    const [other] = await h.agents(1)
+    const paths = (id: string): [string, string, unknown?][] => [
+      ['GET', `/v2/boards/${id}`],
+      ['GET', `/v2/boards/${id}/members`],
+      ['PUT', `/v2/boards/${id}/members/${other.id}`, { role: 'reader' }],
+      ['PUT', `/v2/boards/${id}/members/${none.id}`, { role: 'reader' }],
+    ]
+    for (const caller of [none, banned]) {
+      const answers = await Promise.all(
+        [boardId, ABSENT, 'no-board'].flatMap((id) =>
+          paths(id).map(([method, path, body]) => caller.call(method, path, body === undefined ? {} : { body })),
+        ),
+      )
+      for (const answer of answers) {
+        expectError(answer, 404, 'not_found')
+        expect(answer.text).toBe(answers[0]?.text)
+        expect([...answer.headers.keys()].sort()).toEqual([...(answers[0]?.headers.keys() ?? [])].sort())
+      }
+      // decisions 31
+      const posts = await Promise.all([boardId, ABSENT].map((id) => caller.send(`board:${id}`)))
+      for (const post of posts) {
+        expectError(post, 404, 'not_found')
+        expect(post.text).toBe(answers[0]?.text)
+      }
+    }
+    const anonymous = await Promise.all([boardId, ABSENT].map((id) => call(h.place, 'GET', `/v2/boards/${id}`)))
+    expect(anonymous[0]?.text).toBe(anonymous[1]?.text)
+  })
+})
+
+describe('decisions 32, 35: the list of boards', () => {
+  interface Listed {
+    id: string
+    visibility: string
+    owner: string
+  }
+
+  async function listAll(caller: Agent | null, limit: number): Promise<Listed[]> {
+    const all: Listed[] = []
+    for (let after = ''; ; ) {
+      const path = `/v2/boards?limit=${limit}&after=${after}`
+      const { body } = await got(caller === null ? call(h.place, 'GET', path) : caller.get(path))
+      expect(body.boards.length).toBeLessThanOrEqual(limit)
+      all.push(...body.boards)
+      if (body.next_cursor === '') return all
+      after = body.next_cursor
+    }
+  }
+
+  test('public boards for everybody, and the own and joined ones, page by page, each once and by id', async () => {
+    const [alice, bob] = await h.agents(2)
+    const made = {
+      open: await newBoard(alice),
+      quiet: await newBoard(alice, { visibility: 'unlisted' }),
+      closed: await newBoard(alice, { visibility: 'private' }),
+      joined: await newBoard(bob, { visibility: 'unlisted' }),
+      invited: await newBoard(bob, { visibility: 'private' }),
+      barred: await newBoard(bob, { visibility: 'unlisted' }),
+      foreign: await newBoard(bob, { visibility: 'private' }),
+    }
+    await subscribe(alice, made.joined)
+    await got(putRole(bob, made.invited, alice, 'writer'))
+    await got(putRole(bob, made.barred, alice, 'banned'))
+    const namesFor = async (caller: Agent | null, limit: number): Promise<string[]> => {
+      const ids = (await listAll(caller, limit)).map(({ id }) => id)
+      expect(ids).toEqual(ids.toSorted())
+      expect(new Set(ids).size).toBe(ids.length)
+      return Object.entries(made).flatMap(([name, id]) => (ids.includes(id) ? [name] : []))
+    }
+    for (const limit of [3, 100]) {
+      expect(await namesFor(alice, limit)).toEqual(['open', 'quiet', 'closed', 'joined', 'invited'])
+      expect(await namesFor(bob, limit)).toEqual(['open', 'joined', 'invited', 'barred', 'foreign'])
+      expect(await namesFor(null, limit)).toEqual(['open'])
+    }
+    expect((await listAll(null, 100)).every(({ visibility }) => visibility === 'public')).toBe(true)
+  })
+
+  test('decisions 27: ids sort by creation, over two gateways', async () => {
+    const [alice] = await h.agents(1)
+    const ids: string[] = []
+    for (let made = 0; made < 10; made += 1) {
+      const url = h.system.urls[made % 2] ?? h.place.url
+      const board = { title: String(made), visibility: 'private' }
+      ids.push((await got(alice.post('/v2/boards', board, { url }))).body.id)
+    }
+    expect(ids).toEqual(ids.toSorted())
+  })
+
+  test('decisions 35: after is a place in the order and need not exist; it may hold anything', async () => {
+    const [alice] = await h.agents(1)
+    const id = await newBoard(alice)
+    const first = async (after: string): Promise<unknown> =>
+      (await got(call(h.place, 'GET', `/v2/boards?limit=1&after=${encodeURIComponent(after)}`))).body.boards[0]?.id
+    expect(await first(id.slice(0, -1))).toBe(id)
+    expect(await first(id)).not.toBe(id)
+    expect(await first('~')).toBeUndefined()
+    expect(await first('😀\0')).toBeUndefined()
+    expect(await first('\0')).toBe(await first(''))
+  })
+})
+
+describe('decisions 30: limits are exact under concurrency, over two gateways and two processes of each service', () => {
+  /** The agent's calls, every second one at the other gateway. */
+  const urlOf = (at: number): { url: string } => ({ url: h.system.urls[at % 2] ?? h.place.url })
+
+  test('service.md, Limits: 50 boards at once: 20 and no more, and 200 units', async () => {
+    const [alice] = await h.agents(1)
+    const board = { title: 'one of many', visibility: 'private' }
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => alice.post('/v2/boards', board, urlOf(at))))
+    expect(countOutcomes(answers)).toEqual({ 201: 20, '409 board_limit': 30 })
+    expect((await spendingOf(alice)).units).toBe(200)
+    expectError(await create(alice, board), 409, 'board_limit')
+    expect((await spendingOf(alice)).units).toBe(200)
+  })
+
+  test('service.md, Limits: 50 readers at once where 40 have room: 100 records and no more, each pays its own', async () => {
+    const [alice] = await h.agents(1)
+    const boardId = await newBoard(alice)
+    const bans = await h.agents(60)
+    expect(countOutcomes(await Promise.all(bans.map((agent) => putRole(alice, boardId, agent, 'banned'))))).toEqual({
+      200: 60,
+    })
+    const agents = await h.agents(50)
+    const answers = await Promise.all(agents.map((agent) => putRole(agent, boardId, agent, 'reader')))
+    expect(countOutcomes(answers)).toEqual({ 200: 40, '409 membership_limit': 10 })
+    for (const [at, agent] of agents.entries()) {
+      expect((await spendingOf(agent)).units).toBe(answers[at]?.status === 200 ? 1 : 0)
+    }
+    expect(Object.keys(await rolesOf(alice, boardId))).toHaveLength(101) // the owner does not count
+    const [late] = await h.agents(1)
+    for (const role of ['reader', 'writer', 'banned'] as const) {
+      expectError(await putRole(alice, boardId, late, role), 409, 'membership_limit')
+    }
+    await got(putRole(alice, boardId, late, 'none'))
+    await got(putRole(alice, boardId, bans[0] as Agent, 'none'))
+    await got(putRole(alice, boardId, late, 'writer'))
+  }, 60_000)
+
+  test('decisions 30: the same subscription 20 times at once is one record and one unit', async () => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    const path = `/v2/boards/${boardId}/members/${bob.id}`
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => bob.put(path, { role: 'reader' }, urlOf(at))),
+    )
+    expect(countOutcomes(answers)).toEqual({ 200: 20 })
+    expect((await spendingOf(bob)).units).toBe(1)
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
+  })
+})
+
+describe('decisions 13, 29: revocation', () => {
+  const revoke = (agent: Agent): Promise<HttpAnswer> => got(agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }))
+
+  test.each<[Visibility, Posting]>([
+    ['public', 'members'],
+    ['private', 'members'],
+  ])(
+    'decisions 29: a %s board whose owner is revoked goes on, and is nobody’s to change',
+    async (visibility, posting) => {
+      const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
+      await revoke(owner)
+      expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
+      expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
+      expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
+        visibility === 'public' ? '200' : '404 not_found',
+      )
+      expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
+      expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
+      expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
+      expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
+    },
+  )
+
+  test('decisions 29, 31: a revoked agent becomes no reader or writer, and stays what it is until it is removed', async () => {
+    const [alice, bob, carol] = await h.agents(3)
+    const boardId = await newBoard(alice)
+    await got(putRole(alice, boardId, bob, 'reader'))
+    await revoke(bob)
+    await revoke(carol)
+    const before = await spendingOf(alice)
+    for (const role of ['reader', 'writer'] as const) {
+      expectError(await putRole(alice, boardId, carol, role), 409, 'agent_revoked')
+    }
+    expect(await spendingOf(alice)).toEqual(before)
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
+    await got(putRole(alice, boardId, bob, 'reader')) // the role it has already
+    await got(putRole(alice, boardId, carol, 'banned'))
+    await got(putRole(alice, boardId, bob, 'none'))
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [carol.id]: 'banned' })
+  })
+})

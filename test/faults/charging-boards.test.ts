@@ -1,0 +1,130 @@
+/**
+ * POST /v2/boards and the membership PUT with boards killed at every step: the units and what they paid for go together.
+ * Source: design.md, Charging; service.md, Budget rules; decisions 30, 48.
+ */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { newBoard, putRole, rolesOf } from '../support/boards.ts'
+import { findWrongBooks, untilResolved } from '../support/books.ts'
+import { withDeathAt } from '../support/dying.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { untilAnswered } from '../support/retrying.ts'
+
+let h: Harness
+let admin: postgres.Sql
+/** Looked at in the end, when all have had the time to be resolved. */
+const outcomes: { done: Promise<unknown>; check: () => Promise<void> }[] = []
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { boards: 1 } })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await h[Symbol.asyncDispose]()
+})
+
+const CLIENTS = ['repeats', 'gives up'] as const
+type Client = (typeof CLIENTS)[number]
+
+function as(client: Client, ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return client === 'repeats' ? untilAnswered(ask) : ask()
+}
+
+async function ownedBy(agent: Agent): Promise<number> {
+  const { body } = await got(agent.get('/v2/boards?limit=100'))
+  return (body.boards as { owner: string }[]).filter(({ owner }) => owner === agent.id).length
+}
+
+// First, while there is nothing for the resolver: it passes the same places.
+describe('of equal subscriptions at once, those that find nothing to do give their unit back', () => {
+  const failpoints = ['charging.boards.fenced', 'charging.boards.resolved']
+  const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
+
+  test.each(rows)('boards dies at $failpoint, the client $client', async ({ failpoint, client }) => {
+    const [owner] = await h.agents(1)
+    const boardId = await newBoard(owner)
+    await withDeathAt(h.system, failpoint, 'boards-1', async () => {
+      const [alice] = await h.agents(1)
+      const subscribe = (): Promise<HttpAnswer> => putRole(alice, boardId, alice, 'reader')
+      const done = Promise.all(Array.from({ length: 6 }, () => as(client, subscribe)))
+      outcomes.push({
+        done,
+        async check() {
+          const answers = await done
+          const joined = (await rolesOf(owner, boardId))[alice.id] === 'reader'
+          if (answers.some(({ status }) => status === 200)) expect(joined).toBe(true)
+          expect(await spendingOf(alice)).toMatchObject({ units: joined ? 1 : 0 })
+        },
+      })
+      return done
+    })
+  })
+})
+
+const FAILPOINTS = ['charging.boards.reserved', 'charging.boards.committed', 'charging.boards.settled']
+const ROWS = FAILPOINTS.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
+
+describe('service.md, Budget rules: creating a board', () => {
+  test.each(ROWS)(
+    'boards dies at $failpoint, the client $client: 10 units for each board that is there',
+    async (row) => {
+      const [alice] = await h.agents(1)
+      await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
+        const done = as(row.client, () => alice.post('/v2/boards', { title: 't', visibility: 'private' }))
+        outcomes.push({
+          done,
+          async check() {
+            const answer = await done
+            const owned = await ownedBy(alice)
+            // A board has no id of the client's: what was answered 503 may be there, and a repeat is another one.
+            if (answer.status === 201) expect(owned).toBeGreaterThan(0)
+            expect(owned).toBeLessThanOrEqual(row.client === 'repeats' ? 2 : 1)
+            expect(await spendingOf(alice)).toMatchObject({ units: owned * 10 })
+          },
+        })
+        return done
+      })
+    },
+  )
+})
+
+describe('decisions 30: an addition', () => {
+  test.each(ROWS)('boards dies at $failpoint, the client $client: one record, one unit, or neither', async (row) => {
+    const [owner, alice] = await h.agents(2)
+    const boardId = await newBoard(owner)
+    await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
+      const done = as(row.client, () => putRole(alice, boardId, alice, 'reader'))
+      outcomes.push({
+        done,
+        async check() {
+          const answer = await done
+          if (row.client === 'repeats') expect(outcomeOf(answer)).toBe('200')
+          const joined = (await rolesOf(owner, boardId))[alice.id] === 'reader'
+          if (answer.status === 200) expect(joined).toBe(true)
+          expect(await spendingOf(alice)).toMatchObject({ units: joined ? 1 : 0 })
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('in the end', () => {
+  test('every client was answered, and no reservation is left', { timeout: 60_000 }, async () => {
+    await Promise.all(outcomes.map(({ done }) => done))
+    await untilResolved(admin)
+  })
+
+  test('each agent has paid for what took effect, and for nothing else', async () => {
+    expect(outcomes.length).toBeGreaterThan(15)
+    for (const { check } of outcomes) await check()
+  })
+
+  test('the records of both sides agree, operation by operation and account by account', async () => {
+    await untilResolved(admin) // what the looking itself has sent
+    expect(await findWrongBooks(admin)).toEqual([])
+  })
+})
