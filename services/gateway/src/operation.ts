@@ -1,5 +1,6 @@
 import type { Static, TSchema, TString } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { ParsedJson } from '@svc/envelope/i-json.ts'
@@ -198,9 +199,16 @@ export function bodyOf<S extends TSchema>(schema: S, examples: BodyDocs['example
       if (compiled.Check(value)) return value
       const fault = compiled.Errors(value).First()
       const where = fault === undefined || fault.path === '' ? 'the body' : `the body at ${shorten(fault.path)}`
-      throw new ServiceError('invalid_request', { detail: `${where}: ${shorten(fault?.message ?? 'another form')}` })
+      throw new ServiceError('invalid_request', { detail: `${where}: ${shorten(faultText(fault))}` })
     },
   }
+}
+
+/** Of a text whose length counts code points TypeBox knows no more than that it is one (libs/contracts, textOf). */
+function faultText(fault: ValueError | undefined): string {
+  if (fault?.type !== ValueErrorType.Kind) return fault?.message ?? 'another form'
+  const { minLength = 0, maxLength } = fault.schema
+  return `Expected text of ${minLength} to ${maxLength} characters`
 }
 
 function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {

@@ -125,6 +125,12 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     /** Lines that the gateway logged. */
     log,
     register,
+    /** Revokes an identity, as the directory knows it and as its next request is answered. */
+    revoke(key: { agentId: string }) {
+      const agent = agents.get(key.agentId)
+      if (agent !== undefined) agents.set(key.agentId, { ...agent, revoked: true })
+      revoked.add(key.agentId)
+    },
     send: (outgoing: Outgoing) => sendRequest(gateway.port, outgoing),
     /** Sends a request with a signature, over what `signing` says in the place of what is sent. */
     sendSigned: (key: KeyPair, outgoing: Outgoing, signing: Signing = {}) =>

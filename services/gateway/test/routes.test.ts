@@ -1,4 +1,5 @@
 /** Which call each operation makes of its request, and what it makes of the answer. */
+import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
 import { getBudget } from '@svc/contracts/budget.ts'
 import {
   findAgent,
@@ -64,6 +65,10 @@ describe('reads', () => {
       exportMessages,
       () => ({ agent_id: me(), thread_id: 'message-1', after: 'c', limit: 1 }),
     ],
+    ['/v2/boards', listBoards, () => ({ viewer: me(), after: '', limit: 50 })],
+    ['/v2/boards?after=b%00&limit=7', listBoards, () => ({ viewer: me(), after: 'b\0', limit: 7 })],
+    [`/v2/boards/${BOARD}`, getBoard, () => ({ viewer: me(), board_id: BOARD })],
+    [`/v2/boards/${BOARD}/members`, listMembers, () => ({ caller: me(), board_id: BOARD })],
     ['/v2/events', listEvents, () => ({ agent_id: me(), after: 0, limit: 50 })],
     ['/v2/events?after=9&limit=3', listEvents, () => ({ agent_id: me(), after: 9, limit: 3 })],
     [
@@ -84,6 +89,10 @@ describe('reads', () => {
   })
 
   test('an anonymous reader of a feed is nobody', async () => {
+    await h.send({ target: '/v2/boards' })
+    expect(lastTo(listBoards)).toMatchObject({ viewer: null })
+    await h.send({ target: `/v2/boards/${BOARD}` })
+    expect(lastTo(getBoard)).toEqual({ viewer: null, board_id: BOARD })
     await h.send({ target: `/v2/boards/${BOARD}/messages` })
     expect(lastTo(listPosts)).toMatchObject({ viewer: null, board_id: BOARD })
   })
@@ -216,6 +225,44 @@ describe('changes', () => {
     const calls = h.callsTo(setContact).length
     expect(await send('PUT', `/v2/contacts/${id()}`, body)).toMatchObject(errorOf(status, code))
     expect(h.callsTo(setContact)).toHaveLength(calls)
+  })
+
+  test.each([
+    { title: 'a', visibility: 'public' },
+    { title: '😀'.repeat(120), description: '', visibility: 'private', posting: 'members' },
+  ])('POST /v2/boards: %j', async (board) => {
+    expect(await send('POST', '/v2/boards', board)).toMatchObject({ status: 201, body: board })
+    expect(lastTo(createBoard)).toEqual({ owner: alice.agentId, board })
+  })
+
+  test('decisions 7: a title of 121 code points says what is wrong with it', async () => {
+    const calls = h.callsTo(createBoard).length
+    const answer = await send('POST', '/v2/boards', { title: '😀'.repeat(121), visibility: 'public' })
+    expect(answer).toMatchObject(errorOf(400, 'invalid_request'))
+    expect(answer.text).toContain('the body at /title: Expected text of 1 to 120 characters')
+    expect(h.callsTo(createBoard)).toHaveLength(calls)
+  })
+
+  test.each(['reader', 'writer', 'banned', 'none'])('PUT member: %s', async (role) => {
+    const path = `/v2/boards/${BOARD}/members`
+    const request = { caller: alice.agentId, board_id: BOARD, role }
+    expect(await send('PUT', `${path}/${bob.agentId}`, { role })).toMatchObject({ status: 200, body: { role } })
+    expect(lastTo(setMember)).toEqual({ ...request, agent_id: bob.agentId, standing: 'active' })
+    const unknown = createKeyPair().agentId
+    await send('PUT', `${path}/${unknown}`, { role })
+    expect(lastTo(setMember)).toEqual({ ...request, agent_id: unknown, standing: 'unknown' })
+    const asked = h.callsTo(findAgent).length
+    await send('PUT', `${path}/${alice.agentId}`, { role })
+    expect(lastTo(setMember)).toEqual({ ...request, agent_id: alice.agentId, standing: 'active' })
+    expect(h.callsTo(findAgent)).toHaveLength(asked)
+  })
+
+  test('decisions 29: who was revoked since its key was found is known to be', async () => {
+    const erin = h.register('erin')
+    await send('GET', '/v2/me', undefined, erin)
+    h.revoke(erin)
+    await send('PUT', `/v2/boards/${BOARD}/members/${erin.agentId}`, { role: 'reader' })
+    expect(lastTo(setMember)).toMatchObject({ agent_id: erin.agentId, standing: 'revoked' })
   })
 
   test('a key that was found once is not asked for again', async () => {
