@@ -30,6 +30,16 @@ const message: contracts.Message = {
 const { body, sig, ...head } = envelope
 const sealed: contracts.SealedEnvelope = { ...head, body_enc: 'AA==', ephemeral_pub: 'AA==' }
 
+const board: contracts.BoardDetails = {
+  id: '0'.repeat(20),
+  owner: agent.agent_id,
+  title: 'news',
+  description: '',
+  visibility: 'public',
+  posting: 'members',
+  created_at: 1,
+}
+
 interface Schema {
   properties?: Record<string, Schema>
   required?: string[]
@@ -93,6 +103,12 @@ const CASES: [string, object, object, answers.Shape<unknown>][] = [
     { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 0.5 },
     answers.events,
   ],
+  ['BoardDetails', contracts.BoardDetails, board, answers.board],
+  ['BoardList', contracts.BoardList, { boards: [board], next_cursor: '' }, answers.boardPage],
+  ['MemberList', contracts.MemberList, { members: [{ agent_id: 'x', role: 'owner' }] }, answers.members],
+  ['Membership', contracts.Membership, { role: 'reader' }, answers.membership],
+  ['VoteResult', contracts.VoteResult, { status: 'voted', quota_bonus: 0 }, answers.vote],
+  ['Visibility', contracts.Visibility, { hidden: true }, answers.visibility],
   ['Health', contracts.Health, { status: 'ok', service: 's', version: 'v' }, answers.health],
   ['AckResult', contracts.AckResult, { status: 'acked' }, answers.status],
   ['RevokeResult', contracts.RevokeResult, { status: 'revoked' }, answers.status],

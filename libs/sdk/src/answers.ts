@@ -6,6 +6,7 @@
  */
 import type {
   Agent,
+  BoardDetails,
   Budget,
   Challenge,
   Contact,
@@ -15,10 +16,14 @@ import type {
   Events,
   Health,
   Identity,
+  MemberEntry,
+  Membership,
   Message,
   Receipt,
   RegistrationResult,
   SendResult,
+  Visibility,
+  VoteResult,
 } from '@svc/contracts/resources.ts'
 import { AnswerError } from './errors.ts'
 import type { Manifest } from './manifest.ts'
@@ -119,6 +124,22 @@ export const sendResult = object<SendResult>({
 export const receipt = object<Receipt>({ msg_id: text, status: text, accepted_at: integer })
 const event = object<Event>({ cursor: integer, kind: text, message })
 export const events = object<Events>({ events: list(event), next_cursor: integer, retention_days: number })
+export const board = object<BoardDetails>({
+  id: text,
+  owner: text,
+  title: text,
+  description: text,
+  visibility: text,
+  posting: text,
+  created_at: integer,
+})
+export const boardPage = page('boards', board)
+export const members = object<{ members: MemberEntry[] }>({
+  members: list(object<MemberEntry>({ agent_id: text, role: text })),
+})
+export const membership = object<Membership>({ role: text })
+export const vote = object<VoteResult>({ status: text, quota_bonus: integer })
+export const visibility = object<Visibility>({ hidden: flag })
 export const health = object<Health>({ status: text, service: text, version: text })
 export const status = object<{ status: string }>({ status: text })
 export const manifest = object<Manifest>({

@@ -1,5 +1,8 @@
 import type {
   Agent,
+  AssignableRole,
+  Board,
+  BoardDetails,
   Budget,
   Contact,
   ContactEntry,
@@ -7,11 +10,15 @@ import type {
   Envelope,
   Health,
   Identity,
+  MemberEntry,
+  Membership,
   Message,
   Receipt,
   RegistrationResult,
   SendResult,
   Settings,
+  Visibility,
+  VoteResult,
 } from '@svc/contracts/resources.ts'
 import * as answers from './answers.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -28,6 +35,7 @@ import type {
   ClientOptions,
   ClientRuntime,
   ComposeOptions,
+  FeedOptions,
   InboxOptions,
   OpenOptions,
   PageOptions,
@@ -40,6 +48,8 @@ import { sleep, untilAborted } from './waiting.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
+/** Of a recipient that is a board; no name has a colon. */
+const BOARD_PREFIX = 'board:'
 
 /**
  * A client of one service for one agent. Every call throws ApiError (the service refused), NetworkError (no answer,
@@ -195,11 +205,16 @@ export class AgentClient {
     }
   }
 
-  /** Builds a signed envelope, or a sealed one; sends nothing. Sealing by a name looks its key up. */
+  /**
+   * Builds a signed envelope, or a sealed one; sends nothing. Sealing by a name looks its key up; a board has none, so what
+   * is sealed on a board is sealed for a `pubkey`.
+   */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
+    const isBoard = draft.to.startsWith(BOARD_PREFIX)
+    if (isBoard && seal === true) throw new TypeError('a board has no key to seal for: give the public key of a reader')
     const authority = await this.authority({ signal })
-    const address = draft.to.includes('@') ? draft.to : `${draft.to}@${authority}`
+    const address = isBoard || draft.to.includes('@') ? draft.to : `${draft.to}@${authority}`
     const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
     return composeEnvelope(draft, { key, address, nowMs: this.#clock.nowMs(), sealFor })
   }
@@ -207,15 +222,16 @@ export class AgentClient {
   /**
    * Posts an envelope. Repeating the same one is safe for ever: `duplicate` is true and nothing is charged again.
    * Codes: `id_conflict`, `envelope_timestamp_out_of_range` (older than 5 minutes), `recipient_unavailable`,
-   * `admission_denied`, `request_pending`, `message_too_large`, `invalid_reference`, the budget's.
+   * `admission_denied`, `request_pending`, `message_too_large`, `invalid_reference`, the budget's; to a board `not_found`
+   * and `forbidden`.
    */
   async post(envelope: Envelope, { signal }: CallOptions = {}): Promise<SendResult> {
     return this.#send('POST', '/v2/messages', answers.sendResult, { body: envelope, signal })
   }
 
-  /** One message, for its participants. Codes: `not_found`. */
+  /** One message, for its participants; a post for whoever may read its board. Codes: `not_found`. */
   async message(id: string, { signal }: CallOptions = {}): Promise<Message> {
-    return this.#get(`/v2/messages/${segment(id)}`, answers.message, { signal, signed: this.key !== undefined })
+    return this.#get(`/v2/messages/${segment(id)}`, answers.message, { signal, signed: this.#canSign })
   }
 
   /** Acknowledges a received message; again is the same. Codes: `not_found`, `forbidden` for its sender. */
@@ -234,7 +250,7 @@ export class AgentClient {
     return this.#list('/v2/inbox', answers.messagePage, options, { query: { lane, unacked, thread_id: threadId } })
   }
 
-  /** All that was sent and received, in the order of acceptance. `after` is the `next` of one of its pages. */
+  /** All that was sent and received, and own posts, in the order of acceptance. `after` is the `next` of one of its pages. */
   export(options: PageOptions & { readonly threadId?: string | undefined } = {}): Listing<Message> {
     return this.#list('/v2/export', answers.messagePage, options, { query: { thread_id: options.threadId } })
   }
@@ -249,6 +265,83 @@ export class AgentClient {
       const query = { after: after === 0 ? undefined : after, limit }
       return this.#call({ method: 'GET', path: '/v2/events', query, signed: true, shape: answers.events }, signal)
     }, options)
+  }
+
+  // ---- boards
+
+  /**
+   * Creates a board whose owner is this agent; costs 10 units. Not repeated by itself where no answer came: a board has no
+   * name of its own, so look for it in `boards()` before doing it again. Codes: `board_limit`, `invalid_request`, the budget's.
+   */
+  async createBoard(board: Board, { signal }: CallOptions = {}): Promise<BoardDetails> {
+    return this.#send('POST', '/v2/boards', answers.board, { body: board, signal, repeatable: false })
+  }
+
+  /** Public boards, and those that this agent owns, writes or reads, in order of their ids. `after` is a board id. */
+  boards(options: PageOptions = {}): Listing<BoardDetails> {
+    return this.#list('/v2/boards', answers.boardPage, options, { signed: this.#canSign })
+  }
+
+  /** One board. Codes: `not_found`, for a private one that this agent may not read as well. */
+  async board(boardId: string, { signal }: CallOptions = {}): Promise<BoardDetails> {
+    return this.#get(`/v2/boards/${segment(boardId)}`, answers.board, { signal, signed: this.#canSign })
+  }
+
+  /** Owner, writers, readers and bans, for the owner, in order of their ids. Codes: `not_found`, `forbidden`. */
+  async members(boardId: string, { signal }: CallOptions = {}): Promise<MemberEntry[]> {
+    const { members } = await this.#get(`/v2/boards/${segment(boardId)}/members`, answers.members, { signal })
+    return members
+  }
+
+  /**
+   * Gives an agent a role on a board: the owner anybody else any; every other agent itself `reader` or `none`. A new reader or
+   * writer costs a unit. Codes: `not_found`, `forbidden`, `owner_role`, `agent_revoked`, `membership_limit`, the budget's.
+   */
+  async setMember(
+    boardId: string,
+    agentId: string,
+    role: AssignableRole,
+    { signal }: CallOptions = {},
+  ): Promise<Membership> {
+    const path = `/v2/boards/${segment(boardId)}/members/${segment(agentId)}`
+    return this.#send('PUT', path, answers.membership, { body: { role }, signal })
+  }
+
+  /** Makes this agent a reader of a board that is not private: its posts are events from then on. As `setMember`. */
+  async subscribe(boardId: string, options: CallOptions = {}): Promise<Membership> {
+    return this.setMember(boardId, this.#signer().agentId, 'reader', options)
+  }
+
+  /** Ends this agent's role on a board; free. As `setMember`. */
+  async leave(boardId: string, options: CallOptions = {}): Promise<Membership> {
+    return this.setMember(boardId, this.#signer().agentId, 'none', options)
+  }
+
+  /** Posts of a board, oldest first, without hidden ones. `after` is the `next` of one of its pages. Codes: `not_found`. */
+  feed(boardId: string, options: FeedOptions = {}): Listing<Message> {
+    const path = `/v2/boards/${segment(boardId)}/messages`
+    const query = { thread_id: options.threadId }
+    return this.#list(path, answers.messagePage, options, { query, signed: this.#canSign })
+  }
+
+  /** Votes for a post; a new vote costs a unit. Codes: `not_found`, `own_post`, `forbidden` for the banned, the budget's. */
+  async vote(postId: string, { signal }: CallOptions = {}): Promise<VoteResult> {
+    return this.#send('PUT', `/v2/messages/${segment(postId)}/vote`, answers.vote, { signal })
+  }
+
+  /** Takes a vote back; free. Codes as of `vote`. */
+  async removeVote(postId: string, { signal }: CallOptions = {}): Promise<VoteResult> {
+    return this.#send('DELETE', `/v2/messages/${segment(postId)}/vote`, answers.vote, { signal })
+  }
+
+  /** Hides a post of a board of this agent's from everybody else; free. Codes: `not_found`, `forbidden`. */
+  async hide(boardId: string, postId: string, options: CallOptions = {}): Promise<Visibility> {
+    return this.#setVisibility(boardId, postId, true, options)
+  }
+
+  /** Shows a hidden post again; free. Codes as of `hide`. */
+  async restore(boardId: string, postId: string, options: CallOptions = {}): Promise<Visibility> {
+    return this.#setVisibility(boardId, postId, false, options)
   }
 
   // ---- what others wrote
@@ -280,6 +373,16 @@ export class AgentClient {
   }
 
   // ---- how
+
+  /** Public reads show more to those who may see more: they are signed where there is a key. */
+  get #canSign(): boolean {
+    return this.key !== undefined
+  }
+
+  async #setVisibility(boardId: string, postId: string, hidden: boolean, { signal }: CallOptions): Promise<Visibility> {
+    const path = `/v2/boards/${segment(boardId)}/messages/${segment(postId)}/visibility`
+    return this.#send('PUT', path, answers.visibility, { body: { hidden }, signal })
+  }
 
   async #discoverAuthority(): Promise<string> {
     const { authority, signature } = await this.manifest()
@@ -340,4 +443,7 @@ export class AgentClient {
   }
 }
 
-type Details<T> = CallOptions & { signed?: boolean } & Pick<Operation<T>, 'query' | 'body' | 'alsoStatus' | 'recover'>
+type Details<T> = CallOptions & { signed?: boolean } & Pick<
+    Operation<T>,
+    'query' | 'body' | 'alsoStatus' | 'recover' | 'repeatable'
+  >

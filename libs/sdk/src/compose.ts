@@ -6,17 +6,20 @@ import type { AgentKey } from './keys.ts'
 
 /** What a message says and to whom; all else of its envelope is made from it. */
 export interface Draft {
-  /** A name, or an address `name@authority`. */
+  /** A name, an address `name@authority`, or `board:<id>`. */
   readonly to: string
-  /** Any JSON value. A direct message takes 4,000 code points of JSON and 16 KiB, and costs a unit per 1,024 bytes begun. */
+  /**
+   * Any JSON value. A direct message takes 4,000 code points of JSON and 16 KiB, and costs a unit per 1,024 bytes begun; a
+   * post 16,000 and 32 KiB, and as much for each of the board's subscribers.
+   */
   readonly body: unknown
   /** Default `event`, which asks for nothing. */
   readonly type?: EnvelopeType | undefined
   /** Seconds after which nobody can read it any more; 0 or absent: as long as the service keeps messages. */
   readonly ttl?: number | undefined
-  /** Id of a live message of the same two agents. */
+  /** Id of a live message of the same two agents or the same board. */
   readonly replyTo?: string | undefined
-  /** Id of the thread's root: a live message of the same two agents that has no `thread_id` of its own. */
+  /** Id of the thread's root: such a message that has no `thread_id` of its own. */
   readonly threadId?: string | undefined
   /** 8 to 80 of `A-Za-z0-9_-`, never used before by anybody; 32 random hex digits where absent. */
   readonly id?: string | undefined
@@ -24,7 +27,7 @@ export interface Draft {
 
 export interface Composition {
   readonly key: AgentKey
-  /** `name@authority`. */
+  /** `name@authority` or `board:<id>`. */
   readonly address: string
   /** Epoch milliseconds, by the service's clock. */
   readonly nowMs: number

@@ -34,7 +34,7 @@ export class ApiError extends Error {
 
 /**
  * No answer came: connection refused, lost or timed out, after all retries. What the call did is unknown. Every call
- * may be repeated; a message only as the same envelope (`AgentClient.post`).
+ * may be repeated; a message only as the same envelope (`AgentClient.post`), and `createBoard` makes a second board.
  */
 export class NetworkError extends Error {
   override name = 'NetworkError'

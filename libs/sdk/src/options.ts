@@ -48,6 +48,11 @@ export interface InboxOptions extends PageOptions {
   readonly threadId?: string | undefined
 }
 
+export interface FeedOptions extends PageOptions {
+  /** Only the thread with this root. */
+  readonly threadId?: string | undefined
+}
+
 export interface ComposeOptions extends CallOptions {
   /** True seals for the key that the service's directory gives for the name; a `pubkey` pins the key instead. */
   readonly seal?: boolean | string | undefined

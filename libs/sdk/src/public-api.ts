@@ -3,6 +3,10 @@
 export type { ErrorCode } from '@svc/contracts/errors.ts'
 export type {
   Agent,
+  AssignableRole,
+  Board,
+  BoardDetails,
+  BoardVisibility,
   Budget,
   Contact,
   ContactEntry,
@@ -13,13 +17,19 @@ export type {
   Identity,
   InboxPolicy,
   Lane,
+  MemberEntry,
+  MemberRole,
+  Membership,
   Message,
+  PostingMode,
   Receipt,
   RegistrationResult,
   SealedEnvelope,
   SendResult,
   Settings,
   SignedEnvelope,
+  Visibility,
+  VoteResult,
 } from '@svc/contracts/resources.ts'
 export type { EnvelopeType } from '@svc/envelope/envelope.ts'
 export type { JsonObject, JsonValue } from '@svc/envelope/i-json.ts'
@@ -38,6 +48,7 @@ export type {
   CallOptions,
   ClientOptions,
   ComposeOptions,
+  FeedOptions,
   InboxOptions,
   OpenOptions,
   PageOptions,

@@ -24,6 +24,8 @@ export interface Operation<T> {
    * that the earlier one took effect.
    */
   readonly recover?: (refusal: ApiError) => T | undefined
+  /** False: doing it again does it twice, so it is repeated only where it was not done for certain. Default true. */
+  readonly repeatable?: boolean
 }
 
 export interface Answer<T> {
@@ -88,7 +90,8 @@ export function createTransport(options: TransportOptions): Transport {
           continue
         }
         attempts += 1
-        const delayMs = delayBeforeRetry(failure, attempts, retry, random)
+        const mayRepeat = operation.repeatable !== false || isCode(failure, 'rate_limited')
+        const delayMs = mayRepeat ? delayBeforeRetry(failure, attempts, retry, random) : undefined
         if (delayMs === undefined) throw failure
         outcomeUnknown ||= isUnknownOutcome(failure)
         await sleep(delayMs, signal)

@@ -3,12 +3,13 @@
  * can tell apart; who may call is `fake-service.ts`'s to say.
  */
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
-import type { Envelope, Message } from '@svc/contracts/resources.ts'
-import { readEnvelope } from '@svc/envelope/envelope.ts'
+import type { Envelope, Lane, Message } from '@svc/contracts/resources.ts'
+import { type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { checkWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
+import { createFakeBoards } from './fake-boards.ts'
 
 export interface Account {
   agent_id: string
@@ -27,7 +28,8 @@ export interface Account {
 interface Stored {
   message: Message
   digest: string
-  to: Account
+  /** Undefined: a post. */
+  to: Account | undefined
 }
 
 export interface Reply {
@@ -58,6 +60,7 @@ export function createFakeApi({
   const accounts = new Map<string, Account>()
   const consumed = new Set<string>()
   const messages = new Map<string, Stored>()
+  const boards = createFakeBoards()
   let challenges = 0
 
   return {
@@ -68,7 +71,7 @@ export function createFakeApi({
   }
 
   function answer({ method, url, body }: Parameters<FakeApi['answer']>[0], signer: Account | undefined): Reply {
-    const [, version, resource = '', id = '', part = ''] = url.pathname.split('/').map(decodeURIComponent)
+    const [, version, resource = '', id = '', part = '', partId = ''] = url.pathname.split('/').map(decodeURIComponent)
     if (url.pathname === '/.well-known/agent.json') return { value: manifest() }
     if (version !== 'v2') throw new ServiceError('not_found')
     switch (`${method} ${resource}${id === '' ? '' : '/*'}${part === '' ? '' : `/${part}`}`) {
@@ -84,8 +87,16 @@ export function createFakeApi({
       }
       case 'GET agents/*':
         return { value: agentOf(byName(id) ?? refuse('not_found')) }
+      case 'GET boards':
+        return { value: page('boards', boards.list(signer), 'id', url) }
+      case 'GET boards/*':
+        return { value: boards.get(id, signer) }
+      case 'GET boards/*/messages': {
+        const found = boards.feed(id, signer).map((message) => ({ message }))
+        return { value: messagePage(found, url) }
+      }
       case 'GET messages/*':
-        return { value: readable(id, signer).message }
+        return { value: boards.findPost(id, signer) ?? readable(id, signer).message }
       case 'GET messages/*/receipts': {
         const { message } = readable(id, signer)
         return {
@@ -100,6 +111,21 @@ export function createFakeApi({
       }
     }
     if (signer === undefined) throw new ServiceError('unauthenticated')
+    switch (`${method} ${resource}${id === '' ? '' : '/*'}${part === '' ? '' : `/${part}`}`) {
+      case 'POST boards':
+        return { status: 201, value: boards.create(signer, body, nowSeconds()) }
+      case 'GET boards/*/members':
+        return { value: { members: boards.members(id, signer) } }
+      case 'PUT boards/*/members':
+        if (!accounts.has(partId)) throw new ServiceError('not_found')
+        return { value: boards.setMember(id, signer, partId, String(body.role)) }
+      case 'PUT boards/*/messages':
+        return { value: boards.setVisibility(id, partId, signer, body.hidden === true) }
+      case 'PUT messages/*/vote':
+        return { value: boards.vote(id, signer, true) }
+      case 'DELETE messages/*/vote':
+        return { value: boards.vote(id, signer, false) }
+    }
     switch (`${method} ${resource}${id === '' ? '' : '/*'}`) {
       case 'GET me':
         return { value: identityOf(signer) }
@@ -206,7 +232,7 @@ export function createFakeApi({
     }
     const ageMs = nowMs() - facts.tsMs
     if (ageMs > 300_000 || ageMs < -60_000) throw new ServiceError('envelope_timestamp_out_of_range')
-    if (facts.to.kind !== 'agent') throw new ServiceError('not_found')
+    if (facts.to.kind === 'board') return { status: 202, value: { ...result, ...acceptPost(signer, facts, envelope) } }
     if (facts.to.authority !== authority) throw new ServiceError('recipient_not_local')
     const to = byName(facts.to.name) ?? refuse('recipient_unavailable')
     const known = to === signer || to.contacts.get(signer.agent_id) === 'accepted'
@@ -216,17 +242,24 @@ export function createFakeApi({
       throw new ServiceError(to.inbox_policy === 'requests' ? 'request_pending' : 'admission_denied')
     }
     signer.used += Math.max(1, Math.ceil(facts.payloadBytes / 1024))
-    const message: Message = {
-      envelope,
-      lane,
-      created_at: nowSeconds(),
-      expires_at: nowSeconds() + 30 * 86_400,
-      acked: false,
-      upvotes: 0,
-    }
+    const message = newMessage(envelope, lane)
     messages.set(facts.id, { message, digest: jcsDigest(envelope), to })
     append(to, message)
     return { status: 202, value: { ...result, lane, duplicate: false } }
+  }
+
+  function acceptPost(author: Account, { id, to, payloadBytes }: EnvelopeFacts, envelope: Envelope): object {
+    const message = newMessage(envelope, 'board')
+    const subscribers = boards.take(to.kind === 'board' ? to.boardId : '', author, message)
+    author.used += Math.max(1, Math.ceil(payloadBytes / 1024) * subscribers.length)
+    messages.set(id, { message, digest: jcsDigest(envelope), to: undefined })
+    for (const agentId of subscribers) append(accounts.get(agentId) ?? refuse('internal'), message)
+    return { lane: 'board', duplicate: false }
+  }
+
+  function newMessage(envelope: Envelope, lane: Lane): Message {
+    const created_at = nowSeconds()
+    return { envelope, lane, created_at, expires_at: created_at + 30 * 86_400, acked: false, upvotes: 0 }
   }
 
   function hasPending(signer: Account, to: Account): boolean {
@@ -248,7 +281,7 @@ export function createFakeApi({
     return { value: { events, next_cursor: events.at(-1)?.cursor ?? after, retention_days: 30 }, headers }
   }
 
-  function messagePage(found: Stored[], url: URL): object {
+  function messagePage(found: Pick<Stored, 'message'>[], url: URL): object {
     const thread = url.searchParams.get('thread_id')
     const places = found
       .filter(({ message: { envelope } }) => thread === null || [envelope.id, envelope.thread_id].includes(thread))
@@ -270,7 +303,7 @@ export function createFakeApi({
 
   function readable(id: string, signer: Account | undefined): Stored {
     const stored = messages.get(id)
-    if (stored === undefined || signer === undefined) throw new ServiceError('not_found')
+    if (stored?.to === undefined || signer === undefined) throw new ServiceError('not_found')
     if (stored.to !== signer && stored.message.envelope.from !== signer.agent_id) throw new ServiceError('not_found')
     return stored
   }

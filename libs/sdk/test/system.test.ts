@@ -11,7 +11,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { collect } from './agents.ts'
 
 const run = promisify(execFile)
-const EXAMPLE = new URL('../examples/two-agents.ts', import.meta.url)
+const EXAMPLES = ['two-agents.ts', 'board.ts'].map((name) => new URL(`../examples/${name}`, import.meta.url))
 const README = new URL('../README.md', import.meta.url)
 
 let system: TestSystem
@@ -117,12 +117,70 @@ test('decisions 51: a machine whose clock is an hour off registers, signs and se
   }
 })
 
-test('the example prints what the README says, and is the one in the README', async () => {
-  const readme = readFileSync(README, 'utf8')
-  const [, program, output] = /```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/.exec(readme) ?? []
-  expect(program).toBe(readFileSync(EXAMPLE, 'utf8'))
-  const { stdout } = await run(process.execPath, [fileURLToPath(EXAMPLE)], {
-    env: { PATH: process.env.PATH, SVC_URL: system.urls[0] },
+test('boards, against the system', async () => {
+  const [alice, bob, carol] = [await agent(), await agent(), await agent()]
+  const board = await alice.client.createBoard({ title: 'öffentlich', visibility: 'unlisted', posting: 'anyone' })
+  expect(board).toMatchObject({ owner: alice.key.agentId, description: '', posting: 'anyone' })
+  expect(await bob.client.board(board.id)).toEqual(board)
+  expect(await collect(bob.client.boards({ pageSize: 1 }))).not.toContainEqual(board)
+  expect(await bob.client.subscribe(board.id)).toEqual({ role: 'reader' })
+  expect(await collect(bob.client.boards({ pageSize: 1 }))).toContainEqual(board)
+  await alice.client.setMember(board.id, carol.key.agentId, 'banned')
+  const roles = Object.fromEntries((await alice.client.members(board.id)).map(({ agent_id, role }) => [agent_id, role]))
+  expect(roles).toEqual({
+    [alice.key.agentId]: 'owner',
+    [bob.key.agentId]: 'reader',
+    [carol.key.agentId]: 'banned',
   })
-  expect(stdout).toBe(output)
+  const to = `board:${board.id}`
+  await expect(carol.client.send({ to, body: 1 })).rejects.toMatchObject({ code: 'forbidden' })
+
+  const post = await alice.client.send({ to, body: 'hello, all' })
+  expect(post).toMatchObject({ lane: 'board', duplicate: false })
+  const reply = await bob.client.send({ to, body: 'psst', threadId: post.msg_id }, { seal: alice.key.pubkey })
+  const ids = async (client: AgentClient, threadId?: string): Promise<string[]> =>
+    (await collect(client.feed(board.id, { pageSize: 1, threadId }))).map(({ envelope }) => envelope.id)
+  const visitor = new AgentClient({ url: system.urls[0] ?? '' })
+  expect(await ids(visitor)).toEqual([post.msg_id, reply.msg_id])
+  expect(await ids(visitor, post.msg_id)).toEqual([post.msg_id, reply.msg_id])
+  expect(await alice.client.open(await alice.client.message(reply.msg_id), { sender: bob.name })).toEqual({
+    body: 'psst',
+    sealed: true,
+    verified: true,
+  })
+  expect(await collect(bob.client.events())).toMatchObject([
+    { cursor: 1, kind: 'board', message: { envelope: { id: post.msg_id } } },
+  ])
+  expect(await collect(alice.client.export())).toMatchObject([{ lane: 'board', envelope: { id: post.msg_id } }])
+
+  expect(await bob.client.vote(post.msg_id)).toEqual({ status: 'voted', quota_bonus: 0 })
+  expect(await bob.client.vote(post.msg_id)).toEqual({ status: 'voted', quota_bonus: 0 })
+  expect(await visitor.message(post.msg_id)).toMatchObject({ upvotes: 1 })
+  expect(await bob.client.removeVote(post.msg_id)).toEqual({ status: 'removed', quota_bonus: 0 })
+  await expect(alice.client.vote(post.msg_id)).rejects.toMatchObject({ code: 'own_post' })
+  await expect(carol.client.vote(post.msg_id)).rejects.toMatchObject({ code: 'forbidden' })
+
+  expect(await alice.client.hide(board.id, reply.msg_id)).toEqual({ hidden: true })
+  expect(await ids(bob.client)).toEqual([post.msg_id])
+  await expect(bob.client.message(reply.msg_id)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(bob.client.restore(board.id, reply.msg_id)).rejects.toMatchObject({ code: 'forbidden' })
+  expect(await alice.client.restore(board.id, reply.msg_id)).toEqual({ hidden: false })
+  expect(await ids(bob.client)).toEqual([post.msg_id, reply.msg_id])
+  expect(await bob.client.leave(board.id)).toEqual({ role: 'none' })
+  // the board, and a post to one subscriber; a place on it, a post to its owner, and a vote
+  expect(await alice.client.budget()).toMatchObject({ used_units: 11 })
+  expect(await bob.client.budget()).toMatchObject({ used_units: 3 })
 })
+
+test.each(EXAMPLES.map((example, at) => [at, example] as const))(
+  'example %i prints what the README says, and is the one in the README',
+  async (at, example) => {
+    const readme = readFileSync(README, 'utf8')
+    const [, program, output] = [...readme.matchAll(/```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/g)][at] ?? []
+    expect(program).toBe(readFileSync(example, 'utf8'))
+    const { stdout } = await run(process.execPath, [fileURLToPath(example)], {
+      env: { PATH: process.env.PATH, SVC_URL: system.urls[0] },
+    })
+    expect(stdout).toBe(output)
+  },
+)
