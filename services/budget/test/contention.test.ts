@@ -67,8 +67,14 @@ describe('two processes of the service', () => {
       context(),
     )
   }
+  /** As an owner does it: what was taken is settled. */
+  const spend = async (at: number, request: Parameters<typeof reserve>[1]): Promise<void> => {
+    const operation = newOperation()
+    await reserve(at, { operation, ...request })
+    await callerAt(at).call(calls.settle, { operation }, context())
+  }
   const many = async (request: (at: number) => Parameters<typeof reserve>[1]): Promise<string[]> => {
-    const outcomes = await Promise.allSettled(Array.from({ length: PARALLEL }, (_, at) => reserve(at, request(at))))
+    const outcomes = await Promise.allSettled(Array.from({ length: PARALLEL }, (_, at) => spend(at, request(at))))
     return outcomes.map((outcome) => {
       if (outcome.status === 'fulfilled') return 'taken'
       return isDefinite(outcome.reason) ? outcome.reason.code : String(outcome.reason)
@@ -81,7 +87,7 @@ describe('two processes of the service', () => {
 
   test('decisions 48: 50 at the end of the free units: as many as are left, exactly', async () => {
     const agent = newAgent()
-    await reserve(0, { agent, units: 23 })
+    await spend(0, { agent, units: 23 })
     const outcomes = await many(() => ({ agent }))
     expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([17, 33])
     expect(await budget(agent)).toMatchObject({ used_units: 40 })
@@ -90,7 +96,7 @@ describe('two processes of the service', () => {
   test('service.md, Budget rules: 50 at the end of the credits, exactly', async () => {
     const agent = newAgent()
     await grant(agent, 13)
-    await reserve(0, { agent, units: 40 })
+    await spend(0, { agent, units: 40 })
     const outcomes = await many(() => ({ agent }))
     expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([13, 37])
     expect(await budget(agent)).toMatchObject({ used_units: 53, credit_balance: 0 })

@@ -52,22 +52,29 @@ export async function startHarness() {
         createSettleSoon(deps),
       ]
       const agentId = (agent = 'agent'): string => `${world}-${agent}`
+      const attemptTo = async (attempt: Attempt = {}, deadlineMs = Date.now() + 5_000) =>
+        reserve(
+          {
+            operation: attempt.operation ?? newOperation(),
+            owner: attempt.owner ?? 'messaging',
+            agent_id: agentId(attempt.agent),
+            units: attempt.units ?? 1,
+            introduction_peer: attempt.peer ?? null,
+            hold_ms: attempt.holdMs ?? 60_000,
+          },
+          { traceparent: newTraceparent(), deadlineMs },
+        )
       return {
         agentId,
         /** What was logged as an error. */
         errors,
-        reserve: (attempt: Attempt = {}, deadlineMs = Date.now() + 5_000) =>
-          reserve(
-            {
-              operation: attempt.operation ?? newOperation(),
-              owner: attempt.owner ?? 'messaging',
-              agent_id: agentId(attempt.agent),
-              units: attempt.units ?? 1,
-              introduction_peer: attempt.peer ?? null,
-              hold_ms: attempt.holdMs ?? 60_000,
-            },
-            { traceparent: newTraceparent(), deadlineMs },
-          ),
+        reserve: attemptTo,
+        /** What is taken is settled. */
+        spend: async (attempt: Attempt = {}) => {
+          const operation = newOperation()
+          await attemptTo({ operation, ...attempt })
+          await settle({ operation })
+        },
         settle: (operation: string) => settle({ operation }),
         settleSoon: (...operations: string[]) => settleSoon({ operations }),
         release: (operation: string, deadlineMs: number) => release({ operation, deadline_ms: deadlineMs }),

@@ -1,9 +1,10 @@
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { secondsToMidnight } from '../src/domain/day.ts'
+import type { Allowances } from '../src/domain/decide.ts'
 import { purgeReleased, purgeSettled } from '../src/store/reservations.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
-import { ALLOWANCES, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
+import { ALLOWANCES, type Attempt, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
 
 const HOUR_MS = 60 * 60 * 1000
 
@@ -73,8 +74,8 @@ describe('reserve', () => {
 
 describe('decisions 48: a refused operation leaves no trace', () => {
   const full = async (h: Calls): Promise<void> => {
-    await h.reserve({ units: 99 })
-    await h.reserve({ peer: 'friend' })
+    await h.spend({ units: 99 })
+    await h.spend({ peer: 'friend' })
   }
   test.each([
     ['introduction_limit_reached', { peer: 'stranger' }, { introductions: 1 }],
@@ -112,15 +113,66 @@ describe('decisions 48: a refused operation leaves no trace', () => {
   })
 })
 
+describe('decisions 48: a refusal is final, or there is none', () => {
+  /** Has all of an allowance, of which the last operation may still fail. */
+  async function atTheEnd(h: Calls, cost: Attempt): Promise<{ operation: string; deadlineMs: number }> {
+    const operation = newOperation()
+    const { deadline_ms: deadlineMs } = await h.reserve({ operation, ...cost })
+    return { operation, deadlineMs }
+  }
+  const ends: [string, Attempt, Partial<Allowances>][] = [
+    ['introduction_limit_reached', { peer: 'bob' }, { introductions: 1 }],
+    ['hard_limit_reached', { units: 100 }, { hardLimit: 100 }],
+    ['budget_exhausted', { units: 100 }, {}],
+  ]
+  const another: Attempt = { peer: 'carol' }
+
+  test.each(ends)(
+    '%s: what the one under way gives back is there for the one that waits',
+    async (_code, cost, most) => {
+      const h = harness.calls(most)
+      const { operation, deadlineMs } = await atTheEnd(h, cost)
+      const waiting = h.spend(another)
+      await h.release(operation, deadlineMs)
+      await waiting
+      expect(await h.budget()).toMatchObject({ used_units: 1 })
+    },
+  )
+
+  test.each(ends)('%s: it is answered when the one under way is done', async (code, cost, most) => {
+    const h = harness.calls(most)
+    const { operation } = await atTheEnd(h, cost)
+    const refusal = expect(h.spend(another)).rejects.toMatchObject({ code })
+    await h.settle(operation)
+    await refusal
+  })
+
+  test.each(ends)('%s: as long as that is open, nothing is known: unavailable', async (_code, cost, most) => {
+    const h = harness.calls(most)
+    await atTheEnd(h, cost)
+    await expect(h.spend(another)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('what would be refused whatever comes of those under way is refused at once', async () => {
+    const h = harness.calls({ hardLimit: 200 })
+    await h.grant('agent', 50, 'r')
+    await h.reserve({ units: 120 })
+    const unavailable = harness.calls()
+    await unavailable.reserve({ units: 100 })
+    await expect(h.reserve({ units: 151 })).rejects.toMatchObject({ code: 'hard_limit_reached' })
+    await expect(unavailable.reserve({ units: 101 })).rejects.toMatchObject({ code: 'budget_exhausted' })
+  })
+})
+
 describe('service.md, Budget rules: credits', () => {
   test('cover units above the free allowance and nothing below', async () => {
     const h = harness.calls()
     await h.grant('agent', 30, 'r')
-    await h.reserve({ units: 90 })
+    await h.spend({ units: 90 })
     expect(await h.budget()).toMatchObject({ used_units: 90, credit_balance: 30 })
-    await h.reserve({ units: 20 })
+    await h.spend({ units: 20 })
     expect(await h.budget()).toMatchObject({ used_units: 110, credit_balance: 20 })
-    await h.reserve({ units: 20 })
+    await h.spend({ units: 20 })
     expect(await h.budget()).toMatchObject({ used_units: 130, credit_balance: 0 })
     await expect(h.reserve()).rejects.toMatchObject({ code: 'budget_exhausted' })
   })
@@ -128,7 +180,7 @@ describe('service.md, Budget rules: credits', () => {
   test('never cover the hard ceiling or the introduction limit', async () => {
     const h = harness.calls({ hardLimit: 110, introductions: 0 })
     await h.grant('agent', 1000, 'r')
-    await h.reserve({ units: 110 })
+    await h.spend({ units: 110 })
     await expect(h.reserve()).rejects.toMatchObject({ code: 'hard_limit_reached' })
     await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
   })
@@ -184,11 +236,11 @@ describe('decisions 24: an introduction is the first DM ever between a sender an
 
   test('one that was given back counts for nothing, and the next is the first', async () => {
     const h = harness.calls({ introductions: 1 })
-    const [first, second] = [newOperation(), newOperation()]
+    const first = newOperation()
     const { deadline_ms: deadline } = await h.reserve({ operation: first, peer: 'bob' })
-    await expect(h.reserve({ peer: 'carol' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+    const waiting = h.spend({ peer: 'carol' })
     await h.release(first, deadline)
-    await h.reserve({ operation: second, peer: 'carol' })
+    await waiting
     expect(await h.budget()).toMatchObject({ used_introductions: 1 })
     await expect(h.reserve({ peer: 'bob' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
   })

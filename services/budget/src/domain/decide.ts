@@ -29,7 +29,13 @@ export interface Price {
   introduces: boolean
 }
 
-export type Refusal = 'introduction_limit_reached' | 'hard_limit_reached' | 'budget_exhausted'
+/** In the order of decisions 22. */
+export const REFUSALS = ['introduction_limit_reached', 'hard_limit_reached', 'budget_exhausted'] as const
+export type Refusal = (typeof REFUSALS)[number]
+
+export function isRefusal(outcome: string): outcome is Refusal {
+  return REFUSALS.some((refusal) => refusal === outcome)
+}
 
 /** @returns the credits it takes, or the first of its reasons to be refused, in the order of decisions 22. */
 export function decide(standing: Standing, price: Price, allowances: Allowances): { credits: number } | Refusal {

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import type { reserve } from '@svc/contracts/budget.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
@@ -6,6 +7,8 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { retryOnConflict } from '@svc/postgres/database.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { secondsToMidnight } from '../domain/day.ts'
+import { isRefusal } from '../domain/decide.ts'
+import { findFinal } from '../store/reconsider.ts'
 import { type Reserved, reserveBatch } from '../store/reserve.ts'
 
 type Request = RequestOf<typeof reserve>
@@ -16,7 +19,16 @@ interface Item {
   context: CallContext
 }
 
-/** Takes what an operation costs, together with the others that are asked for at the time: one transaction for all. */
+/** A refusal that stands on what is still under way is looked at again for so long, at first after so long. */
+const UNDECIDED_MS = 1_000
+const FIRST_WAIT_MS = 5
+
+/**
+ * Takes what an operation costs, together with the others that are asked for at the time: one transaction for all.
+ *
+ * A refusal is answered when it is final: while operations under way hold what they may yet give back, it is waited for
+ * a little, and then nothing is known (`unavailable`).
+ */
 export function createReserve({
   database,
   allowances,
@@ -37,7 +49,23 @@ export function createReserve({
       return items.map((item) => outcomes.get(item) ?? new ServiceError('unavailable'))
     },
   })
-  return async (request, context) => answer(await reserveSoon({ request, context }))
+  const isFinal = createBatcher<Item, boolean>({
+    overloaded: () => new ServiceError('unavailable'),
+    run: (items) => database.run((sql) => findFinal(sql, allowances, items.map(itemOf))),
+  })
+
+  return async (request, context) => {
+    const item = { request, context }
+    const untilMs = Math.min(Date.now() + UNDECIDED_MS, context.deadlineMs)
+    for (let waitMs = FIRST_WAIT_MS; ; waitMs *= 2) {
+      const reserved = await reserveSoon(item)
+      if (!isRefusal(reserved.outcome) || (await isFinal(item))) return answer(reserved)
+      if (Date.now() + waitMs > untilMs) {
+        throw new ServiceError('unavailable', { cause: new Error('the refusal stands on operations under way') })
+      }
+      await setTimeout(waitMs)
+    }
+  }
 }
 
 function itemOf({ request }: Item): Parameters<typeof reserveBatch>[2][number] {

@@ -1,0 +1,42 @@
+import type { Sql } from '@svc/postgres/database.ts'
+import type { Allowances } from '../domain/decide.ts'
+import type { ReserveItem } from './reserve.ts'
+
+/**
+ * Says of refused operations whether they would be refused as well if everything that is held were given back. Where not,
+ * the refusal stands on operations that are still under way, and says nothing yet. Whatever part of the held ones is given
+ * back, less is given back than all, so a refusal that is final now is one in every outcome.
+ *
+ * @returns for each item, in order, whether it is final.
+ */
+export async function findFinal(
+  sql: Sql,
+  { freeUnits, hardLimit, introductions }: Allowances,
+  items: readonly ReserveItem[],
+): Promise<boolean[]> {
+  const rows = await sql<{ final: boolean }[]>`
+    select (i.peer is not null and p.agent_id is null and a.used_introductions - o.introductions >= ${introductions})
+      or left_over.used + i.units > ${hardLimit}
+      or i.units - greatest(${freeUnits} - (left_over.used - left_over.drawn), 0) > a.credit_balance + h.credits as final
+    from unnest(
+      ${items.map((item) => item.agentId)}::text[], ${items.map((item) => item.units)}::bigint[],
+      ${items.map((item) => item.introductionPeer)}::text[]
+    ) with ordinality as i (agent_id, units, peer, ord)
+    join budget.accounts a on a.agent_id = i.agent_id
+    left join budget.introductions p on p.agent_id = i.agent_id and p.peer = i.peer
+    cross join lateral (
+      select coalesce(sum(r.credits), 0)::bigint as credits,
+        coalesce(sum(r.units) filter (where r.day = a.day), 0)::bigint as units_today,
+        coalesce(sum(r.credits) filter (where r.day = a.day), 0)::bigint as credits_today
+      from budget.reservations r where r.agent_id = i.agent_id and r.state = 'held'
+    ) h
+    cross join lateral (
+      select count(*) as introductions
+      from budget.introductions n where n.agent_id = i.agent_id and not n.settled and n.day = a.day
+    ) o
+    cross join lateral (
+      select a.used_units - h.units_today as used, a.credits_drawn - h.credits_today as drawn
+    ) left_over
+    order by i.ord`
+  return rows.map((row) => row.final)
+}
