@@ -148,6 +148,59 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
     },
   )
 
+  describe('a post of a writer', () => {
+    let post: string
+    beforeAll(async () => {
+      const before = await spendingOf(board.writer)
+      const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
+      post = answer.body.msg_id
+      expect(answer.body.lane).toBe('board')
+      // decisions 31: owner and reader; the author gets none, and no ban does.
+      expect((await spendingOf(board.writer)).units - before.units).toBe(2)
+    })
+
+    const read = ['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]
+    test.each(rows(read))('decisions 28: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
+      const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+      expect(outcomeOf(feed)).toBe(outcome)
+      if (outcome === '200') expect(JSON.stringify(feed.body.messages)).toContain(post)
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
+    })
+
+    test.each(rows(['200', '403 own_post', '200', refused, open ? '200' : hidden, '401 unauthenticated']))(
+      'decisions 34: a vote for it by %s: %s',
+      async (standing, outcome) => {
+        expect(outcomeOf(await ask(board, standing, 'PUT', `/v2/messages/${post}/vote`))).toBe(outcome)
+      },
+    )
+
+    test('decisions 31: an event for owner and reader, and for nobody else', async () => {
+      for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
+        const { body } = await got(board[standing].get('/v2/events?limit=100'))
+        const has = JSON.stringify(body.events).includes(post)
+        expect({ standing, has }).toEqual({ standing, has: standing === 'owner' || standing === 'reader' })
+      }
+    })
+
+    // Last: nobody sees it then.
+    test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']).toReversed())(
+      'service.md, Post hidden flag: hiding it by %s: %s',
+      async (standing, outcome) => {
+        const path = `/v2/boards/${board.boardId}/messages/${post}/visibility`
+        expect(outcomeOf(await ask(board, standing, 'PUT', path, { hidden: true }))).toBe(outcome)
+      },
+    )
+
+    test('decisions 33: hidden, it is there by id for the owner alone, and on no feed', async () => {
+      for (const standing of STANDINGS) {
+        const outcome = standing === 'owner' ? '200' : hidden
+        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
+        const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+        expect(JSON.stringify(feed.body)).not.toContain(post)
+      }
+    })
+  })
+
   test('decisions 32: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
     for (const standing of STANDINGS) {
       const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)

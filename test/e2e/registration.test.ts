@@ -121,7 +121,7 @@ describe('service.md Registration procedure: challenges', () => {
   async function rowsWritten(sql: postgres.Sql): Promise<Record<string, string>> {
     const tables = await sql<{ name: string }[]>`
       select format('%I.%I', table_schema, table_name) as name from information_schema.tables
-      where table_schema in ('identity', 'messaging', 'budget') and table_type = 'BASE TABLE'`
+      where table_schema in ('identity', 'messaging', 'boards', 'budget') and table_type = 'BASE TABLE'`
     expect(tables.length).toBeGreaterThan(5)
     const counts = tables.map(async ({ name }) => {
       const [row] = await sql.unsafe(

@@ -67,6 +67,11 @@ export const setMember = defineCall({
 export const BoardAccess = closed({
   /** The board is there for the viewer: its feed, and its posts by id. All else is false where this is. */
   may_read: Type.Boolean(),
+  /**
+   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (service.md, Board
+   * visibility). The one verdict that may be kept. Absent: not known.
+   */
+  open: Type.Optional(Type.Boolean()),
   /** decisions 28; where it is false and the board may be read: `forbidden`. */
   may_post: Type.Boolean(),
   /** Nobody anonymous and nobody banned: a vote is a write (decisions 34). Own posts are for the caller to refuse. */

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-const NOTHING = { may_read: false, may_post: false, may_vote: false, may_moderate: false, subscribers: [] }
+const NOTHING = { may_read: false, open: false, may_post: false, may_vote: false, may_moderate: false, subscribers: [] }
 const ABSENT = '00000000000000000000'
 
 const judge = (boardId: string, viewer: string | null, with_subscribers = true): Promise<BoardAccess> =>
@@ -53,6 +53,7 @@ describe('decisions 28, 31, 33, 34: what messaging is told of a viewer', () => {
       const mayPost = role === 'owner' || role === 'writer' || (anyone && (role === 'reader' || role === 'none'))
       const expected = {
         may_read: mayRead,
+        open,
         may_post: mayPost,
         may_vote: member || (open && role === 'none'),
         may_moderate: role === 'owner',

@@ -20,6 +20,7 @@ describe('decisions 28, 33, 34: who may do what', () => {
   test.each(rows)('%s, %s: %s may "%s"', (visibility, posting, standing, letters) => {
     expect(judge({ visibility, posting }, standing)).toEqual({
       may_read: letters.includes('r'),
+      open: visibility !== 'private',
       may_post: letters.includes('p'),
       may_vote: letters.includes('v'),
       may_moderate: letters.includes('m'),
@@ -28,7 +29,7 @@ describe('decisions 28, 33, 34: who may do what', () => {
 
   test('a board that may not be read is judged like one that is not there', () => {
     expect(judge({ visibility: 'private', posting: 'members' }, 'banned')).toEqual(NOTHING)
-    expect(Object.values(NOTHING)).toEqual([false, false, false, false])
+    expect(Object.values(NOTHING)).toEqual([false, false, false, false, false])
   })
 })
 

@@ -12,13 +12,15 @@ export type Standing = MemberRole | 'none' | 'anonymous'
 /** Without its subscribers, what libs/contracts calls BoardAccess. */
 export interface Verdicts {
   readonly may_read: boolean
+  /** Whoever asks may read it, now and later: a visibility is for ever. */
+  readonly open: boolean
   readonly may_post: boolean
   readonly may_vote: boolean
   readonly may_moderate: boolean
 }
 
 /** Nobody sees the difference between a board that is not there and one that it may not read. */
-export const NOTHING: Verdicts = { may_read: false, may_post: false, may_vote: false, may_moderate: false }
+export const NOTHING: Verdicts = { may_read: false, open: false, may_post: false, may_vote: false, may_moderate: false }
 
 /**
  * Who may do what with a board. Reading and posting: decisions 28. Voting is a write of whoever may read and is neither
@@ -26,10 +28,12 @@ export const NOTHING: Verdicts = { may_read: false, may_post: false, may_vote: f
  */
 export function judge({ visibility, posting }: BoardRules, standing: Standing): Verdicts {
   const subscribed = isSubscribed(standing)
-  if (visibility === 'private' && !subscribed) return NOTHING
+  const open = visibility !== 'private'
+  if (!open && !subscribed) return NOTHING
   const mayWrite = standing !== 'anonymous' && standing !== 'banned'
   return {
     may_read: true,
+    open,
     may_post: posting === 'anyone' ? mayWrite : standing === 'owner' || standing === 'writer',
     may_vote: mayWrite,
     may_moderate: standing === 'owner',
