@@ -1,29 +1,37 @@
 /**
- * `npx pnpm test`: the checks, then every test, also where a check has failed. Arguments go to vitest, so
- * `npx pnpm test libs/svc1` runs some. The last line is `<n> passed, <n> failed`, a check counting as a test.
+ * `npx pnpm test`: the checks, then every test, also where a check has failed, then whether every row of the specification
+ * has one (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some, and leaves that last one
+ * out. The last line is `<n> passed, <n> failed`, a check counting as a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { watchStarter } from '@svc/local/starter.ts'
 import { runChecks } from './check.ts'
-import type { Counts } from './support/count-reporter.ts'
+import { conformanceOf, PAGE_PATH } from './conformance/page.ts'
+import type { TestRunReport } from './support/count-reporter.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url))
 const REPORTERS = ['--reporter=default', '--reporter=./test/support/count-reporter.ts']
 
+const args = process.argv.slice(2)
 const checks = await runChecks()
-const tests = await runTests(process.argv.slice(2))
-const failed = checks.failed + tests.failed
-console.log(`${checks.passed + tests.passed} passed, ${failed} failed`)
+const tests = await runTests()
+const conformance = args.length === 0 ? checkConformance(tests) : []
+for (const problem of conformance) console.log(`FAILED  conformance: ${problem}`)
+const failed = checks.failed + tests.failed + Math.min(conformance.length, 1)
+const passed = checks.passed + tests.passed + (args.length === 0 && conformance.length === 0 ? 1 : 0)
+console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
-async function runTests(args: string[]): Promise<Counts> {
+async function runTests(): Promise<TestRunReport> {
   const child = fork(VITEST, ['run', ...REPORTERS, ...args], { cwd: ROOT })
-  let counts: Counts = { passed: 0, failed: 0 }
+  let report: TestRunReport = { passed: 0, failed: 0, tests: [] }
   child.on('message', (message) => {
-    counts = message as Counts
+    report = message as TestRunReport
   })
   // A Ctrl-C reaches vitest too, which ends what the tests have started; this waits for it.
   process.on('SIGINT', () => {})
@@ -31,5 +39,12 @@ async function runTests(args: string[]): Promise<Counts> {
   using _ = watchStarter(() => child.kill('SIGTERM'))
   const [code] = await once(child, 'close')
   // It also fails where no test did: without tests, or killed.
-  return code === 0 ? counts : { ...counts, failed: Math.max(counts.failed, 1) }
+  return code === 0 ? report : { ...report, failed: Math.max(report.failed, 1) }
+}
+
+/** @returns one sentence for each row without a test, and for a page that is not what would be written. */
+function checkConformance({ tests }: TestRunReport): string[] {
+  const { page, problems } = conformanceOf(tests)
+  const committed = readFileSync(join(ROOT, PAGE_PATH), 'utf8')
+  return [...problems, ...(page === committed ? [] : [`${PAGE_PATH} is out of date: run npx pnpm conformance`])]
 }
