@@ -47,12 +47,17 @@ export function createMemoryBoards(): MemoryBoards {
       const others = [...(board?.roles ?? [])].filter(([agent, role]) => role !== 'banned' && agent !== author)
       return { ...access, subscribers: access.may_post ? others.map(([agent]) => agent).sort() : [] }
     },
-    judgeMany: async (agentId, boardIds) => {
+    mayRead: async (boardId, viewer) => {
+      answer(boardId)
+      return verdicts(boards.get(boardId), viewer).may_read
+    },
+    listReadable: async (agentId, boardIds) => {
       answer(...boardIds)
-      return {
-        readable: boardIds.filter((id) => verdicts(boards.get(id), agentId).may_read),
-        subscribed: boardIds.filter((id) => isSubscribed(boards.get(id)?.roles.get(agentId))),
-      }
+      return boardIds.filter((id) => verdicts(boards.get(id), agentId).may_read)
+    },
+    listSubscribed: async (agentId, boardIds) => {
+      answer(...boardIds)
+      return boardIds.filter((id) => isSubscribed(boards.get(id)?.roles.get(agentId)))
     },
   }
   return all

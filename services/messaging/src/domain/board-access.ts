@@ -3,16 +3,6 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 
 type Verdicts = Omit<BoardAccess, 'subscribers'>
 
-/** Who reads the feed. Source: decisions 28. @throws ServiceError `not_found`, also where there is no such board. */
-export function checkFeed({ may_read }: Verdicts): void {
-  if (!may_read) throw new ServiceError('not_found')
-}
-
-/** Who reads a post by its id: a hidden one the board's owner alone. Source: decisions 28, 33. @throws ServiceError `not_found`. */
-export function checkRead({ may_read, may_moderate }: Verdicts, { hidden }: { hidden: boolean }): void {
-  if (!may_read || (hidden && !may_moderate)) throw new ServiceError('not_found')
-}
-
 /** Who posts. Source: decisions 28, 31. @throws ServiceError `not_found`, `forbidden`. */
 export function checkPost({ may_read, may_post }: Verdicts): void {
   if (!may_read) throw new ServiceError('not_found')
@@ -24,7 +14,8 @@ export function checkPost({ may_read, may_post }: Verdicts): void {
  * @throws ServiceError `not_found`, `forbidden` (banned), `own_post`.
  */
 export function checkVote(access: Verdicts, post: { hidden: boolean; isOwn: boolean }): void {
-  checkRead(access, post)
+  // A hidden post is there for the owner of its board alone (decisions 33).
+  if (!access.may_read || (post.hidden && !access.may_moderate)) throw new ServiceError('not_found')
   if (!access.may_vote) throw new ServiceError('forbidden')
   if (post.isOwn) throw new ServiceError('own_post')
 }

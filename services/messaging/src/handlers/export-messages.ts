@@ -35,7 +35,7 @@ export async function exportMessages(
   const { part, rows, lastSeen } = await listVisible({
     limit: query.limit,
     look: (withoutBoards) => untilComplete(database, { ...query, withoutBoards }, limit, context),
-    allow: async (boardIds) => (await boards.judgeMany(agentId, boardIds, context)).readable,
+    allow: (boardIds) => boards.listReadable(agentId, boardIds, context),
   })
   const page = takePage(rows, limit)
   const last = (page.more ? undefined : lastSeen) ?? page.rows.at(-1) ?? query.after

@@ -2,7 +2,6 @@ import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { getMessage as getMessageCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../deps.ts'
-import { checkRead } from '../domain/board-access.ts'
 import { textOfRow } from '../domain/pages.ts'
 import { findMessage } from '../store/messages.ts'
 
@@ -20,6 +19,12 @@ export async function getMessage(
 ): Promise<Result> {
   const message = await database.run((sql) => findMessage(sql, viewer, id))
   if (message === undefined) throw new ServiceError('not_found')
-  if (message.board !== null) checkRead(await boards.judge(message.board, viewer, context), message)
+  const { board, hidden } = message
+  if (board !== null) {
+    const isShown = hidden
+      ? (await boards.judge(board, viewer, context)).may_moderate
+      : await boards.mayRead(board, viewer, context)
+    if (!isShown) throw new ServiceError('not_found')
+  }
   return { meta: {}, text: textOfRow(message) }
 }

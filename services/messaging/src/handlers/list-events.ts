@@ -23,7 +23,7 @@ export async function listEvents(
   const { part, rows, lastSeen } = await listVisible({
     limit: query.limit,
     look: (withoutBoards) => database.run((sql) => listRows(sql, { ...query, withoutBoards })),
-    allow: async (boardIds) => (await boards.judgeMany(agentId, boardIds, context)).subscribed,
+    allow: (boardIds) => boards.listSubscribed(agentId, boardIds, context),
   })
   const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
   // A page that is full has examined nothing behind its last event; a cursor from beyond the log stays as it is.

@@ -1,8 +1,8 @@
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
 import { isMessageId } from '@svc/contracts/ids.ts'
 import type { listPosts as listPostsCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../deps.ts'
-import { checkFeed } from '../domain/board-access.ts'
 import { decodeCursor, encodeCursor, START } from '../domain/cursors.ts'
 import { messageListText, takePage } from '../domain/pages.ts'
 import { listFeed } from '../store/feed.ts'
@@ -17,7 +17,7 @@ export async function listPosts(
   context: CallContext,
 ): Promise<Result> {
   const { viewer, board_id: boardId, thread_id: threadId, limit } = request
-  checkFeed(await boards.judge(boardId, viewer, context))
+  if (!(await boards.mayRead(boardId, viewer, context))) throw new ServiceError('not_found')
   const [after] = request.after === null ? START.feed : decodeCursor('feed', boardId, request.after)
   // What cannot be an id names nothing (decisions 21).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }

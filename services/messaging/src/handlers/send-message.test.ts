@@ -42,7 +42,13 @@ const noAnswer = (): never => {
 const NO_POSTS: SendDeps['posts'] = {
   preflight: noAnswer,
   append: noAnswer,
-  boards: { judge: noAnswer, judgePost: noAnswer, judgeMany: noAnswer },
+  boards: {
+    judge: noAnswer,
+    judgePost: noAnswer,
+    mayRead: noAnswer,
+    listReadable: noAnswer,
+    listSubscribed: noAnswer,
+  },
   charging: {
     owner: 'messaging',
     charge: noAnswer,

@@ -1,0 +1,216 @@
+/**
+ * Posts and votes, with messaging, boards or budget killed at every step: in the end there is neither a charge without its
+ * effect nor an effect without its charge, and a post is there for all of its subscribers or for none, whether the client
+ * repeats its call or not. Source: design.md, Charging; decisions 31, 34, 45.
+ */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../support/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { newBoard, putRole } from '../support/boards.ts'
+import { findWrongBooks, untilResolved } from '../support/books.ts'
+import { withDeathAt } from '../support/dying.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { idsOf, readList } from '../support/pages.ts'
+import { untilAnswered } from '../support/retrying.ts'
+
+/** Two KiB to three subscribers. */
+const BODY = 'x'.repeat(2 * 1024 - 2)
+const SUBSCRIBERS = 3
+const POST_UNITS = 2 * SUBSCRIBERS
+
+let h: Harness
+let admin: postgres.Sql
+/** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
+const outcomes: Outcome[] = []
+
+interface Outcome {
+  name: string
+  /** Settles when the client has its last answer. */
+  done: Promise<unknown>
+  /** Throws where the books are wrong. */
+  check: () => Promise<void>
+}
+
+beforeAll(async () => {
+  // One process of those that die, so that the one that is armed is the one that is asked.
+  h = await startHarness({ replicas: { messaging: 1, boards: 1, budget: 1 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await h[Symbol.asyncDispose]()
+})
+
+type Client = 'repeats' | 'gives up'
+const CLIENTS: Client[] = ['repeats', 'gives up']
+
+function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return client === 'repeats' ? untilAnswered(call) : call()
+}
+
+/** A board of its owner's, read by two others, and written by one who has paid for nothing. */
+async function startScene() {
+  const [owner, author, ...readers] = await h.agents(4)
+  const boardId = await newBoard(owner, { visibility: 'private' })
+  await got(putRole(owner, boardId, author, 'writer'))
+  for (const reader of readers) await got(putRole(owner, boardId, reader, 'reader'))
+  return { boardId, author, subscribers: [owner, ...readers] }
+}
+
+/** Nothing of the setting up may reach the place where the process is to die. */
+async function untilSettled(...payers: Agent[]): Promise<void> {
+  const ids = payers.map((payer) => payer.id)
+  const held = () => admin`select from budget.reservations where state = 'held' and agent_id = any (${ids})`
+  await eventually(async () => (await held()).length === 0, {
+    timeoutMs: 20_000,
+    what: 'what was set up being settled',
+  })
+}
+
+async function eventIdsOf(agent: Agent): Promise<string[]> {
+  const { events } = (await got(agent.get('/v2/events'))).body
+  return events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id)
+}
+
+describe('design.md, Charging: a post', () => {
+  const deaths = [
+    ['charging.messaging.reserved', 'messaging-1'],
+    ['messaging.appended', 'messaging-1'],
+    ['charging.messaging.committed', 'messaging-1'],
+    ['charging.messaging.settled', 'messaging-1'],
+    ['budget.reserved', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
+    const { boardId, author, subscribers } = await startScene()
+    await untilSettled(...subscribers)
+    const envelope = author.envelope(`board:${boardId}`, BODY)
+    await withDeathAt(h.system, failpoint, name, () => {
+      const done = callAs(client, () => author.post('/v2/messages', envelope))
+      outcomes.push({
+        name: `${failpoint} ${envelope.id}`,
+        done,
+        async check() {
+          const answer = await done
+          if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
+          const posts = idsOf(await readList(author, `/v2/boards/${boardId}/messages`))
+          expect([[], [envelope.id]]).toContainEqual(posts)
+          // What was promised is there; a 503 promised nothing.
+          if (answer.status !== 503) expect(posts).toEqual([envelope.id])
+          for (const subscriber of subscribers) expect(await eventIdsOf(subscriber)).toEqual(posts)
+          expect(await spendingOf(author)).toMatchObject({ units: posts.length * POST_UNITS, introductions: 0 })
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('design.md, Charging: a vote', () => {
+  const deaths = [
+    ['charging.messaging.reserved', 'messaging-1'],
+    ['charging.messaging.committed', 'messaging-1'],
+    ['charging.messaging.settled', 'messaging-1'],
+    ['budget.reserved', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
+    const [owner, voter] = await h.agents(2)
+    const boardId = await newBoard(owner)
+    const { msg_id: id } = (await got(owner.send(`board:${boardId}`, 'vote'))).body
+    await untilSettled(owner)
+    await withDeathAt(h.system, failpoint, name, () => {
+      const done = callAs(client, () => voter.put(`/v2/messages/${id}/vote`))
+      outcomes.push({
+        name: `${failpoint} vote`,
+        done,
+        async check() {
+          const answer = await done
+          if (client === 'repeats') expect(outcomeOf(answer)).toBe('200')
+          const { upvotes } = (await got(owner.get(`/v2/messages/${id}`))).body
+          expect([0, 1]).toContain(upvotes)
+          if (answer.status !== 503) expect(upvotes).toBe(1)
+          expect(await spendingOf(voter)).toMatchObject({ units: upvotes })
+          // A repeat finds the vote, or casts it; either way it is paid for once.
+          expect(outcomeOf(await voter.put(`/v2/messages/${id}/vote`))).toBe('200')
+          expect((await got(owner.get(`/v2/messages/${id}`))).body.upvotes).toBe(1)
+          expect(await spendingOf(voter)).toMatchObject({ units: 1 })
+        },
+      })
+      return done
+    })
+  })
+})
+
+describe('design.md, Failing: while boards is away', () => {
+  test('what is judged anew is 503; direct messages, and reads of a board known to be open, go on as ever', async () => {
+    const [alice, bob, carol] = await h.agents(3)
+    const boardId = await newBoard(alice, { visibility: 'private' })
+    await got(putRole(alice, boardId, bob, 'reader'))
+    const open = await newBoard(alice)
+    const openPost = (await got(alice.send(`board:${open}`, 'post'))).body.msg_id
+    const { msg_id: id } = (await got(alice.send(`board:${boardId}`, 'post'))).body
+    await h.system.kill('boards-1')
+    try {
+      const began = Date.now()
+      const refused = await Promise.all([
+        alice.send(`board:${boardId}`, 'post'),
+        bob.get(`/v2/boards/${boardId}/messages`),
+        bob.get(`/v2/messages/${id}`),
+        bob.put(`/v2/messages/${id}/vote`),
+        bob.get('/v2/events'),
+        alice.put(`/v2/boards/${boardId}/messages/${id}/visibility`, { hidden: true }),
+      ])
+      expect(refused.map(outcomeOf)).toEqual(refused.map(() => '503 unavailable'))
+      expect(Date.now() - began).toBeLessThan(5_000)
+      expect(idsOf(await readList(bob, `/v2/boards/${open}/messages`))).toEqual([openPost])
+      expect(outcomeOf(await bob.get(`/v2/messages/${openPost}`))).toBe('200')
+      const dm = (await got(alice.send(carol, 'hello'))).body.msg_id
+      expect(await eventIdsOf(carol)).toEqual([dm])
+      expect(idsOf(await readList(carol, '/v2/inbox?lane=requests'))).toEqual([dm])
+    } finally {
+      await h.system.start('boards-1')
+    }
+    expect(await eventIdsOf(bob)).toEqual([id])
+  })
+})
+
+describe('in the end', () => {
+  test('every client was answered', { timeout: 60_000 }, async () => {
+    await Promise.all(outcomes.map(({ done }) => done))
+    expect(outcomes.length).toBeGreaterThanOrEqual(18)
+  })
+
+  test('no reservation is left', { timeout: 30_000 }, async () => {
+    await untilResolved(admin)
+  })
+
+  test('each agent has paid for what took effect, and for nothing else', async () => {
+    const found = await Promise.all(
+      outcomes.map(async ({ name, check }) => {
+        try {
+          await check()
+          return 'right'
+        } catch (error) {
+          return `${name}: ${error}`
+        }
+      }),
+    )
+    expect(found).toEqual(found.map(() => 'right'))
+  })
+
+  test('the records of both sides agree, operation by operation and account by account', async () => {
+    await untilResolved(admin)
+    expect(await findWrongBooks(admin)).toEqual([])
+  })
+
+  test('design.md, Outbox: every event was published', async () => {
+    await eventually(async () => {
+      expect(await admin`select id from messaging.outbox where published_at is null`).toEqual([])
+    })
+  })
+})
