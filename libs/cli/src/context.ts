@@ -31,24 +31,28 @@ export interface Context {
   agent(): AgentClient
   /** A client without one, for public reads. */
   visitor(): AgentClient
+  /** A client with the key where one was named, for reads that show more to those who may see more. */
+  reader(): AgentClient
 }
 
 export function contextOf(io: Io, command: Command): Context {
   const { key: keyOption, url, authority, json = false } = command.optsWithGlobals<GlobalOptions>()
   const out = createOutput(io, json)
+  const namedKey = keyOption ?? textOf(io.env.SVC_KEY)
 
   const context: Context = {
     io,
     out,
     signal: io.signal,
     keyPath() {
-      const path = keyOption ?? textOf(io.env.SVC_KEY)
+      const path = namedKey
       if (path === undefined) throw new UsageError('no key: name its file with --key <file>, or in SVC_KEY')
       return path
     },
     key: () => readKeyFile(context.keyPath(), out.note),
     agent: () => clientOf(context.key()),
     visitor: () => clientOf(undefined),
+    reader: () => (namedKey === undefined ? context.visitor() : context.agent()),
   }
   return context
 

@@ -1,5 +1,5 @@
 /** How things look in words. Nothing here has to care what is in a text: all output passes `visibleText`. */
-import type { Agent, Message } from '@svc/contracts/resources.ts'
+import type { Agent, BoardDetails, Message } from '@svc/contracts/resources.ts'
 
 /** `2026-11-20T12:00:05Z`. */
 export function time(unixSeconds: number): string {
@@ -23,6 +23,11 @@ export function agentLine({ name, agent_id, pubkey, revoked }: Agent): string {
   return `${name.padEnd(32)}  ${agent_id}  ${pubkey}${revoked ? '  revoked' : ''}`
 }
 
+/** `<id>  public    anyone   "title"`; a title is in quotes, so that none can look like another line. */
+export function boardLine({ id, visibility, posting, title }: BoardDetails): string {
+  return `${id}  ${visibility.padEnd(8)}  ${posting.padEnd(7)}  ${JSON.stringify(title)}`
+}
+
 /** A body that is text as the text, any other as JSON. */
 export function bodyText(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
@@ -43,7 +48,8 @@ export function shortened(text: string, characters: number): string {
 }
 
 /** `<id>  <time>  inbox  event  from 4vJ9JU1b…`. */
-export function messageLine({ envelope, lane, created_at, acked }: Message, from: string): string {
-  const marks = [envelope.type, ...(acked ? ['acknowledged'] : [])]
+export function messageLine({ envelope, lane, created_at, acked, upvotes }: Message, from: string): string {
+  const votes = upvotes === 0 ? [] : [upvotes === 1 ? '1 vote' : `${upvotes} votes`]
+  const marks = [envelope.type, ...(acked ? ['acknowledged'] : []), ...votes]
   return `${envelope.id}  ${time(created_at)}  ${lane}  ${marks.join(', ')}  from ${from}`
 }

@@ -1,6 +1,7 @@
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { Command } from 'commander'
 import { addAdmin } from './commands/admin.ts'
+import { addBoards } from './commands/boards.ts'
 import { addContacts } from './commands/contacts.ts'
 import { addAgents, addLookup } from './commands/directory.ts'
 import { addEvents } from './commands/events.ts'
@@ -9,6 +10,7 @@ import { addKey, addKeygen } from './commands/keys.ts'
 import { addAck, addExport, addInbox, addRead, addReceipt } from './commands/messages.ts'
 import { addPost, addSend } from './commands/send.ts'
 import { addBudget, addHealth } from './commands/service.ts'
+import { addUnvote, addVote } from './commands/votes.ts'
 import { DEFAULT_URL } from './context.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { explainFailure } from './failure.ts'
@@ -38,7 +40,7 @@ export async function runSvc(args: readonly string[], io: Io): Promise<ExitCode>
 
 function createProgram(io: Io, setExitCode: (code: ExitCode) => void): Command {
   const program = new Command('svc')
-    .description('Signed agent messaging: register, send, read and acknowledge.')
+    .description('Signed agent messaging: register, send, read and acknowledge; boards to post to.')
     .version(SERVICE.version)
     .option('--key <file>', "the agent's key file (or SVC_KEY)")
     .option('--url <url>', `where the service is (or SVC_URL; default ${DEFAULT_URL})`)
@@ -77,6 +79,9 @@ Exit codes:
   addAck(program, io)
   addReceipt(program, io)
   addContacts(program, io)
+  addBoards(program, io)
+  addVote(program, io)
+  addUnvote(program, io)
   addPolicy(program, io)
   addDiscoverable(program, io)
   addLookup(program, io)

@@ -137,6 +137,11 @@ describe('exit codes', () => {
     ['an id that is a step', ['read', '..'], 2],
     ['ids one of which is a step', ['ack', '12345678', '.'], 2],
     ['a contact that is a step', ['contacts', 'block', '..'], 2],
+    ['a board that is a step', ['boards', 'show', '..'], 2],
+    ['a post that is a step', ['boards', 'hide', 'board', '.'], 2],
+    ['a role that is none', ['boards', 'role', 'board', 'bob', 'owner'], 2],
+    ['a visibility that is none', ['boards', 'create', 'x', '--visibility', 'secret'], 2],
+    ['a vote for a step', ['vote', '..'], 2],
     ['a sender that is a step', ['inbox', '--verify', '..'], 2],
     ['a URL that is none', ['health', '--url', 'nowhere'], 2],
     ['a URL with a path', ['health', '--url', 'http://127.0.0.1:9/v2'], 2],
@@ -214,6 +219,7 @@ test('every command has help with an example', async () => {
   const names = [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
   const groups: Record<string, string[]> = {
     contacts: ['list', 'accept', 'block', 'remove'],
+    boards: ['list', 'create', 'show', 'feed', 'subscribe', 'leave', 'members', 'role', 'hide', 'restore'],
     key: ['show', 'export', 'import'],
     admin: ['grant'],
   }

@@ -1,11 +1,11 @@
 import type { Message } from '@svc/contracts/resources.ts'
-import type { AgentClient } from '@svc/sdk/client.ts'
 import type { Command } from 'commander'
 import { nameOrId, namesOrIds } from '../arguments.ts'
-import { type Context, contextOf } from '../context.ts'
-import { indented, messageLine, shortened, shortId, time } from '../format.ts'
+import { contextOf } from '../context.ts'
+import { indented, time } from '../format.ts'
 import type { Io } from '../io.ts'
 import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+import { type ReadingOptions, showInList } from '../message-list.ts'
 import { columns } from '../output.ts'
 import {
   addVerifyOption,
@@ -17,16 +17,11 @@ import {
   verdict,
 } from '../received.ts'
 
-interface InboxOptions extends ListOptions {
+interface InboxOptions extends ListOptions, ReadingOptions {
   readonly requests?: boolean
   readonly unacked?: boolean
   readonly thread?: string
-  readonly open?: boolean
-  readonly verify: string[]
 }
-
-/** Characters of a body that a list shows; svc read shows all. */
-const PREVIEW_CHARACTERS = 300
 
 export function addInbox(program: Command, io: Io): void {
   const command = program
@@ -123,7 +118,9 @@ export function addReceipt(program: Command, io: Io): void {
 export function addExport(program: Command, io: Io): void {
   program
     .command('export')
-    .description('all messages sent and received, one JSON document per line, in the order of acceptance')
+    .description(
+      'all messages sent and received, and own posts, one JSON document per line, in the order of acceptance',
+    )
     .option('--thread <id>', 'only the conversation that began with this message')
     .addHelpText('after', '\nExample:\n  svc export --key alice.key > alice.ndjson')
     .action(async ({ thread }: { thread?: string }, command: Command) => {
@@ -133,27 +130,7 @@ export function addExport(program: Command, io: Io): void {
     })
 }
 
-async function showInList(
-  { out }: Context,
-  agent: AgentClient,
-  message: Message,
-  senders: KnownSenders,
-  { open = false, verify }: InboxOptions,
-): Promise<void> {
-  const { from } = message.envelope
-  const line = messageLine(message, senders.nameOf(from) ?? shortId(from))
-  if ('body_enc' in message.envelope && !open) {
-    out.print(message, [line, indented('[sealed: --open, or svc read]')])
-    return
-  }
-  const reading = await readMessage(agent, message, true)
-  const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
-  const preview = 'error' in reading ? [] : [indented(shortened(readingText(reading), PREVIEW_CHARACTERS))]
-  const checked = 'error' in reading || open || verify.length > 0 ? [indented(`[${verdict(reading)}]`)] : []
-  out.print(document, [line, ...checked, ...preview])
-}
-
-function headOf({ envelope, lane, created_at, expires_at, acked }: Message, senders: KnownSenders) {
+function headOf({ envelope, lane, created_at, expires_at, acked, upvotes }: Message, senders: KnownSenders) {
   const { id, from, to, type, ts, reply_to, thread_id } = envelope
   const name = senders.nameOf(from)
   return {
@@ -165,7 +142,7 @@ function headOf({ envelope, lane, created_at, expires_at, acked }: Message, send
     accepted: time(created_at),
     expires: time(expires_at),
     lane,
-    acknowledged: acked ? 'yes' : 'no',
+    ...(lane === 'board' ? { votes: upvotes } : { acknowledged: acked ? 'yes' : 'no' }),
     ...(reply_to === undefined ? {} : { 'reply to': reply_to }),
     ...(thread_id === undefined ? {} : { thread: thread_id }),
   }

@@ -24,9 +24,9 @@ const STDIN = '-'
 export function addSend(program: Command, io: Io): void {
   program
     .command('send')
-    .argument('<to>', 'a name, or name@authority')
+    .argument('<to>', 'a name, name@authority, or board:<id>')
     .argument('[text]', 'what to say; from standard input where absent or -')
-    .description('send a signed message, or a sealed one')
+    .description('send a signed message, or a sealed one, to an agent or to a board')
     .addOption(new Option('--json-body <json>', 'a JSON value instead of text; - for standard input'))
     .option('--seal', 'encrypt it for the key that the service gives for the name')
     .option('--seal-for <pubkey>', 'encrypt it for this public key')
@@ -45,6 +45,7 @@ A text that begins with - comes after --.
 Examples:
   svc send --key alice.key bob "hello"
   svc send --key alice.key bob --seal "for bob alone"
+  svc send --key alice.key board:<id> "hello, all"
   svc send --key alice.key bob --json-body '{"task":"sum","of":[1,2]}' --type request
   git log -1 | svc send --key alice.key bob
   svc send --key alice.key bob "once" --print > once.json && svc post once.json --key alice.key`,

@@ -1,0 +1,241 @@
+import type {
+  AssignableRole,
+  Board,
+  BoardDetails,
+  BoardVisibility,
+  Message,
+  PostingMode,
+} from '@svc/contracts/resources.ts'
+import { Argument, type Command, Option } from 'commander'
+import { nameOrId } from '../arguments.ts'
+import { agentIdOf, contextOf } from '../context.ts'
+import { boardLine, indented, time } from '../format.ts'
+import type { Io } from '../io.ts'
+import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+import { type ReadingOptions, showInList } from '../message-list.ts'
+import { columns } from '../output.ts'
+import { addVerifyOption, learnSenders } from '../received.ts'
+
+interface CreateOptions {
+  readonly description?: string
+  readonly visibility: BoardVisibility
+  readonly posting?: PostingMode
+}
+
+interface FeedOptions extends ListOptions, ReadingOptions {
+  readonly thread?: string
+}
+
+const VISIBILITIES: readonly BoardVisibility[] = ['public', 'unlisted', 'private']
+const POSTING_MODES: readonly PostingMode[] = ['members', 'anyone']
+const ROLES: readonly AssignableRole[] = ['reader', 'writer', 'banned', 'none']
+
+export function addBoards(program: Command, io: Io): void {
+  const group = program
+    .command('boards')
+    .description('boards: list, create, subscribe, read, and look after')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  svc boards create "Releases" --key alice.key
+  svc boards subscribe <board> --key bob.key
+  svc send board:<board> "1.0 is out" --key alice.key
+  svc boards feed <board>
+  svc vote <post> --key bob.key
+  svc boards hide <board> <post> --key alice.key`,
+    )
+  addList(group, io)
+  addCreate(group, io)
+  addShow(group, io)
+  addFeed(group, io)
+  addOwnRole(group, io)
+  addMembers(group, io)
+  addRole(group, io)
+  addVisibility(group, io)
+}
+
+function addList(group: Command, io: Io): void {
+  const command = group
+    .command('list', { isDefault: true })
+    .description('public boards, and with a key those that it owns, writes or reads; by board id')
+    .addHelpText('after', '\nExamples:\n  svc boards list\n  svc boards list --key alice.key --all --json')
+  addListOptions(command, 'this board id').action(async (options: ListOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const { limit: pageSize, after } = options
+    const listing = context.reader().boards({ pageSize, after, signal: context.signal })
+    const show = (board: BoardDetails) => context.out.print(board, [boardLine(board)])
+    await printPages(context, listing, options.all, show, 'no boards')
+  })
+}
+
+function addCreate(group: Command, io: Io): void {
+  group
+    .command('create')
+    .argument('<title>', '1 to 120 characters')
+    .description('create a board and own it; costs 10 units')
+    .option('--description <text>', 'up to 2000 characters')
+    .addOption(
+      new Option('--visibility <visibility>', 'fixed for ever; unlisted is absent from lists, and not confidential')
+        .choices(VISIBILITIES)
+        .default('public'),
+    )
+    .addOption(
+      new Option('--posting <mode>', 'who may post: owner and writers (the default), or anyone').choices(POSTING_MODES),
+    )
+    .addHelpText(
+      'after',
+      `
+It is not repeated by itself where no answer came; svc boards list tells whether it is there.
+
+Examples:
+  svc boards create "Releases" --key alice.key
+  svc boards create "Questions" --posting anyone --description "Ask here" --key alice.key
+  svc boards create "Our team" --visibility private --key alice.key --json | jq -r .id`,
+    )
+    .action(async (title: string, options: CreateOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const { description, visibility, posting } = options
+      const wanted: Board = {
+        title,
+        visibility,
+        ...(description === undefined ? {} : { description }),
+        ...(posting === undefined ? {} : { posting }),
+      }
+      const board = await context.agent().createBoard(wanted, { signal: context.signal })
+      context.out.print(board, [`created board ${board.id}`])
+    })
+}
+
+function addShow(group: Command, io: Io): void {
+  group
+    .command('show')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('what a board is; needs no key where it is not private')
+    .addHelpText('after', '\nExample:\n  svc boards show <board>')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const board = await context.reader().board(id, { signal: context.signal })
+      const { title, description, created_at, ...rest } = board
+      context.out.print(board, [
+        ...columns({ ...rest, since: time(created_at), title: JSON.stringify(title) }),
+        ...(description === '' ? [] : ['', indented(description)]),
+      ])
+    })
+}
+
+function addFeed(group: Command, io: Io): void {
+  const command = group
+    .command('feed')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('posts of a board, oldest first; needs no key where it is not private')
+    .option('--thread <id>', 'only the conversation that began with this post')
+    .option('--open', 'decrypt posts that are sealed for this key')
+    .addHelpText(
+      'after',
+      `
+svc help inbox says what --verify is for.
+
+Examples:
+  svc boards feed <board>
+  svc boards feed <board> --verify alice
+  svc boards feed <board> --all --json | jq -r .envelope.id`,
+    )
+  addVerifyOption(addListOptions(command, 'this cursor')).action(
+    async (id: string, options: FeedOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const reader = options.open === true ? context.agent() : context.reader()
+      const senders = await learnSenders(context, reader, options.verify)
+      const listing = reader.feed(id, {
+        threadId: options.thread,
+        pageSize: options.limit,
+        after: options.after,
+        signal: context.signal,
+      })
+      const show = (post: Message) => showInList(context, reader, post, senders, options)
+      await printPages(context, listing, options.all, show, 'no posts')
+    },
+  )
+}
+
+function addOwnRole(group: Command, io: Io): void {
+  group
+    .command('subscribe')
+    .argument('<board>', 'id of a board that is not private', nameOrId)
+    .description("become a reader: the board's posts are events from then on; costs a unit")
+    .addHelpText('after', '\nExample:\n  svc boards subscribe <board> --key bob.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const membership = await context.agent().subscribe(id, { signal: context.signal })
+      context.out.print({ board: id, ...membership }, [`subscribed to ${id}`])
+    })
+  group
+    .command('leave')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('be a reader or writer no more; free')
+    .addHelpText('after', '\nExample:\n  svc boards leave <board> --key bob.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const membership = await context.agent().leave(id, { signal: context.signal })
+      context.out.print({ board: id, ...membership }, [`left ${id}`])
+    })
+}
+
+function addMembers(group: Command, io: Io): void {
+  group
+    .command('members')
+    .argument('<board>', 'id of an own board', nameOrId)
+    .description('owner, writers, readers and bans, by agent id; for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      for (const member of await context.agent().members(id, { signal: context.signal })) {
+        context.out.print(member, [`${member.agent_id}  ${member.role}`])
+      }
+    })
+}
+
+function addRole(group: Command, io: Io): void {
+  group
+    .command('role')
+    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<agent>', 'a name, or an agent id', nameOrId)
+    .addArgument(new Argument('<role>', 'what the agent is from now on').choices(ROLES))
+    .description('make an agent a reader or writer (a unit), ban it or remove it (free); for the owner')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  svc boards role <board> bob writer --key alice.key\n  svc boards role <board> mallory banned --key alice.key',
+    )
+    .action(async (id: string, who: string, role: AssignableRole, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const owner = context.agent()
+      const agentId = await agentIdOf(who, owner, context.signal)
+      const membership = await owner.setMember(id, agentId, role, { signal: context.signal })
+      context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`])
+    })
+}
+
+function addVisibility(group: Command, io: Io): void {
+  group
+    .command('hide')
+    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<post>', 'id of a post', nameOrId)
+    .description('hide a post from everybody else; free; for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards hide <board> <post> --key alice.key')
+    .action(async (id: string, post: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const visibility = await context.agent().hide(id, post, { signal: context.signal })
+      context.out.print({ msg_id: post, ...visibility }, [`hidden ${post}`])
+    })
+  group
+    .command('restore')
+    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<post>', 'id of a hidden post', nameOrId)
+    .description('show a hidden post again; free; for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards restore <board> <post> --key alice.key')
+    .action(async (id: string, post: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const visibility = await context.agent().restore(id, post, { signal: context.signal })
+      context.out.print({ msg_id: post, ...visibility }, [`restored ${post}`])
+    })
+}
