@@ -82,6 +82,22 @@ export async function registerAgent(agent: BenchAgent, baseUrl: string, authorit
   await expectOk(await fetch(`${baseUrl}/v2/me`, { method: 'PATCH', body: settings, headers }))
 }
 
+/** A public board of the agent's where everybody may post. @returns its id. */
+export async function createBoard(agent: BenchAgent, baseUrl: string, authority: string): Promise<string> {
+  const body = JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
+  const headers = headersOf(agent, authority, 'POST', '/v2/boards', body)
+  const created = await post(baseUrl, '/v2/boards', body, headers)
+  return ((await created.json()) as { id: string }).id
+}
+
+/** Makes the agent a reader of a board, who gets its posts as events. */
+export async function subscribe(agent: BenchAgent, board: string, baseUrl: string, authority: string): Promise<void> {
+  const body = JSON.stringify({ role: 'reader' })
+  const target = `/v2/boards/${board}/members/${agent.agentId}`
+  const headers = headersOf(agent, authority, 'PUT', target, body)
+  await expectOk(await fetch(baseUrl + target, { method: 'PUT', body, headers }))
+}
+
 async function post(
   baseUrl: string,
   path: string,

@@ -1,8 +1,18 @@
 /** A process that only sends, so that its own cost is told apart: takes its orders from the parent, one at a time. */
 import { type BenchAgent, type BenchAgentData, createBenchAgent, envelopeText, signedRequest } from './bench-agents.ts'
-import { type LoadResult, percentile, runLoad } from './http-load.ts'
+import { type LoadResult, percentile, requestBytes, runLoad } from './http-load.ts'
+
+/** What is sent again and again. */
+export type Work =
+  /** Each agent writes to the next one, so that every pair is known after the warm-up. */
+  | { kind: 'messages' }
+  /** The first agent posts to a board. */
+  | { kind: 'posts'; board: string }
+  /** The first agent reads these pages in turn, or somebody who does not say who it is. */
+  | { kind: 'pages'; targets: string[]; signed: boolean }
 
 export interface Order {
+  work: Work
   port: number
   connections: number
   /** Requests to prepare at most; fewer are sent when the time is over first. */
@@ -28,19 +38,26 @@ process.on('message', (order: Order) => {
 
 async function carryOut(order: Order): Promise<Report> {
   const agents = order.agents.map(({ name, secretKeyHex }) => createBenchAgent(name, secretKeyHex))
-  const requests = prepare(agents, order)
+  const requests = Array.from({ length: order.count }, (_, index) => prepare(agents, order, index))
   process.send?.('prepared')
-  const result: LoadResult = await runLoad({ ...order, requests, expected: 202 })
+  const result: LoadResult = await runLoad({ ...order, requests, expected: order.work.kind === 'pages' ? 200 : 202 })
   const { accepted, refused, elapsedMs, latenciesMs } = result
   return { accepted, refused, elapsedMs, p50Ms: percentile(latenciesMs, 0.5), p99Ms: percentile(latenciesMs, 0.99) }
 }
 
-/** Each agent writes to the next one, so that every pair is known after the warm-up. */
-function prepare(agents: BenchAgent[], { count, authority }: Order): Buffer[] {
-  return Array.from({ length: count }, (_, index) => {
-    const from = agents[index % agents.length]
-    const to = agents[(index + 1) % agents.length]
-    if (from === undefined || to === undefined) throw new RangeError('no agents')
-    return signedRequest(from, authority, 'POST', '/v2/messages', envelopeText(from, `${to.name}@${authority}`))
-  })
+function prepare(agents: BenchAgent[], { work, authority }: Order, index: number): Buffer {
+  const [first] = agents
+  const from = agents[index % agents.length]
+  const to = agents[(index + 1) % agents.length]
+  if (first === undefined || from === undefined || to === undefined) throw new RangeError('no agents')
+  switch (work.kind) {
+    case 'messages':
+      return signedRequest(from, authority, 'POST', '/v2/messages', envelopeText(from, `${to.name}@${authority}`))
+    case 'posts':
+      return signedRequest(first, authority, 'POST', '/v2/messages', envelopeText(first, `board:${work.board}`))
+    case 'pages': {
+      const target = work.targets[index % work.targets.length] ?? '/'
+      return work.signed ? signedRequest(first, authority, 'GET', target) : requestBytes('GET', target, authority, {})
+    }
+  }
 }

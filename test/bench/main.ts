@@ -1,5 +1,7 @@
-/** `npx pnpm bench [send]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [send|reads|posts]`: figures with the floors they are compared to, in one run. */
 import { parseArgs } from 'node:util'
+import { benchPosts } from './posts.ts'
+import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
 
 const { values, positionals } = parseArgs({
@@ -9,17 +11,27 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
     agents: { type: 'string', default: '256' },
+    few: { type: 'string', default: '1000' },
+    many: { type: 'string', default: '1000000' },
   },
 })
 
-if ((positionals[0] ?? 'send') !== 'send') {
-  console.error(`no such benchmark: ${positionals[0]}; there is: send`)
-  process.exit(2)
-}
-await benchSend({
+const options = {
   connections: Number(values.connections),
   rounds: Number(values.rounds),
   secondsPerRound: Number(values.seconds),
-  agents: Number(values.agents),
-})
+}
+const benchmarks: Record<string, () => Promise<void>> = {
+  send: () => benchSend({ ...options, agents: Number(values.agents) }),
+  reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
+  posts: () => benchPosts(options),
+}
+
+const name = positionals[0] ?? 'send'
+const run = benchmarks[name]
+if (run === undefined) {
+  console.error(`no such benchmark: ${name}; there are: ${Object.keys(benchmarks).join(', ')}`)
+  process.exit(2)
+}
+await run()
 process.exit(0)

@@ -2,23 +2,17 @@
  * Direct messages, durable at 202, beside the floors, in one run: rounds of each alternate, and what is quoted are
  * medians and their ratios, since machines are shared.
  */
-import type { ChildProcess } from 'node:child_process'
 import { createBenchAgent, dataOf, registerAgent } from './bench-agents.ts'
 import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
-import type { Order, Report } from './generator.ts'
 import { median } from './http-load.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
+import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
 export interface SendOptions {
   connections: number
   rounds: number
   secondsPerRound: number
   agents: number
-}
-
-interface Round extends Report {
-  /** CPU milliseconds by process, of this round alone. */
-  cpu: Record<string, number>
 }
 
 interface Contender {
@@ -64,7 +58,8 @@ export async function benchSend(options: SendOptions): Promise<void> {
     contender('the system', system.port, { perSecond: 12_000, cycle: false }, () => system.cpu()),
   ]
   const measure = (of: Contender, connections: number, seconds: number, perSecond = of.perSecond): Promise<Round> =>
-    runRound(generator, of, {
+    runRound(generator, of.cpu, {
+      work: { kind: 'messages' },
       port: of.port,
       connections,
       count: perSecond * seconds,
@@ -94,30 +89,8 @@ function contender(
   return { name, port, ...requests, cpu, rounds: [], idle: [] }
 }
 
-/** One order for the generator; CPU is counted from when its requests are ready. */
-function runRound(generator: ChildProcess, of: Contender, order: Order): Promise<Round> {
-  const cpuNow = (): Record<string, number> => ({ ...of.cpu(), generator: cpuMs(generator.pid ?? 0) })
-  return new Promise((resolve, reject) => {
-    let before: Record<string, number> = {}
-    const onExit = (): void => reject(new Error('the generator ended'))
-    const onMessage = (message: 'prepared' | Report): void => {
-      if (message === 'prepared') {
-        before = cpuNow()
-        return
-      }
-      generator.off('message', onMessage)
-      generator.off('exit', onExit)
-      const cpu = Object.fromEntries(Object.entries(cpuNow()).map(([name, ms]) => [name, ms - (before[name] ?? 0)]))
-      resolve({ ...message, cpu })
-    }
-    generator.on('message', onMessage)
-    generator.on('exit', onExit)
-    generator.send(order)
-  })
-}
-
 function printTable(contenders: Contender[], { connections, rounds, secondsPerRound }: SendOptions): void {
-  const rate = (of: Contender): number => median(of.rounds.map((round) => (round.accepted / round.elapsedMs) * 1_000))
+  const rate = (of: Contender): number => rateOf(of.rounds)
   const [fixed, one] = contenders
   if (fixed === undefined || one === undefined) return
   console.log(`Direct messages, ${connections} connections, medians of ${rounds} rounds of ${secondsPerRound} s\n`)
@@ -138,20 +111,13 @@ function printTable(contenders: Contender[], { connections, rounds, secondsPerRo
     console.log(`| ${cells.join(' | ')} |`)
   }
   if (canMeasureCpu) printCpu(contenders)
-  for (const each of contenders) {
-    const refused = each.rounds.flatMap((round) => Object.entries(round.refused))
-    if (refused.length > 0) console.log(`\n${each.name} also answered: ${JSON.stringify(refused.slice(0, 5))}`)
-  }
+  for (const each of contenders) printRefused(each.name, each.rounds)
 }
 
 function printCpu(contenders: Contender[]): void {
   console.log('\nCPU milliseconds for each accepted message, by process:\n')
   for (const each of contenders) {
-    const names = Object.keys(each.rounds[0]?.cpu ?? {})
-    const costs = names.map((name) => {
-      const cost = median(each.rounds.map((round) => (round.cpu[name] ?? 0) / round.accepted))
-      return `${name} ${cost.toFixed(3)}`
-    })
+    const costs = Object.entries(cpuPerRequest(each.rounds)).map(([name, cost]) => `${name} ${cost.toFixed(3)}`)
     console.log(`- ${each.name}: ${costs.join(', ')}`)
   }
 }

@@ -1,0 +1,51 @@
+import type { ChildProcess } from 'node:child_process'
+import type { Order, Report } from './generator.ts'
+import { median } from './http-load.ts'
+import { cpuMs } from './process-cpu.ts'
+
+/** One order carried out. */
+export interface Round extends Report {
+  /** CPU milliseconds by process, of this round alone. */
+  cpu: Record<string, number>
+}
+
+/** One order for the generator; CPU is counted from when its requests are ready. */
+export function runRound(generator: ChildProcess, cpu: () => Record<string, number>, order: Order): Promise<Round> {
+  const cpuNow = (): Record<string, number> => ({ ...cpu(), generator: cpuMs(generator.pid ?? 0) })
+  return new Promise((resolve, reject) => {
+    let before: Record<string, number> = {}
+    const onExit = (): void => reject(new Error('the generator ended'))
+    const onMessage = (message: 'prepared' | Report): void => {
+      if (message === 'prepared') {
+        before = cpuNow()
+        return
+      }
+      generator.off('message', onMessage)
+      generator.off('exit', onExit)
+      const used = Object.fromEntries(Object.entries(cpuNow()).map(([name, ms]) => [name, ms - (before[name] ?? 0)]))
+      resolve({ ...message, cpu: used })
+    }
+    generator.on('message', onMessage)
+    generator.on('exit', onExit)
+    generator.send(order)
+  })
+}
+
+/** Accepted requests in a second: the median of the rounds. */
+export function rateOf(rounds: Round[]): number {
+  return median(rounds.map((round) => (round.accepted / round.elapsedMs) * 1_000))
+}
+
+/** CPU milliseconds for each accepted request, by process: medians of the rounds. */
+export function cpuPerRequest(rounds: Round[]): Record<string, number> {
+  const names = Object.keys(rounds[0]?.cpu ?? {})
+  return Object.fromEntries(
+    names.map((name) => [name, median(rounds.map((round) => (round.cpu[name] ?? 0) / round.accepted))]),
+  )
+}
+
+/** Says what else was answered, which no benchmark should. */
+export function printRefused(name: string, rounds: Round[]): void {
+  const refused = rounds.flatMap((round) => Object.entries(round.refused))
+  if (refused.length > 0) console.log(`\n${name} also answered: ${JSON.stringify(refused.slice(0, 5))}`)
+}
