@@ -7,13 +7,13 @@ import { listMembers as listRows } from '../store/memberships.ts'
 
 /** All who have a role on the board, for its owner alone; whoever else may read it is refused, all others find nothing. */
 export async function listMembers(
-  { database, findAccess }: Pick<BoardsDeps, 'database' | 'findAccess'>,
+  { database }: Pick<BoardsDeps, 'database'>,
   { caller, board_id }: RequestOf<typeof listMembersCall>,
 ): Promise<ReplyOf<typeof listMembersCall>> {
-  const board = await findAccess({ boardId: board_id, viewer: caller, withSubscribers: false })
-  if (board === undefined) throw new ServiceError('not_found')
-  const standing = standingOf(caller, board.role)
-  if (!judge(board, standing).may_read) throw new ServiceError('not_found')
-  if (standing !== 'owner') throw new ServiceError('forbidden')
-  return { members: await database.run((sql) => listRows(sql, board_id)) }
+  const rows = await database.run((sql) => listRows(sql, board_id))
+  const [board] = rows
+  const role = rows.find(({ agent_id }) => agent_id === caller)?.role ?? null
+  if (board === undefined || !judge(board, standingOf(caller, role)).may_read) throw new ServiceError('not_found')
+  if (role !== 'owner') throw new ServiceError('forbidden')
+  return { members: rows.map(({ agent_id, role }) => ({ agent_id, role })) }
 }

@@ -2,10 +2,16 @@ import type { AssignableRole, MemberEntry, MemberRole } from '@svc/contracts/res
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import type { BoardRules } from '../domain/access.ts'
 
-/** Owner, writers, readers and bans, in byte order of the id: those of revoked identities too, which count (decisions 31). */
-export async function listMembers(sql: Sql, boardId: string): Promise<MemberEntry[]> {
-  return sql<MemberEntry[]>`
-    select m.agent_id, m.role from boards.memberships m where m.board_id = ${boardId} order by m.agent_id`
+/**
+ * Owner, writers, readers and bans, in byte order of the id: those of revoked identities too, which count (decisions 31). Each with
+ * the rules of the board; none at all where there is no such board, because every one has its owner.
+ */
+export async function listMembers(sql: Sql, boardId: string): Promise<(MemberEntry & BoardRules)[]> {
+  return sql<(MemberEntry & BoardRules)[]>`
+    select m.agent_id, m.role, b.visibility, b.posting
+    from boards.boards b
+    join boards.memberships m on m.board_id = b.id
+    where b.id = ${boardId} order by m.agent_id`
 }
 
 export interface GroundRow extends BoardRules {
