@@ -18,13 +18,22 @@ export interface Channel {
 }
 
 export function createChannel({ connection }: Nats): Channel {
+  function publish(subject: string, value: unknown): void {
+    try {
+      connection.publish(subject, JSON.stringify(value))
+    } catch {
+      // The connection is being closed: what is not heard then is what a listener has to live with at any time.
+    }
+  }
+
   return {
-    publish(subject, value) {
-      if (!connection.isClosed()) connection.publish(subject, JSON.stringify(value))
-    },
+    publish,
     subscribe(subject, heard) {
       const callback = (_error: Error | null, message: Msg): void => {
-        heard(parse(message), (value) => void message.respond(JSON.stringify(value)))
+        const { reply } = message
+        heard(parse(message), (value) => {
+          if (reply) publish(reply, value)
+        })
       }
       const subscription = connection.subscribe(subject, { callback })
       return { [Symbol.dispose]: () => subscription.unsubscribe() }

@@ -1,6 +1,8 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { describe, expect, test } from 'vitest'
-import { parseJsonBody } from './body.ts'
+import { parseJsonBody, readBody } from './body.ts'
 
 function parse(text: string, contentType: string | undefined, contentEncoding?: string): unknown {
   try {
@@ -60,4 +62,12 @@ test.each([
   ['['.repeat(65) + ']'.repeat(65)],
 ])('decisions 6: %j is 400 invalid_json', (text) => {
   expect(parse(text, 'application/json')).toBe('invalid_json')
+})
+
+test('a connection that broke before the body is read is noticed', async () => {
+  const request = new IncomingMessage(new Socket())
+  request.headers['content-length'] = '5'
+  request.destroy()
+  await new Promise((resolve) => request.once('close', resolve))
+  await expect(readBody(request)).rejects.toMatchObject({ code: 'invalid_request' })
 })

@@ -14,6 +14,8 @@ import type { Settlement } from './domain/shared-bucket.ts'
 import type { Gateways, ReportOf } from './rate-limit.ts'
 
 const PRESENCE_INTERVAL_MS = 1_000
+/** All that are new within so long are answered together: after an outage of NATS everybody is. */
+const NEWCOMERS_MS = 5
 /**
  * One that was not heard of for so many intervals has gone. They are this process's own, so that one which stood still
  * itself forgets nobody.
@@ -38,6 +40,7 @@ export async function startGateways(channel: Channel, logger: Logger): Promise<G
   const keepers = new Map<RateLimitName, (report: ReportOf) => Settlement>()
   const listeners: (() => void)[] = []
   let all: readonly string[] = [self]
+  let isAnswering = false
 
   const presences = channel.subscribe(PRESENCE_SUBJECT, hear)
   channel.subscribe(reportRatesTo(self), answer)
@@ -86,7 +89,16 @@ export async function startGateways(channel: Channel, logger: Logger): Promise<G
     if (state === 'gone') others.delete(gateway)
     else if (others.has(gateway) || others.size < MAX_OTHERS) others.set(gateway, 0)
     update()
-    if (state === 'new') announce('here')
+    if (state === 'new') answerNewcomers()
+  }
+
+  function answerNewcomers(): void {
+    if (isAnswering) return
+    isAnswering = true
+    setTimeout(() => {
+      isAnswering = false
+      announce('here')
+    }, NEWCOMERS_MS).unref()
   }
 
   function forgetAll(): void {
