@@ -1,9 +1,14 @@
+import { createChannel } from '@svc/nats/channel.ts'
+import { connectNats } from '@svc/nats/connect.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
+import { startGateways } from '../src/gateways.ts'
 import { type Harness, JSON_BODY, startHarness } from './harness.ts'
 
+const SILENT = createLogger('test', 'silent')
 const BURSTS = { SVC_RATE_PER_SECOND: '0.01', SVC_RATE_BURST: '4', SVC_REGISTRATION_RATE_PER_SECOND: '0.01' }
 
 /** Statuses of requests that an address sends one after another. */
@@ -60,6 +65,19 @@ describe('decisions 47: rate limits per client address', () => {
     expect(
       await sendAll(h, ['/v2/challenges', '/v2/agents/register', '/v2/challenges', '/v2/health', '/v2/health']),
     ).toEqual([201, 401, 429, 200, 429])
+  })
+
+  test('issue 3: without NATS a gateway that had others judges alone', async () => {
+    await using h = await startHarness(BURSTS)
+    const known = (): unknown => h.log.findLast(({ msg }) => msg === 'gateways that share rates')?.gateways
+    await using stack = new AsyncDisposableStack()
+    const options = { url: h.nats.urlFor('gateway'), name: 'other', logger: SILENT }
+    const other = stack.adopt(await connectNats(options), ({ connection }) => connection.close())
+    stack.use(await startGateways(createChannel(other), SILENT))
+    await eventually(() => known() === 2)
+    await h.nats.kill()
+    await eventually(() => known() === 1)
+    expect(await sendAll(h, new Array(6).fill('/v2/nowhere'))).toEqual([404, 404, 404, 404, 429, 429])
   })
 
   test('an endless body is not read for a 429 either', async () => {
