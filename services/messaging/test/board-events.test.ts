@@ -1,6 +1,8 @@
+import type { Sql } from '@svc/postgres/database.ts'
 import { describe, expect, test } from 'vitest'
+import { createAppendPosts } from '../src/store/append-posts.ts'
 import { MAX_EXAMINED } from '../src/store/events.ts'
-import { type Harness, startHarness } from './harness.ts'
+import { type Harness, newId, startHarness } from './harness.ts'
 import { outcomeOf } from './outcome.ts'
 
 const cursorsOf = (page: Awaited<ReturnType<Harness['events']>>) => page.events.map((event) => event.cursor)
@@ -187,4 +189,26 @@ describe('service.md, GET /v2/export: authored board posts, while they are acces
       expect(found).toEqual([id])
     }
   })
+})
+
+test('field notes 2.3: a page of an export ends before a post under way, and goes on behind it in order', async () => {
+  await using h = await startHarness()
+  const board = h.boards.create('olga')
+  const admin = h.openAdmin()
+  await admin`begin`
+  const append = createAppendPosts({
+    database: { ...h.deps.database, run: async (work) => work(admin as unknown as Sql) },
+    retentionSeconds: 3_600,
+    leaseSeconds: 5,
+    onCommitted: () => {},
+  })
+  const late = { id: newId(), digest: '00', sender: 'olga', boardId: board, subscribers: ['rita'], threadId: null }
+  const rest = { envelope: `{"id":"${late.id}"}`, expiryCap: null, operation: 'x', deadlineMs: Date.now() + 60_000 }
+  expect(await append({ ...late, ...rest })).toEqual({ outcome: 'accepted' })
+  // Accepted after the one under way, and committed before it.
+  const early = await h.send({ from: 'olga', to: 'dave' })
+  const page = await h.exported('olga')
+  expect(page).toMatchObject({ ids: [], next: expect.stringMatching(/./) })
+  await admin`commit`
+  expect((await h.exported('olga', { after: page.next })).ids).toEqual([late.id, early.id])
 })

@@ -38,8 +38,9 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       summary: 'Send an envelope',
       description: [
         'To an agent (`name@authority`) or, as a post, to a board (`board:<BOARD_ID>`). Costs ceil(payload bytes / 1024) units for',
-        'each recipient, at least 1; those of a post are owner, writers and readers of the board less the author. The same envelope again is 200 with `duplicate` true and costs nothing,',
-        'so a caller that got no answer repeats the call, signed anew, with the envelope as it was.',
+        'each recipient, at least 1; those of a post are owner, writers and readers of the board, less the author.',
+        'The same envelope again is 200 with `duplicate` true and costs nothing, so a caller that got no answer repeats the call,',
+        'signed anew, with the envelope as it was.',
       ].join(' '),
       auth: 'required',
       body: envelopeBody,
