@@ -181,11 +181,11 @@ export class ApiDescription {
 
   #misfitsOfNoOperation(request: SentRequest, path: string, answer: SeenAnswer): string[] {
     const { status, headers, text } = answer
-    const problems = this.#misfitsOfHeaders(
-      { 'X-Request-Id': { required: true }, Date: { required: true } },
-      answer,
-      true,
-    )
+    const names = ['X-Request-Id', 'Date', 'Cache-Control']
+    if (status === 401) names.push('WWW-Authenticate')
+    if (status === 429 || status === 503) names.push('Retry-After')
+    const required = Object.fromEntries(names.map((name) => [name, { required: true }]))
+    const problems = this.#misfitsOfHeaders(required, answer, true)
     if (status < 400) {
       const isDocument = request.method === 'GET' && DOCUMENTS.test(path) && (status === 200 || status === 304)
       const isPreflight = request.method === 'OPTIONS' && status === 204 && text === ''

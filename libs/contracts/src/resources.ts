@@ -157,10 +157,18 @@ export const EnvelopeType = Type.Union([
   Type.Literal('error'),
 ])
 
+/** Canonical base64 (decisions 4): the digits that are cut off are zeros. */
+const BASE64_OF_64_BYTES = '^[A-Za-z0-9+/]{85}[AQgw]==$'
+const BASE64_OF_32_BYTES = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$'
+const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$'
+
 const envelopeMembers = {
   id: MessageId,
   from: AgentId,
-  to: Type.String({ description: '`name@authority`, or `board:<BOARD_ID>`' }),
+  to: Type.String({
+    pattern: `^(?:${AgentName.pattern?.slice(1, -1)}@.+|board:${BoardId.pattern?.slice(1, -1)})$`,
+    description: '`name@authority`, or `board:<BOARD_ID>`',
+  }),
   type: EnvelopeType,
   ts: Type.String({ format: 'date-time' }),
   ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds; 0 or absent: the retention period' })),
@@ -171,14 +179,14 @@ const envelopeMembers = {
 export const SignedEnvelope = closed({
   ...envelopeMembers,
   body: Type.Unknown(),
-  sig: Type.String({ description: 'base64, 64 bytes' }),
+  sig: Type.String({ pattern: BASE64_OF_64_BYTES, description: 'base64, 64 bytes' }),
 })
 export type SignedEnvelope = Static<typeof SignedEnvelope>
 
 export const SealedEnvelope = closed({
   ...envelopeMembers,
-  body_enc: Type.String({ description: 'base64 of the HPKE ciphertext with tag' }),
-  ephemeral_pub: Type.String({ description: 'base64, 32 bytes: the HPKE enc' }),
+  body_enc: Type.String({ pattern: BASE64, description: 'base64 of the HPKE ciphertext with tag' }),
+  ephemeral_pub: Type.String({ pattern: BASE64_OF_32_BYTES, description: 'base64, 32 bytes: the HPKE enc' }),
 })
 export type SealedEnvelope = Static<typeof SealedEnvelope>
 

@@ -125,6 +125,7 @@ function closeWith(socket: Duplex, fault: ServiceError): void {
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(text)}`,
     `x-request-id: ${requestIdOf(newTraceparent())}`,
+    'cache-control: no-store',
     'connection: close',
   ]
   socket.end(`${head.join('\r\n')}\r\n\r\n${text}`)

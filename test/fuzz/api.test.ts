@@ -1,0 +1,168 @@
+/**
+ * Every operation of the OpenAPI description, with requests made from it, against the whole system: whatever comes is
+ * answered, in time and as described, nothing is a fault of the server, and what is refused has changed nothing.
+ */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call, type HttpAnswer } from '../support/agent.ts'
+import { got, outcomeOf } from '../support/answers.ts'
+import { ApiDescription, type OpenApi } from '../support/api-description.ts'
+import { eventually } from '../support/eventually.ts'
+import { runsOf, TIMEOUT_MS } from './plan.ts'
+import { type Plan, rightPlans, sendPlan, strangePlans, wrongPlans } from './requests.ts'
+import { type Scene, startScene } from './scene.ts'
+
+/** Sent at once, and looked at together: between two looks at the stores. */
+const TOGETHER = 24
+
+/** Codes that any run must come to; the others are about times, limits and budgets. */
+const REACHED = [
+  'invalid_json',
+  'invalid_request',
+  'invalid_envelope',
+  'invalid_reference',
+  'invalid_cursor',
+  'unauthenticated',
+  'timestamp_out_of_range',
+  'signature_invalid',
+  'signer_revoked',
+  'forbidden',
+  'not_found',
+  'recipient_unavailable',
+  'unsupported_media_type',
+  'confirmation_mismatch',
+  'own_post',
+]
+
+let scene: Scene
+let api: ApiDescription
+beforeAll(async () => {
+  scene = await startScene()
+  api = new ApiDescription((await call(scene.h.place, 'GET', '/openapi.json')).body as OpenApi)
+})
+afterAll(() => scene?.[Symbol.asyncDispose]())
+
+/** How often each outcome came: a fuzz run that meets one kind of answer alone shows little. */
+const outcomes = new Map<string, number>()
+
+interface Sent {
+  readonly plan: Plan
+  readonly answer: HttpAnswer
+}
+
+async function sendAll(plans: readonly Plan[]): Promise<Sent[]> {
+  const { urls } = scene.h.system
+  return Promise.all(
+    plans.map(async (plan, at) => {
+      const answer = await sendPlan(scene, plan, urls[at % urls.length] ?? '')
+      expect(answer.status, JSON.stringify(plan)).toBeLessThan(500)
+      const outcome = outcomeOf(answer)
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+      return { plan, answer }
+    }),
+  )
+}
+
+/** Whether a request was refused for its form; two rules are none that a schema could say. */
+function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnswer): boolean {
+  if (
+    !['invalid_json', 'invalid_request', 'unsupported_media_type', 'unauthenticated'].includes(answer.body?.error?.code)
+  )
+    return false
+  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // decisions 26
+  const { visibility, posting } = (body.kind === 'json' ? body.value : {}) as { visibility?: string; posting?: string }
+  return !(visibility === 'private' && posting === 'anyone') // decisions 27
+}
+
+/** What was refused gives its charge back in the background; then everything is as it was. */
+async function expectUnchanged(before: string): Promise<void> {
+  await eventually(async () => expect(await scene.digest()).toBe(before), { timeoutMs: 10_000 })
+}
+
+test('the look at the stores sees every kind of change, and none where nothing changed', async () => {
+  const { alice, bob, stranger, publicBoard, publicPost, dm, h } = scene
+  const changes: Record<string, () => Promise<unknown>> = {
+    registration: () => h.agents(1),
+    settings: () => alice.patch('/v2/me', { discoverable: false }),
+    contact: () => alice.put(`/v2/contacts/${bob.id}`, { state: 'accepted' }),
+    message: () => alice.send(bob),
+    post: () => alice.send(`board:${publicBoard}`),
+    ack: () => bob.post(`/v2/messages/${dm}/ack`),
+    board: () => stranger.post('/v2/boards', { title: 't', visibility: 'public' }),
+    membership: () => stranger.put(`/v2/boards/${publicBoard}/members/${stranger.id}`, { role: 'reader' }),
+    vote: () => bob.put(`/v2/messages/${publicPost}/vote`),
+    'vote taken back': () => bob.call('DELETE', `/v2/messages/${publicPost}/vote`),
+    hiding: () => alice.put(`/v2/boards/${publicBoard}/messages/${publicPost}/visibility`, { hidden: true }),
+    restoring: () => alice.put(`/v2/boards/${publicBoard}/messages/${publicPost}/visibility`, { hidden: false }),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    const before = await scene.digest()
+    await got(alice.get('/v2/inbox'))
+    expect({ name, same: (await scene.digest()) === before }).toEqual({ name, same: true })
+    await change()
+    expect({ name, same: (await scene.digest()) === before }).toEqual({ name, same: false })
+  }
+})
+
+test('issue 3: a request that is wrong is refused, and changes nothing', { timeout: TIMEOUT_MS }, async () => {
+  const batches = fc.array(wrongPlans(api, scene), { minLength: TOGETHER, maxLength: TOGETHER })
+  const before = await scene.digest()
+  await fc.assert(
+    fc.asyncProperty(batches, async (plans) => {
+      const sent = await sendAll(plans)
+      const accepted = sent.filter(({ answer }) => answer.status < 400)
+      expect(accepted.map(({ plan, answer }) => [plan.verdict, plan.operation, answer.status])).toEqual([])
+      await expectUnchanged(before)
+    }),
+    { ...runsOf('wrongRequests', TOGETHER), endOnFailure: true },
+  )
+})
+
+test('issue 3: whatever comes is answered as described; what is right is not refused for its form', {
+  timeout: 120_000,
+}, async () => {
+  const plans = fc.oneof(
+    { weight: 2, arbitrary: rightPlans(api, scene) },
+    { weight: 1, arbitrary: strangePlans(api, scene) },
+  )
+  const batches = fc.array(plans, { minLength: TOGETHER, maxLength: TOGETHER })
+  let before = await scene.digest()
+  await fc.assert(
+    fc.asyncProperty(batches, async (batch) => {
+      const sent = await sendAll(batch)
+      const forms = sent.filter(({ plan, answer }) => plan.verdict === 'right' && isAboutForm(plan, answer))
+      expect(forms.map(({ plan, answer }) => [plan, answer.text])).toEqual([])
+      const changing = sent.some(({ plan, answer }) => plan.method !== 'GET' && answer.status < 300)
+      if (changing) before = await scene.digest()
+      else await expectUnchanged(before)
+    }),
+    { ...runsOf('anyRequests', TOGETHER), endOnFailure: true },
+  )
+})
+
+test('issue 3: a request that is refused for what is in the stores changes nothing either', {
+  timeout: 120_000,
+}, async () => {
+  let before = await scene.digest()
+  await fc.assert(
+    fc.asyncProperty(rightPlans(api, scene), async (plan) => {
+      const [sent] = await sendAll([plan])
+      if (sent !== undefined && sent.answer.status >= 400) await expectUnchanged(before)
+      else if (plan.method === 'GET') await expectUnchanged(before)
+      else before = await scene.digest()
+    }),
+    { ...runsOf('singleRequests'), endOnFailure: true },
+  )
+})
+
+test('issue 3: the requests reach far: every kind of answer that they can give has come', () => {
+  console.log(
+    `fuzzed: ${[...outcomes]
+      .sort(([, a], [, b]) => b - a)
+      .map(([outcome, count]) => `${outcome} ${count}`)
+      .join(', ')}`,
+  )
+  expect([...outcomes.keys()]).toEqual(expect.arrayContaining(['200', '201', '202']))
+  const codes = new Set([...outcomes.keys()].map((outcome) => outcome.split(' ')[1]))
+  expect(REACHED.filter((code) => !codes.has(code))).toEqual([])
+})

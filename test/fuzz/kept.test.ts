@@ -1,0 +1,20 @@
+/** What fuzzing has found, each as it was found. */
+import { beforeAll, expect, test } from 'vitest'
+import { expectError } from '../support/expect-answer.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { openRaw, parseAnswers } from '../support/raw-http.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, boards: 1, gateway: 1 } })
+  return () => h[Symbol.asyncDispose]()
+})
+
+test('decisions 46: a target that is no text is refused like everything else, headers included', async () => {
+  using connection = openRaw(h.place.url)
+  connection.write(`POST /v2/messages?af\xf12\xe3=1 HTTP/1.1\r\nHost: x\r\n\r\n`)
+  const [answer] = parseAnswers(await connection.ended)
+  if (answer === undefined) throw new Error('there is no answer')
+  expectError(answer, 400, 'invalid_request')
+  expect(answer.headers.get('cache-control')).toBe('no-store')
+})

@@ -1,0 +1,133 @@
+/**
+ * What one may not see is answered as what there is not: the same 404, byte for byte but for the request id and the date,
+ * so that nobody learns from it which private boards, other people's messages and hidden posts exist.
+ * Source: service.md, Errors; decisions 28, 33, 36, 46.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
+import { got } from '../support/answers.ts'
+import { ABSENT_BOARD_ID, ABSENT_MESSAGE_ID } from '../support/operations.ts'
+import { type Scene, startScene } from './scene.ts'
+
+let scene: Scene
+let banned: Agent
+beforeAll(async () => {
+  scene = await startScene()
+  const { h, alice, publicBoard, privateBoard } = scene
+  ;[banned] = await h.agents(1)
+  for (const board of [publicBoard, privateBoard]) {
+    await got(alice.put(`/v2/boards/${board}/members/${banned.id}`, { role: 'banned' }))
+  }
+})
+afterAll(() => scene?.[Symbol.asyncDispose]())
+
+type Caller = 'anonymous' | 'stranger' | 'banned'
+
+function ask(caller: Caller, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
+  const options = body === undefined ? {} : { body }
+  if (caller === 'anonymous') return call(scene.h.place, method, path, options)
+  return (caller === 'banned' ? banned : scene.stranger).call(method, path, options)
+}
+
+/** All that a client sees of an answer, but for what is another each time. */
+function bytesOf({ status, headers, text }: HttpAnswer): unknown {
+  const others = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
+  return { status, headers: others, text }
+}
+
+/** Signed or not: who is not signed in is told so where a signature is needed, whatever there is. */
+const CALLERS: Caller[] = ['anonymous', 'stranger', 'banned']
+
+describe('decisions 28, 33, 36: a message that one may not see is as one that is not there', () => {
+  const OPERATIONS = [
+    ['GET', ''],
+    ['POST', '/ack'],
+    ['GET', '/receipts'],
+    ['PUT', '/vote'],
+    ['DELETE', '/vote'],
+  ] as const
+
+  test.each(CALLERS.flatMap((caller) => OPERATIONS.map(([method, end]) => [caller, method, end] as const)))(
+    'decisions 36, 46: %s: %s /v2/messages/{id}%s',
+    async (caller, method, end) => {
+      const path = (id: string): string => `/v2/messages/${id}${end}`
+      const absent = bytesOf(await ask(caller, method, path(ABSENT_MESSAGE_ID)))
+      expect(absent).toMatchObject({ status: caller === 'anonymous' && (method !== 'GET' || end !== '') ? 401 : 404 })
+      const { dm, privatePost, hiddenPost } = scene
+      // No id at all, one that cannot be, a direct message of others, a post to a private board, a hidden post.
+      for (const id of ['0'.repeat(80), 'short', '%00', dm, privatePost, hiddenPost]) {
+        expect({ id, answer: bytesOf(await ask(caller, method, path(id))) }).toEqual({ id, answer: absent })
+      }
+    },
+  )
+
+  test('decisions 33: to its author too, a hidden post is as one that is not there', async () => {
+    const { bob, hiddenPost } = scene
+    for (const [method, end] of OPERATIONS) {
+      const absent = bytesOf(await bob.call(method, `/v2/messages/${ABSENT_MESSAGE_ID}${end}`))
+      expect(bytesOf(await bob.call(method, `/v2/messages/${hiddenPost}${end}`))).toEqual(absent)
+    }
+  })
+})
+
+describe('decisions 28: a private board is as one that is not there', () => {
+  test.each(
+    CALLERS.flatMap((caller) =>
+      [
+        ['GET', '', undefined],
+        ['GET', '/members', undefined],
+        ['GET', '/messages', undefined],
+        ['GET', '/messages?limit=1&thread_id=absent-message', undefined],
+        ['PUT', '/members/{self}', { role: 'reader' }],
+        ['PUT', '/members/{self}', { role: 'none' }],
+        ['PUT', '/members/{other}', { role: 'banned' }],
+        ['PUT', '/messages/{post}/visibility', { hidden: true }],
+      ].map(([method, end, body]) => [caller, method as string, end as string, body] as const),
+    ),
+  )('decisions 28, 46: %s: %s /v2/boards/{board}%s %j', async (caller, method, end, body) => {
+    const { stranger, alice, privateBoard, privatePost } = scene
+    const self = caller === 'banned' ? banned.id : stranger.id
+    const rest = end.replace('{self}', self).replace('{other}', alice.id).replace('{post}', privatePost)
+    const absent = bytesOf(await ask(caller, method, `/v2/boards/${ABSENT_BOARD_ID}${rest}`, body))
+    const isPublic = method === 'GET' && end !== '/members'
+    expect(absent).toMatchObject({ status: caller === 'anonymous' && !isPublic ? 401 : 404 })
+    for (const board of ['z'.repeat(40), 'short', 'UPPERCASEUPPERCASEUPPER', privateBoard]) {
+      const answer = bytesOf(await ask(caller, method, `/v2/boards/${board}${rest}`, body))
+      expect({ board, answer }).toEqual({ board, answer: absent })
+    }
+  })
+
+  test.each(['stranger', 'banned'] as const)('decisions 31: a post of a %s to it', async (caller) => {
+    const agent = caller === 'banned' ? banned : scene.stranger
+    const absent = bytesOf(await agent.send(`board:${ABSENT_BOARD_ID}`))
+    expect(absent).toMatchObject({ status: 404 })
+    expect(bytesOf(await agent.send(`board:${scene.privateBoard}`))).toEqual(absent)
+  })
+
+  test('decisions 29: an agent that is not registered is as a board that is not there', async () => {
+    const { alice, privateBoard } = scene
+    const absent = bytesOf(await alice.put(`/v2/boards/${ABSENT_BOARD_ID}/members/${banned.id}`, { role: 'reader' }))
+    const nobody = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
+    expect(bytesOf(await alice.put(`/v2/boards/${privateBoard}/members/${nobody}`, { role: 'reader' }))).toEqual(absent)
+  })
+})
+
+test('decisions 21: a reference to what one may not read is as one to nothing', async () => {
+  const { stranger, bob, dm, publicBoard, privatePost, hiddenPost } = scene
+  for (const to of [bob.address, `board:${publicBoard}`]) {
+    for (const member of ['reply_to', 'thread_id']) {
+      const refer = async (id: string): Promise<unknown> => bytesOf(await stranger.send(to, 'hello', { [member]: id }))
+      const absent = await refer(ABSENT_MESSAGE_ID)
+      expect(absent).toMatchObject({ status: 400 })
+      for (const id of [dm, privatePost, hiddenPost, 'short'])
+        expect({ id, answer: await refer(id) }).toEqual({ id, answer: absent })
+    }
+  }
+})
+
+test('decisions 19: a name that nobody has and one that was revoked are one', async () => {
+  const { stranger, revoked, h } = scene
+  const absent = bytesOf(await stranger.send(`absent@${h.place.authority}`))
+  expect(absent).toMatchObject({ status: 404 })
+  expect(bytesOf(await stranger.send(revoked))).toEqual(absent)
+})

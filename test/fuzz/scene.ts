@@ -1,0 +1,101 @@
+/** A running system with something of every kind in it, and everybody's view of what must not change. */
+import postgres from 'postgres'
+import type { Agent } from '../support/agent.ts'
+import { got } from '../support/answers.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+export interface Scene extends AsyncDisposable {
+  readonly h: Harness
+  /** Two that talk, one that is a stranger to them, one that was revoked. */
+  readonly alice: Agent
+  readonly bob: Agent
+  readonly stranger: Agent
+  readonly revoked: Agent
+  /** Ids of boards: public, and private of alice with bob as its writer. */
+  readonly publicBoard: string
+  readonly privateBoard: string
+  /** Ids of messages: from alice to bob, posts to either board, a hidden post to the public one by bob. */
+  readonly dm: string
+  readonly publicPost: string
+  readonly privatePost: string
+  readonly hiddenPost: string
+  /** A hash of all that the stores hold, but for nonces, challenges and the bookkeeping of charges. */
+  digest(): Promise<string>
+}
+
+/** What an operation that was refused may leave behind: proof of its nonce, and of a charge that was given back. */
+const BOOKKEEPING = [
+  'identity.nonces',
+  'identity.nonces_0',
+  'identity.nonces_1',
+  'identity.nonces_2',
+  'identity.consumed_challenges',
+  'identity.operations',
+  'boards.operations',
+  'messaging.operations',
+  'messaging.message_fences',
+  'budget.reservations',
+]
+/** Columns that are written in the background, after the answer. */
+const SETTLED_LATER: Record<string, string> = {
+  'messaging.outbox': 'count(*)::text',
+  'budget.introductions': "md5(string_agg(agent_id || ' ' || peer || ' ' || day, '|' order by agent_id, peer))",
+}
+const NOTHING_BUT_ZEROS = 'where used_units <> 0 or credit_balance <> 0 or used_introductions <> 0'
+
+export async function startScene(): Promise<Scene> {
+  const h = await startHarness({
+    env: {
+      SVC_DAILY_FREE_UNITS: '1000000',
+      SVC_DAILY_HARD_LIMIT: '1000000',
+      SVC_DAILY_INTRODUCTIONS: '1000000',
+    },
+  })
+  const admin = postgres(h.system.database.adminUrl, { max: 2, onnotice: () => {} })
+  const [alice, bob, stranger, revoked] = await h.agents(4)
+  for (const agent of [alice, bob, stranger])
+    await got(agent.patch('/v2/me', { inbox_policy: 'open', discoverable: true }))
+  await got(revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id }))
+  const newBoard = async (board: object): Promise<string> => (await got(alice.post('/v2/boards', board))).body.id
+  const post = async (author: Agent, to: Agent | string): Promise<string> => (await got(author.send(to))).body.msg_id
+  const publicBoard = await newBoard({ title: 'public', visibility: 'public', posting: 'anyone' })
+  const privateBoard = await newBoard({ title: 'private', visibility: 'private' })
+  await got(alice.put(`/v2/boards/${privateBoard}/members/${bob.id}`, { role: 'writer' }))
+  const [dm, publicPost, privatePost, hiddenPost] = [
+    await post(alice, bob),
+    await post(alice, `board:${publicBoard}`),
+    await post(bob, `board:${privateBoard}`),
+    await post(bob, `board:${publicBoard}`),
+  ]
+  await got(alice.put(`/v2/boards/${publicBoard}/messages/${hiddenPost}/visibility`, { hidden: true }))
+  const tables = await admin<{ name: string }[]>`
+    select schemaname || '.' || tablename as name from pg_tables
+    where schemaname in ('identity', 'messaging', 'boards', 'budget') and tablename not like 'pgmigrations%' order by 1`
+  const counted = tables.map(({ name }) => name).filter((name) => !BOOKKEEPING.includes(name))
+
+  return {
+    h,
+    alice,
+    bob,
+    stranger,
+    revoked,
+    publicBoard,
+    privateBoard,
+    dm,
+    publicPost,
+    privatePost,
+    hiddenPost,
+    async digest() {
+      const parts = counted.map((name) => {
+        const hash = SETTLED_LATER[name] ?? "md5(string_agg(t::text, '|' order by t::text))"
+        return `select '${name}' as name, ${hash} as hash from ${name} t ${name === 'budget.accounts' ? NOTHING_BUT_ZEROS : ''}`
+      })
+      const rows = await admin.unsafe<{ name: string; hash: string | null }[]>(parts.join(' union all '))
+      return rows.map(({ name, hash }) => `${name} ${hash}`).join('\n')
+    },
+    async [Symbol.asyncDispose]() {
+      await admin.end()
+      await h[Symbol.asyncDispose]()
+    },
+  }
+}

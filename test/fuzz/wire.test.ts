@@ -1,0 +1,81 @@
+/** Bytes on a connection that may be HTTP: each connection is answered or closed, and the gateway goes on. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { call } from '../support/agent.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { openRaw, parseAnswers } from '../support/raw-http.ts'
+import { brokenBytes } from './broken.ts'
+import { runsOf, TIMEOUT_MS } from './plan.ts'
+
+const TOGETHER = 24
+/** A gateway gives a client 10 s for its headers, and then ends the connection within some more. */
+const LIMIT_MS = 15_000
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, boards: 1, gateway: 1 } })
+})
+afterAll(() => h?.[Symbol.asyncDispose]())
+
+test('service.md, Errors: bytes that may be HTTP are answered in the same shape or closed, and never with a 5xx', {
+  timeout: TIMEOUT_MS,
+}, async () => {
+  const host = new URL(h.place.url).host
+  const requests = fc.constantFrom(
+    `GET /v2/agents HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+    `POST /v2/challenges HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`,
+    `POST /v2/challenges HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+    `GET /v2/me HTTP/1.1\r\nHost: ${host}\r\nAuthorization: SVC x:y\r\nX-SVC-Timestamp: 1\r\nX-SVC-Nonce: ${'ab'.repeat(16)}\r\n\r\n`,
+    `GET /v2/health HTTP/1.0\r\n\r\n`,
+  )
+  const pieces = fc.constantFrom(
+    'Content-Length: 5\r\n',
+    'Content-Length: -1\r\n',
+    'Transfer-Encoding: chunked\r\n',
+    'Transfer-Encoding: gzip\r\n',
+    'Expect: 100-continue\r\n',
+    'Upgrade: websocket\r\nConnection: upgrade\r\n',
+    'Host: other\r\n',
+    'X: \0\r\n',
+    ' folded\r\n',
+    'Range: bytes=0-\r\n',
+  )
+  const whole = fc.oneof(
+    requests,
+    fc.tuple(requests, pieces).map(([request, piece]) => request.replace('\r\n', `\r\n${piece}`)),
+    fc.tuple(requests, requests).map(([first, second]) => first.replace('Connection: close\r\n', '') + second),
+  )
+  const inputs = fc.oneof(
+    whole.map((text) => Buffer.from(text, 'latin1')),
+    brokenBytes(whole.map((text) => Buffer.from(text, 'latin1'))),
+    fc.uint8Array({ minLength: 1, maxLength: 200 }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(inputs, { minLength: TOGETHER, maxLength: TOGETHER }), async (batch) => {
+      const received = await Promise.all(batch.map((bytes) => exchangeBytes(bytes)))
+      for (const [at, text] of received.entries()) {
+        const sent = Buffer.from(batch[at] ?? []).toString('latin1')
+        expect({ sent, text: text === 'still open' ? text : '' }).toEqual({ sent, text: '' })
+        for (const { status } of parseAnswers(text))
+          expect({ sent, status: status < 500 }).toEqual({ sent, status: true })
+      }
+      expect((await call(h.place, 'GET', '/v2/health')).status).toBe(200)
+    }),
+    { ...runsOf('bytesOnTheWire', TOGETHER), endOnFailure: true },
+  )
+})
+
+/** Sends bytes, and nothing after them. @returns what came until the other end closed. */
+async function exchangeBytes(bytes: Uint8Array): Promise<string> {
+  using connection = openRaw(h.place.url)
+  connection.socket.end(bytes)
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<string>((resolve) => {
+    timer = setTimeout(() => resolve('still open'), LIMIT_MS)
+  })
+  try {
+    return await Promise.race([connection.ended, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
