@@ -10,8 +10,10 @@ export interface VisibleRow extends ListedRow {
 export interface Visible<Part extends { rows: readonly VisibleRow[] }> {
   readonly part: Part
   readonly rows: readonly Part['rows'][number][]
-  /** Where the list goes on, if not behind the last of `rows`: a row that was passed over, with all before it. */
-  readonly lastSeen: Part['rows'][number] | undefined
+  /** The last row that was looked at, where some before it, or it itself, were passed over. */
+  readonly seenTo: Part['rows'][number] | undefined
+  /** There may be more rows behind `seenTo`. */
+  readonly more: boolean
 }
 
 export interface VisibleOptions<Part> {
@@ -27,7 +29,7 @@ const MAX_LOOKS = 4
 /**
  * Lists what the reader may see now. Boards are asked about those that the rows name; where some are refused, another look
  * leaves them out, so that a page is full although posts were passed over. Nearly always the first look is the last.
- * After `MAX_LOOKS` the rows of refused boards are taken out of a page, which then is short and goes on behind `lastSeen`.
+ * After `MAX_LOOKS` the rows of refused boards are taken out of a page, which then is short and goes on behind `seenTo`.
  */
 export async function listVisible<Part extends { rows: readonly VisibleRow[] }>({
   limit,
@@ -42,7 +44,7 @@ export async function listVisible<Part extends { rows: readonly VisibleRow[] }>(
     const unknown = boardsOf(rows).filter((board) => !allowed.has(board))
     for (const board of unknown.length === 0 ? [] : await allow(unknown)) allowed.add(board)
     const closed = new Set(unknown.filter((board) => !allowed.has(board)))
-    if (closed.size === 0) return { part, rows, lastSeen: undefined }
+    if (closed.size === 0) return { part, rows, seenTo: undefined, more: false }
     if (looks === MAX_LOOKS) return passOver(part, limit, closed)
     refused.push(...closed)
   }
@@ -56,11 +58,11 @@ function passOver<Part extends { rows: readonly VisibleRow[] }>(
   // Envelopes are read up to the size of a page: what is behind them belongs to the next one.
   const unread = part.rows.findIndex(({ envelope }) => envelope === null)
   const seen = unread === -1 ? part.rows : part.rows.slice(0, unread)
-  const isEnd = unread === -1 && part.rows.length < limit
   return {
     part,
     rows: seen.filter(({ board }) => board === null || !closed.has(board)),
-    lastSeen: isEnd ? undefined : seen.at(-1),
+    seenTo: seen.at(-1),
+    more: unread !== -1 || part.rows.length === limit,
   }
 }
 

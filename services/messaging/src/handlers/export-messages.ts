@@ -32,18 +32,18 @@ export async function exportMessages(
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
 
   const query = { agentId, threadId, after: { batch, ordinal }, limit: limit + 1 }
-  const { part, rows, lastSeen } = await listVisible({
+  const { part, rows, seenTo, more } = await listVisible({
     limit: query.limit,
     look: (withoutBoards) => untilComplete(database, { ...query, withoutBoards }, limit, context),
     allow: (boardIds) => boards.listReadable(agentId, boardIds, context),
   })
   const page = takePage(rows, limit)
-  const last = (page.more ? undefined : lastSeen) ?? page.rows.at(-1) ?? query.after
+  const last = (page.more ? undefined : seenTo) ?? page.rows.at(-1) ?? query.after
   // Messages that are there but not yet in a settled order are no end: the caller asks again from the last place.
-  const more = page.more || lastSeen !== undefined || part.newest !== null
+  const isMore = page.more || more || part.newest !== null
   return {
     meta: {},
-    text: messageListText(page.texts, more ? encodeCursor('export', agentId, [last.batch, last.ordinal]) : ''),
+    text: messageListText(page.texts, isMore ? encodeCursor('export', agentId, [last.batch, last.ordinal]) : ''),
   }
 }
 

@@ -20,14 +20,14 @@ export async function listEvents(
   context: CallContext,
 ): Promise<Result> {
   const query = { agentId, after, limit: limit + 1 }
-  const { part, rows, lastSeen } = await listVisible({
+  const { part, rows, seenTo, more } = await listVisible({
     limit: query.limit,
     look: (withoutBoards) => database.run((sql) => listRows(sql, { ...query, withoutBoards })),
     allow: (boardIds) => boards.listSubscribed(agentId, boardIds, context),
   })
   const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
   // A page that is full has examined nothing behind its last event; a cursor from beyond the log stays as it is.
-  const last = page.more ? page.rows.at(-1) : lastSeen
+  const last = page.more ? page.rows.at(-1) : more ? seenTo : undefined
   const examined = last?.position ?? Math.max(part.examined, after)
   return { meta: { earliest: part.earliest }, text: eventsText(page.texts, examined, retentionDays) }
 }

@@ -1,6 +1,5 @@
 import type { Lane } from '@svc/contracts/resources.ts'
 import type { Sql } from '@svc/postgres/database.ts'
-import type { Fragment } from 'postgres'
 import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 import { listedColumns } from './listed.ts'
@@ -42,47 +41,48 @@ interface Row extends Omit<EventRow, 'position'> {
 export const MAX_EXAMINED = 10_000
 
 /**
- * Live events in the order of their cursors, without hidden posts. Positions become visible in order, since an append holds the lock of the
- * log's row until it commits: in one snapshot nothing at or below `head` is missing but what was purged.
+ * Live events in the order of their cursors, without hidden posts. Positions become visible in order, since an append holds
+ * the lock of the log's row until it commits: in one snapshot nothing at or below `head` is missing but what was purged.
+ *
+ * Each kind is searched and limited by itself: with one search for all, the planner may read everything and sort it.
  */
 export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPart> {
   const { agentId, after, withoutBoards, limit } = query
-  const first = (kind: Fragment): Fragment => sql`(
-    select min(e.position) from messaging.entries e
-    where e.log = ${agentId} and e.kind = ${kind} and e.position > ${after})`
-  const firstLive = (kind: Fragment): Fragment => sql`(
-    select min(e.position) from messaging.entries e
-    where e.log = ${agentId} and e.kind = ${kind} and e.expires_at > ${nowSeconds(sql)})`
-  const isLive = (kind: Fragment): Fragment => sql`
-    e.log = ${agentId} and e.kind = ${kind} and e.position > ${after}
-      and e.position <= (select examined from bounds) and e.expires_at > ${nowSeconds(sql)}`
-  // Each kind is limited by itself: with one limit for all, the planner may read everything and sort it.
-  const live = (kind: Fragment): Fragment => sql`(
-    select e.kind, e.position, e.message from messaging.entries e
-    where ${isLive(kind)}
-    order by e.position limit ${limit})`
-  const livePosts = sql`(
-    select e.kind, e.position, e.message from messaging.entries e join messaging.messages m on m.id = e.message
-    where ${isLive(sql`'board'`)} and not m.hidden and m.recipient <> all (${[...withoutBoards]}::text[])
-    order by e.position limit ${limit})`
-  const [inbox, requests, board] = [sql`'inbox'`, sql`'requests'`, sql`'board'`]
-
   const rows = await sql<Row[]>`
-    with log as materialized (
+    with kinds as materialized (
+      select k.kind, ${agentId}::text as log, ${after}::bigint as after, ${nowSeconds(sql)} as now
+      from (values ('inbox'), ('requests'), ('board')) k (kind)
+    ), log as materialized (
       select coalesce((select l.head from messaging.logs l where l.id = ${agentId}), 0) as head
     ), bounds as materialized (
       select
-        least(head, least(${first(inbox)}, ${first(requests)}, ${first(board)}) + ${MAX_EXAMINED - 1}) as examined,
-        coalesce(least(${firstLive(inbox)}, ${firstLive(requests)}, ${firstLive(board)}), head + 1) as earliest
-      from log
+        least(l.head, min(f.first) + ${MAX_EXAMINED - 1}) as examined,
+        coalesce(min(f.first_live), l.head + 1) as earliest
+      from log l
+      cross join kinds k
+      cross join lateral (
+        select
+          (select min(e.position) from messaging.entries e
+          where e.log = k.log and e.kind = k.kind and e.position > k.after) as first,
+          (select min(e.position) from messaging.entries e
+          where e.log = k.log and e.kind = k.kind and e.expires_at > k.now) as first_live
+      ) f
+      group by l.head
     )
     select b.examined, b.earliest, p.kind, p.position, p.board, p.upvotes, ${listedColumns(sql, sql`p.position`)}
     from bounds b
     left join (
-      select e.kind, e.position, case m.lane when 'board' then m.recipient end as board, m.upvotes,
-        m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-      from (${live(inbox)} union all ${live(requests)} union all ${livePosts}) e
-      join messaging.messages m on m.id = e.message
+      select k.kind, e.*
+      from kinds k
+      cross join lateral (
+        select e.position, case m.lane when 'board' then m.recipient end as board, m.upvotes,
+          m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
+        from messaging.entries e join messaging.messages m on m.id = e.message
+        where e.log = k.log and e.kind = k.kind and e.position > k.after
+          and e.position <= (select examined from bounds) and e.expires_at > k.now
+          and not m.hidden and m.recipient <> all (${[...withoutBoards]}::text[])
+        order by e.position limit ${limit}
+      ) e
       order by e.position limit ${limit}
     ) p on true
     order by p.position`
