@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { newBoard, putRole, subscribe } from '../support/boards.ts'
+import { eventually } from '../support/eventually.ts'
 import { expectError } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { startOperator } from '../support/operator.ts'
@@ -250,4 +251,29 @@ test('decisions 19: a board’s address that is malformed is 400, one of nothing
   }
   for (const to of ['a'.repeat(20), 'z'.repeat(40)])
     expect(outcomeOf(await olga.send(`board:${to}`))).toBe('404 not_found')
+})
+
+test('service.md, Limits: an expired post is excluded from every read at once, and takes no vote, reply or hiding', async () => {
+  const [olga, rita] = await h.agents(2)
+  const board = await newBoard(olga)
+  await subscribe(rita, board)
+  const { msg_id: id } = (await got(olga.send(`board:${board}`, 'soon gone', { ttl: 3 }))).body
+  const shown = async () => ({
+    byId: outcomeOf(await rita.get(`/v2/messages/${id}`)),
+    feed: idsOf(await readList(rita, `/v2/boards/${board}/messages`)),
+    thread: idsOf(await readList(rita, `/v2/boards/${board}/messages?thread_id=${id}`)),
+    exported: idsOf(await readList(olga, '/v2/export')),
+    events: (await got(rita.get('/v2/events'))).body.events.length,
+  })
+  expect(await shown()).toEqual({ byId: '200', feed: [id], thread: [id], exported: [id], events: 1 })
+  const { expires_at } = (await got(rita.get(`/v2/messages/${id}`))).body
+  await eventually(() => Date.now() >= expires_at * 1000, { timeoutMs: 10_000 })
+  const gone = { byId: '404 not_found', feed: [], thread: [], exported: [], events: 0 }
+  await eventually(async () => expect(await shown()).toEqual(gone), { timeoutMs: 1_000 }) // two clocks
+  expect(outcomeOf(await rita.put(`/v2/messages/${id}/vote`))).toBe('404 not_found')
+  expect(outcomeOf(await olga.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden: true }))).toBe(
+    '404 not_found',
+  )
+  expect(outcomeOf(await olga.send(`board:${board}`, 'reply', { reply_to: id }))).toBe('400 invalid_reference')
+  expect((await got(rita.get('/v2/events'))).body.next_cursor).toBe(1)
 })
