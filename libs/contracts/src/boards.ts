@@ -116,3 +116,13 @@ export const judgeBoards = defineCall({
     subscribed: Type.Array(BoardId),
   }),
 })
+
+/**
+ * Whose events the posts of a board are now: owner, writers and readers, in byte order; nobody's where there is no such board.
+ * Source: decisions 31; issue 3, Posts.
+ */
+export const listSubscribers = defineCall({
+  subject: 'svc.boards.list-subscribers',
+  request: closed({ board_id: BoardId }),
+  reply: closed({ subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }) }),
+})

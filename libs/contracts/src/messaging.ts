@@ -136,6 +136,43 @@ export const listEvents = defineTextCall({
 })
 
 /**
+ * As `listEvents`, for those who write the events one by one: each an Event in JSON, separated by tabs, with its cursor in
+ * `cursors`. `next_cursor` is the last that was examined, `after` where there is none behind it.
+ */
+export const replayEvents = defineTextCall({
+  subject: 'svc.messaging.replay-events',
+  request: closed({ agent_id: AgentId, after: Type.Integer({ minimum: 0 }), limit: Limit }),
+  meta: closed({
+    earliest: Type.Integer({ minimum: 1 }),
+    next_cursor: Type.Integer({ minimum: 0 }),
+    cursors: Type.Array(Type.Integer({ minimum: 1 })),
+  }),
+})
+
+/** Agents in one question about heads at most. */
+export const HEADS_MAX = 1_000
+
+/**
+ * How far the logs of these agents go, in their order, and whether the agent was revoked: what was accepted before the
+ * question is at or below its head.
+ */
+export const listHeads = defineCall({
+  subject: 'svc.messaging.list-heads',
+  request: closed({ agent_ids: Type.Array(AgentId, { minItems: 1, maxItems: HEADS_MAX }) }),
+  reply: closed({ logs: Type.Array(closed({ head: Type.Integer({ minimum: 0 }), revoked: Type.Boolean() })) }),
+})
+
+/**
+ * A post that an event refers to, as a Message in JSON, and those whose event it is now. Both empty where it is hidden,
+ * expired, or not there. Source: decisions 31, 33; issue 3, Posts.
+ */
+export const resolvePost = defineTextCall({
+  subject: 'svc.messaging.resolve-post',
+  request: closed({ id: MessageId, board_id: BoardId }),
+  meta: closed({ subscribers: Type.Array(AgentId) }),
+})
+
+/**
  * A page of a board's posts by position, a MessageList in JSON, for whoever may read the board. Hidden posts are absent.
  * `after` null: from the start. Source: decisions 28, 33, 35. Codes: `not_found`, `invalid_cursor`.
  */

@@ -20,6 +20,7 @@ import { judgeAccess } from './handlers/judge-access.ts'
 import { judgeBoards } from './handlers/judge-boards.ts'
 import { listBoards } from './handlers/list-boards.ts'
 import { listMembers } from './handlers/list-members.ts'
+import { listSubscribers } from './handlers/list-subscribers.ts'
 import { setMember } from './handlers/set-member.ts'
 import { createFindAccess } from './store/access.ts'
 
@@ -44,6 +45,7 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(calls.setMember, (request, context) => setMember(deps, request, context)),
           handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
           handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
+          handle(calls.listSubscribers, (request) => listSubscribers(deps, request)),
         ],
         loops: [
           startResolver({ owner: 'boards', bus, logger, fences: operations }),

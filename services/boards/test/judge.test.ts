@@ -1,4 +1,10 @@
-import { type BoardAccess, JUDGED_BOARDS_MAX, judgeAccess, judgeBoards } from '@svc/contracts/boards.ts'
+import {
+  type BoardAccess,
+  JUDGED_BOARDS_MAX,
+  judgeAccess,
+  judgeBoards,
+  listSubscribers,
+} from '@svc/contracts/boards.ts'
 import type { BoardDetails, BoardVisibility, PostingMode } from '@svc/contracts/resources.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, newAgent, newAgents, startHarness } from './harness.ts'
@@ -120,6 +126,13 @@ describe('issue 3, Posts: many boards for one agent', () => {
         expect(answer.subscribed).toEqual(subscribed ? [board.id] : [])
       }
     }
+  })
+
+  test('decisions 31: whose events the posts of a board are: owner, writers and readers; nobody of an absent one', async () => {
+    const { board, agents } = await boardWithRoles('private', 'members')
+    const { subscribers } = await h.call(listSubscribers, { board_id: board.id })
+    expect(subscribers).toEqual([agents.owner, agents.writer, agents.reader].toSorted())
+    expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ subscribers: [] })
   })
 
   test('as many as one question may name', async () => {

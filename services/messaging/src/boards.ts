@@ -1,4 +1,4 @@
-import { type BoardAccess, judgeAccess, judgeBoards } from '@svc/contracts/boards.ts'
+import { type BoardAccess, judgeAccess, judgeBoards, listSubscribers } from '@svc/contracts/boards.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { LRUCache } from 'lru-cache'
@@ -18,6 +18,8 @@ export interface Boards {
   listReadable(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>
   /** Those of the boards whose posts are the agent's events (decisions 31). @param boardIds as for `listReadable`. */
   listSubscribed(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>
+  /** Those whose events the posts of a board are (decisions 31). */
+  listSubscribers(boardId: string, context: CallContext): Promise<string[]>
 }
 
 /** Some 100 bytes each; past that the board read longest ago is asked about again. */
@@ -48,6 +50,9 @@ export function createBoards(bus: Bus): Boards {
     async listSubscribed(agentId, boardIds, context) {
       const answer = await bus.call(judgeBoards, { agent_id: agentId, board_ids: [...boardIds] }, context)
       return answer.subscribed
+    },
+    async listSubscribers(boardId, context) {
+      return (await bus.call(listSubscribers, { board_id: boardId }, context)).subscribers
     },
   }
 }

@@ -23,9 +23,12 @@ import { getMessage } from './handlers/get-message.ts'
 import { getReceipt } from './handlers/get-receipt.ts'
 import { listContacts } from './handlers/list-contacts.ts'
 import { listEvents } from './handlers/list-events.ts'
+import { listHeads } from './handlers/list-heads.ts'
 import { listInbox } from './handlers/list-inbox.ts'
 import { listPosts } from './handlers/list-posts.ts'
 import { cancelMessage, prepareMessage } from './handlers/prepare-message.ts'
+import { replayEvents } from './handlers/replay-events.ts'
+import { resolvePost } from './handlers/resolve-post.ts'
 import { sendMessage } from './handlers/send-message.ts'
 import type { PostDeps } from './handlers/send-post.ts'
 import { setContact } from './handlers/set-contact.ts'
@@ -93,6 +96,9 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handleText(calls.listInbox, (request) => listInbox(deps, request)),
           handleText(calls.exportMessages, (request, context) => exportMessages(deps, request, context)),
           handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
+          handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
+          handle(calls.listHeads, (request) => listHeads(deps, request)),
+          handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),
           handleText(calls.listPosts, (request, context) => listPosts(deps, request, context)),
           handle(calls.setVote, (request, context) => setVote(deps, request, context)),
           handle(calls.setVisibility, (request, context) => setVisibility(deps, request, context)),

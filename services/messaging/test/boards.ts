@@ -59,6 +59,11 @@ export function createMemoryBoards(): MemoryBoards {
       answer(...boardIds)
       return boardIds.filter((id) => isSubscribed(boards.get(id)?.roles.get(agentId)))
     },
+    listSubscribers: async (boardId) => {
+      answer(boardId)
+      const roles = [...(boards.get(boardId)?.roles ?? [])]
+      return roles.filter(([, role]) => isSubscribed(role)).map(([agent]) => agent)
+    },
   }
   return all
 

@@ -48,6 +48,7 @@ const NO_POSTS: SendDeps['posts'] = {
     mayRead: noAnswer,
     listReadable: noAnswer,
     listSubscribed: noAnswer,
+    listSubscribers: noAnswer,
   },
   charging: {
     owner: 'messaging',

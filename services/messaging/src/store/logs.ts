@@ -48,3 +48,12 @@ export async function applyMailbox(sql: Sql, { agentId, policy, revoked, version
         + case when (l.policy, l.revoked) is distinct from (excluded.policy, excluded.revoked) then 1 else 0 end
     where l.mailbox_version < excluded.mailbox_version`
 }
+
+/** How far each log goes and whether its agent was revoked, in the order of the ids; 0 where there is no log. */
+export async function listHeads(sql: Sql, agentIds: readonly string[]): Promise<{ head: number; revoked: boolean }[]> {
+  return sql<{ head: number; revoked: boolean }[]>`
+    select coalesce(l.head, 0) as head, coalesce(l.revoked, false) as revoked
+    from unnest(${[...agentIds]}::text[]) with ordinality u (id, ordinal)
+    left join messaging.logs l on l.id = u.id
+    order by u.ordinal`
+}

@@ -1,0 +1,45 @@
+import type { CallContext, RequestOf } from '@svc/contracts/define.ts'
+import type { listEvents as listEventsCall } from '@svc/contracts/messaging.ts'
+import type { Deps } from './deps.ts'
+import { eventText } from './domain/event-text.ts'
+import { takePage } from './domain/pages.ts'
+import { listEvents as listRows } from './store/events.ts'
+import { listVisible } from './visible.ts'
+
+/** A page of live events. */
+export interface EventPage {
+  /** Event cursors; one for each text. */
+  cursors: number[]
+  /** Each an Event in JSON. */
+  texts: string[]
+  /** The last cursor examined, so that what was skipped is not examined again (decisions 37). */
+  examined: number
+  /** The oldest event that is left (decisions 51). */
+  earliest: number
+}
+
+/**
+ * Reads the events behind a cursor, as all who list them do. Events of posts are for those who subscribe to the board now: one
+ * that left or was banned is passed over (issue 3, Posts).
+ */
+export async function readEventPage(
+  { database, boards }: Pick<Deps, 'database' | 'boards'>,
+  { agent_id: agentId, after, limit }: RequestOf<typeof listEventsCall>,
+  context: CallContext,
+): Promise<EventPage> {
+  const query = { agentId, after, limit: limit + 1 }
+  const { part, rows, seenTo, more } = await listVisible({
+    limit: query.limit,
+    look: (withoutBoards) => database.run((sql) => listRows(sql, { ...query, withoutBoards })),
+    allow: (boardIds) => boards.listSubscribed(agentId, boardIds, context),
+  })
+  const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
+  // A page that is full has examined nothing behind its last event; a cursor from beyond the log stays as it is.
+  const last = page.more ? page.rows.at(-1) : more ? seenTo : undefined
+  return {
+    cursors: page.rows.map(({ position }) => position),
+    texts: page.texts,
+    examined: last?.position ?? Math.max(part.examined, after),
+    earliest: part.earliest,
+  }
+}

@@ -1,0 +1,17 @@
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { replayEvents as replayEventsCall } from '@svc/contracts/messaging.ts'
+import type { Deps } from '../deps.ts'
+import { readEventPage } from '../event-page.ts'
+
+/** In no JSON without insignificant white space. */
+const SEPARATOR = '\t'
+
+/** The same events as `listEvents`, for a stream, which writes them one by one. */
+export async function replayEvents(
+  deps: Pick<Deps, 'database' | 'boards'>,
+  request: RequestOf<typeof replayEventsCall>,
+  context: CallContext,
+): Promise<ReplyOf<typeof replayEventsCall>> {
+  const { cursors, texts, examined, earliest } = await readEventPage(deps, request, context)
+  return { meta: { earliest, next_cursor: examined, cursors }, text: texts.join(SEPARATOR) }
+}

@@ -1,0 +1,64 @@
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { describe, expect, test } from 'vitest'
+import { listHeads } from '../src/handlers/list-heads.ts'
+import { replayEvents } from '../src/handlers/replay-events.ts'
+import { resolvePost } from '../src/handlers/resolve-post.ts'
+import { startHarness } from './harness.ts'
+
+const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
+
+describe('design.md, Streams: what a stream process reads', () => {
+  test('replay-events gives the events of list-events one by one, as the same text', async () => {
+    await using h = await startHarness()
+    for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
+    const { meta, text } = await replayEvents(h.deps, { agent_id: 'bob', after: 1, limit: 1 }, context())
+    expect(meta).toEqual({ earliest: 1, next_cursor: 2, cursors: [2] })
+    const rest = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
+    expect(rest.meta).toEqual({ earliest: 1, next_cursor: 3, cursors: [1, 2, 3] })
+    const texts = rest.text.split('\t')
+    expect(texts[1]).toBe(text)
+    expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
+  })
+
+  test('decisions 37: what is skipped is examined, and at the end nothing is', async () => {
+    await using h = await startHarness()
+    const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
+    await h.expire(ids[1]?.id ?? '')
+    const { meta } = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
+    expect(meta).toEqual({ earliest: 1, next_cursor: 2, cursors: [1] })
+    const end = await replayEvents(h.deps, { agent_id: 'bob', after: 2, limit: 100 }, context())
+    expect(end).toEqual({ meta: { earliest: 1, next_cursor: 2, cursors: [] }, text: '' })
+  })
+
+  test('list-heads says how far each log goes and who is revoked, in the order of the question', async () => {
+    await using h = await startHarness()
+    await h.send({ from: 'alice', to: 'bob' })
+    await h.send({ from: 'carol', to: 'bob' })
+    await h.setPolicy('dave', 'open', 1)
+    const { logs } = await listHeads(h.deps, { agent_ids: ['nobody', 'bob', 'dave'] })
+    expect(logs).toEqual([
+      { head: 0, revoked: false },
+      { head: 2, revoked: false },
+      { head: 0, revoked: false },
+    ])
+  })
+
+  test('decisions 31, 33: resolve-post gives a post with whose event it is now; nothing of one that is hidden or elsewhere', async () => {
+    await using h = await startHarness()
+    const board = h.boards.create('olga')
+    const other = h.boards.create('olga')
+    h.boards.setRole(board, 'rita', 'reader')
+    h.boards.setRole(board, 'bert', 'banned')
+    const { id } = await h.send({ from: 'olga', to: board })
+    const { meta, text } = await resolvePost(h.deps, { id, board_id: board }, context())
+    expect([...meta.subscribers].sort()).toEqual(['olga', 'rita'])
+    expect(JSON.parse(text)).toMatchObject({ lane: 'board', upvotes: 0 })
+    h.boards.setRole(board, 'rita', 'none')
+    expect((await resolvePost(h.deps, { id, board_id: board }, context())).meta.subscribers).toEqual(['olga'])
+    const nothing = { meta: { subscribers: [] }, text: '' }
+    expect(await resolvePost(h.deps, { id, board_id: other }, context())).toEqual(nothing)
+    expect(await resolvePost(h.deps, { id: 'absent-message', board_id: board }, context())).toEqual(nothing)
+    await h.setHidden('olga', board, id, true)
+    expect(await resolvePost(h.deps, { id, board_id: board }, context())).toEqual(nothing)
+  })
+})
