@@ -23,7 +23,7 @@ export function expiryCap({ ts_ms, ttl }: Pick<EnvelopeFacts, 'ts_ms' | 'ttl'>):
 
 /** A message that an envelope refers to, as far as it is live and of the same conversation. */
 export interface Reference {
-  /** It is live, and between the same two participants. */
+  /** It is live, and between the same two participants, or on the same board and not hidden. */
   sameConversation: boolean
   /** It has no thread_id of its own. */
   root: boolean
