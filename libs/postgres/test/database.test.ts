@@ -1,0 +1,78 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type DatabaseOptions, openDatabase, retryOnConflict } from '../src/database.ts'
+
+const logger = createLogger('test', 'silent')
+
+let stored: TestDatabase
+beforeAll(async () => {
+  stored = await createTestDatabase([])
+})
+afterAll(() => stored[Symbol.asyncDispose]())
+
+const open = (options: Partial<DatabaseOptions> = {}) =>
+  openDatabase({ url: stored.adminUrl, application: 'test', logger, poolSize: 1, ...options })
+
+const pidOf = (database: ReturnType<typeof open>) =>
+  database.run(async (sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0)
+
+test('design.md, Failing: a query whose connection is lost is unavailable, and the next one knows nothing of it', async () => {
+  await using database = open()
+  await using operator = open()
+  const pid = await pidOf(database)
+  const lost = expect(database.run((sql) => sql`select pg_sleep(3)`)).rejects.toMatchObject({ code: 'unavailable' })
+  await eventually(async () => {
+    const ended = await operator.run(
+      (sql) => sql`
+        select pg_terminate_backend(pid) from pg_stat_activity where pid = ${pid} and query like '%pg_sleep(3)%'`,
+    )
+    return ended.length === 1
+  })
+  await lost
+  expect(await pidOf(database)).not.toBe(pid)
+})
+
+test('design.md, Failing: a statement that takes too long is given up, and is unavailable', async () => {
+  await using database = open({ statementTimeoutMs: 50 })
+  const error = await database.run((sql) => sql`select pg_sleep(60)`).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(ServiceError)
+  expect(error).toMatchObject({ code: 'unavailable' })
+  // The connection serves on.
+  expect(await pidOf(database)).toBeGreaterThan(0)
+})
+
+test('what is wrong with a statement is no outage', async () => {
+  await using database = open()
+  await expect(database.run((sql) => sql`select 1 / 0`)).rejects.toMatchObject({ code: '22012' })
+})
+
+test('counts are numbers, and never rounded ones', async () => {
+  await using database = open()
+  const read = (value: string) => database.run((sql) => sql`select ${value}::text::bigint as n`)
+  expect(await read('9007199254740991')).toEqual([{ n: Number.MAX_SAFE_INTEGER }])
+  await expect(read('9007199254740992')).rejects.toThrow(RangeError)
+})
+
+describe('what two transactions spoil for each other', () => {
+  test.each(['40P01', '40001'])('%s is tried again', async (code) => {
+    await using database = open()
+    let attempts = 0
+    const work = () => {
+      attempts += 1
+      const text = `do $$ begin raise exception 'spoilt' using errcode = '${code}'; end $$`
+      return attempts < 3 ? database.run((sql) => sql.unsafe(text)) : database.run((sql) => sql`select 1 as done`)
+    }
+    expect(await retryOnConflict(work)).toEqual([{ done: 1 }])
+  })
+
+  test('and is unavailable in the end', async () => {
+    await using database = open()
+    const text = "do $$ begin raise exception 'spoilt' using errcode = '40001'; end $$"
+    await expect(retryOnConflict(() => database.run((sql) => sql.unsafe(text)))).rejects.toMatchObject({
+      code: 'unavailable',
+    })
+  })
+})
