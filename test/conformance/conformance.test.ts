@@ -67,6 +67,7 @@ describe('the page', () => {
 
   test('a row without a test is a problem, and so is one that is tested although it is not built', () => {
     expect(conformanceOf([], rows).problems).toEqual(['decisions 1 (times) has no test'])
+    expect(conformanceOf([{ ...named, file: 'test/conformance/a.test.ts' }], rows).problems).toHaveLength(1)
     const early = { file: 'a.test.ts', name: 'decisions 2: early' }
     expect(conformanceOf([named, early], rows).problems).toHaveLength(1)
   })

@@ -1,9 +1,9 @@
 /** What the system says of itself: the discovery manifest, and the OpenAPI description held against what is answered. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../support/agent.ts'
+import { ApiDescription, type OpenApi, type Json as Schema } from '../support/api-description.ts'
 import { expectStamped } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
-import { findMisfits, resolveRef, type Schema } from '../support/json-schema.ts'
 import { OPERATIONS, type SpecOperation } from '../support/operations.ts'
 
 // All of them other than the defaults, so that a number that is written down somewhere is found.
@@ -34,6 +34,7 @@ type Content = Readonly<Record<string, { readonly schema: Schema }>>
 let h: Harness
 let manifest: HttpAnswer
 let openapi: HttpAnswer
+let api: ApiDescription
 let alice: Agent
 let bob: Agent
 
@@ -41,6 +42,7 @@ beforeAll(async () => {
   h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1 }, env: CONFIGURED })
   manifest = await call(h.place, 'GET', '/.well-known/agent.json')
   openapi = await call(h.place, 'GET', '/openapi.json')
+  api = new ApiDescription(openapi.body as OpenApi)
   const [first, second] = await h.agents(2)
   if (first === undefined || second === undefined) throw new Error('two agents were asked for')
   alice = first
@@ -166,7 +168,7 @@ describe('decisions 46: the OpenAPI description', () => {
   test('every $ref leads somewhere', () => {
     const refs = [...openapi.text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1])
     expect(refs.length).toBeGreaterThan(10)
-    for (const ref of refs) expect(() => resolveRef(openapi.body, ref)).not.toThrow()
+    for (const ref of refs) expect(() => api.resolve({ $ref: ref })).not.toThrow()
   })
 
   test.each(OPERATIONS)('service.md Endpoints: $method $path: who needs a signature', (operation) => {
@@ -180,9 +182,7 @@ describe('decisions 46: the OpenAPI description', () => {
   })
 
   test.each(OPERATIONS)('service.md Endpoints: $method $path: parameters of path, query and headers', (operation) => {
-    const parameters = describedOf(operation).parameters.map((parameter) =>
-      parameter.$ref === undefined ? parameter : resolveRef(openapi.body, parameter.$ref),
-    )
+    const parameters = describedOf(operation).parameters.map((parameter) => api.resolve(parameter))
     const namesIn = (place: string): unknown[] =>
       parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
     expect(namesIn('path')).toEqual([...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
@@ -211,9 +211,9 @@ describe('decisions 46: the OpenAPI description', () => {
     expect(requestBody?.required).toBe(true)
     expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json'])
     const schema = requestBody?.content['application/json']?.schema ?? {}
-    expect(findMisfits(openapi.body, schema, operation.body)).toEqual([])
+    expect(api.findMisfitsBy(schema, operation.body)).toEqual([])
     // decisions 7: closed
-    expect(findMisfits(openapi.body, schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
+    expect(api.findMisfitsBy(schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
   })
 
   test.each(OPERATIONS)('service.md Errors: $method $path: its statuses', (operation) => {
@@ -229,8 +229,8 @@ describe('decisions 46: the OpenAPI description', () => {
       if (status === '429') expect(Object.keys(headers)).toContain('Retry-After')
       const schema = content['application/json']?.schema ?? {}
       const error = { error: { code: codeOf(Number(status), operation), message: 'text' } }
-      if (Number(status) >= 400) expect(findMisfits(openapi.body, schema, error)).toEqual([])
-      expect(findMisfits(openapi.body, schema, { ...error, undeclared: 1 })).not.toEqual([])
+      if (Number(status) >= 400) expect(api.findMisfitsBy(schema, error)).toEqual([])
+      expect(api.findMisfitsBy(schema, { ...error, undeclared: 1 })).not.toEqual([])
     }
   })
 
@@ -302,7 +302,7 @@ describe('decisions 46: the OpenAPI description', () => {
 
   function resolved(schema: Schema | undefined): Schema {
     if (schema === undefined) throw new Error('there is no schema')
-    return schema.$ref === undefined ? schema : resolved(resolveRef(openapi.body, schema.$ref))
+    return api.resolve(schema)
   }
 
   function fieldsOf(schema: Schema | undefined): { all: string[]; required: string[]; closed: boolean } {
@@ -359,7 +359,7 @@ describe('decisions 46: the OpenAPI description', () => {
     const fits = (name: string, answer: HttpAnswer, status: number): void => {
       expect(answer.status, `${name}: ${answer.text}`).toBe(status)
       const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}
-      expect({ name, misfits: findMisfits(openapi.body, schema, answer.body) }).toEqual({ name, misfits: [] })
+      expect({ name, misfits: api.findMisfitsBy(schema, answer.body) }).toEqual({ name, misfits: [] })
     }
     const stranger = new Agent(h.place)
     const envelope = alice.envelope(bob, { text: 'hello', list: [1, null, true, { a: '\u0000' }] })

@@ -317,6 +317,14 @@ test('service.md, Budget rules: credits are granted by the operator, once for ea
   expect((await spendingOf(alice)).credits).toBe(7)
 })
 
+test('service.md, Budget rules: a vote grants a bonus of zero units, and the budget says so', async () => {
+  const [owner, voter] = await h.agents(2)
+  const id = await post(owner, await newBoard(owner))
+  const before = (await got(voter.get('/v2/budget'))).body
+  expect((await got(voter.put(`/v2/messages/${id}/vote`))).body.quota_bonus).toBe(0)
+  expect((await got(voter.get('/v2/budget'))).body).toEqual({ ...before, used_units: 1, vote_bonus: 0 })
+})
+
 test('service.md, Versioning: 2.0.0 wherever a version is said, every path under /v2, signatures are SVC1', async () => {
   const [health, manifest, openapi] = await Promise.all(
     ['/v2/health', '/.well-known/agent.json', '/openapi.json'].map(async (path) => (await got(anonymous(path))).body),

@@ -168,6 +168,13 @@ export class ApiDescription {
     )
   }
 
+  /** As `findMisfitsOf`, by a schema that was taken from the document. */
+  findMisfitsBy(schema: Json, value: unknown): string[] {
+    const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"api#/')) as Json
+    if (this.#ajv.validate(absolute, value)) return []
+    return [this.#ajv.errorsText()]
+  }
+
   #find(method: string, path: string) {
     for (const { pattern, path: template, names } of this.#routes) {
       const values = pattern.exec(path)?.slice(1)
