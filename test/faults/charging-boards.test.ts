@@ -7,15 +7,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { newBoard, putRole, rolesOf } from '../support/boards.ts'
-import { findWrongBooks, untilResolved } from '../support/books.ts'
 import { withDeathAt } from '../support/dying.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 let h: Harness
 let admin: postgres.Sql
 /** Looked at in the end, when all have had the time to be resolved. */
-const outcomes: { done: Promise<unknown>; check: () => Promise<void> }[] = []
+const outcomes: Outcome[] = []
 
 beforeAll(async () => {
   h = await startHarness({ replicas: { boards: 1 } })
@@ -25,13 +24,6 @@ afterAll(async () => {
   await admin?.end()
   await h[Symbol.asyncDispose]()
 })
-
-const CLIENTS = ['repeats', 'gives up'] as const
-type Client = (typeof CLIENTS)[number]
-
-function as(client: Client, ask: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  return client === 'repeats' ? untilAnswered(ask) : ask()
-}
 
 async function ownedBy(agent: Agent): Promise<number> {
   const { body } = await got(agent.get('/v2/boards?limit=100'))
@@ -49,8 +41,9 @@ describe('of equal subscriptions at once, those that find nothing to do give the
     await withDeathAt(h.system, failpoint, 'boards-1', async () => {
       const [alice] = await h.agents(1)
       const subscribe = (): Promise<HttpAnswer> => putRole(alice, boardId, alice, 'reader')
-      const done = Promise.all(Array.from({ length: 6 }, () => as(client, subscribe)))
+      const done = Promise.all(Array.from({ length: 6 }, () => callAs(client, subscribe)))
       outcomes.push({
+        name: `${failpoint}, the client ${client}`,
         done,
         async check() {
           const answers = await done
@@ -73,8 +66,9 @@ describe('service.md, Budget rules: creating a board', () => {
     async (row) => {
       const [alice] = await h.agents(1)
       await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
-        const done = as(row.client, () => alice.post('/v2/boards', { title: 't', visibility: 'private' }))
+        const done = callAs(row.client, () => alice.post('/v2/boards', { title: 't', visibility: 'private' }))
         outcomes.push({
+          name: `${row.failpoint}, the client ${row.client}`,
           done,
           async check() {
             const answer = await done
@@ -96,8 +90,9 @@ describe('decisions 30: an addition', () => {
     const [owner, alice] = await h.agents(2)
     const boardId = await newBoard(owner)
     await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
-      const done = as(row.client, () => putRole(alice, boardId, alice, 'reader'))
+      const done = callAs(row.client, () => putRole(alice, boardId, alice, 'reader'))
       outcomes.push({
+        name: `${row.failpoint}, the client ${row.client}`,
         done,
         async check() {
           const answer = await done
@@ -112,19 +107,4 @@ describe('decisions 30: an addition', () => {
   })
 })
 
-describe('in the end', () => {
-  test('every client was answered, and no reservation is left', { timeout: 60_000 }, async () => {
-    await Promise.all(outcomes.map(({ done }) => done))
-    await untilResolved(admin)
-  })
-
-  test('each agent has paid for what took effect, and for nothing else', async () => {
-    expect(outcomes.length).toBeGreaterThan(15)
-    for (const { check } of outcomes) await check()
-  })
-
-  test('the records of both sides agree, operation by operation and account by account', async () => {
-    await untilResolved(admin) // what the looking itself has sent
-    expect(await findWrongBooks(admin)).toEqual([])
-  })
-})
+describeTheEnd(outcomes, () => admin, 16)

@@ -5,15 +5,14 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
+import type { Agent } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { newBoard, putRole } from '../support/boards.ts'
-import { findWrongBooks, untilResolved } from '../support/books.ts'
 import { withDeathAt } from '../support/dying.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { idsOf, readList } from '../support/pages.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 /** Two KiB to three subscribers. */
 const BODY = 'x'.repeat(2 * 1024 - 2)
@@ -25,14 +24,6 @@ let admin: postgres.Sql
 /** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
 const outcomes: Outcome[] = []
 
-interface Outcome {
-  name: string
-  /** Settles when the client has its last answer. */
-  done: Promise<unknown>
-  /** Throws where the books are wrong. */
-  check: () => Promise<void>
-}
-
 beforeAll(async () => {
   // One process of those that die, so that the one that is armed is the one that is asked.
   h = await startHarness({ replicas: { messaging: 1, boards: 1, budget: 1 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
@@ -42,13 +33,6 @@ afterAll(async () => {
   await admin?.end()
   await h[Symbol.asyncDispose]()
 })
-
-type Client = 'repeats' | 'gives up'
-const CLIENTS: Client[] = ['repeats', 'gives up']
-
-function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  return client === 'repeats' ? untilAnswered(call) : call()
-}
 
 /** A board of its owner's, read by two others, and written by one who has paid for nothing. */
 async function startScene() {
@@ -179,38 +163,4 @@ describe('design.md, Failing: while boards is away', () => {
   })
 })
 
-describe('in the end', () => {
-  test('every client was answered', { timeout: 60_000 }, async () => {
-    await Promise.all(outcomes.map(({ done }) => done))
-    expect(outcomes.length).toBeGreaterThanOrEqual(18)
-  })
-
-  test('no reservation is left', { timeout: 30_000 }, async () => {
-    await untilResolved(admin)
-  })
-
-  test('each agent has paid for what took effect, and for nothing else', async () => {
-    const found = await Promise.all(
-      outcomes.map(async ({ name, check }) => {
-        try {
-          await check()
-          return 'right'
-        } catch (error) {
-          return `${name}: ${error}`
-        }
-      }),
-    )
-    expect(found).toEqual(found.map(() => 'right'))
-  })
-
-  test('the records of both sides agree, operation by operation and account by account', async () => {
-    await untilResolved(admin)
-    expect(await findWrongBooks(admin)).toEqual([])
-  })
-
-  test('design.md, Outbox: every event was published', async () => {
-    await eventually(async () => {
-      expect(await admin`select id from messaging.outbox where published_at is null`).toEqual([])
-    })
-  })
-})
+describeTheEnd(outcomes, () => admin, 18)

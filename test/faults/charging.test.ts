@@ -8,13 +8,13 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { findWrongBooks, untilResolved } from '../support/books.ts'
 import { withDeathAt } from '../support/dying.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { type Operator, startOperator } from '../support/operator.ts'
 import { idsOf, readList } from '../support/pages.ts'
 import { untilAnswered } from '../support/retrying.ts'
+import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 /** A message takes all free units and 3 credits. */
 const FREE = 8
@@ -26,14 +26,6 @@ let operator: Operator
 let admin: postgres.Sql
 /** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
 const outcomes: Outcome[] = []
-
-interface Outcome {
-  name: string
-  /** Settles when the client has its last answer. */
-  done: Promise<unknown>
-  /** Throws where the books are wrong. */
-  check: () => Promise<void>
-}
 
 beforeAll(async () => {
   // One process of those that die, so that the one that is armed is the one that is asked.
@@ -54,13 +46,6 @@ async function payer(): Promise<Agent> {
   const [agent] = await h.agents(1)
   await operator.grant(agent.id, CREDITS, `payer-${agent.id}`)
   return agent
-}
-
-type Client = 'repeats' | 'gives up'
-const CLIENTS: Client[] = ['repeats', 'gives up']
-
-function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  return client === 'repeats' ? untilAnswered(call) : call()
 }
 
 /** What is used must be what the accepted ones cost: first the free units, then credits. */
@@ -251,37 +236,4 @@ describe('design.md: any process can be killed at any moment', () => {
   })
 })
 
-describe('in the end', () => {
-  test('every client was answered', { timeout: 60_000 }, async () => {
-    await Promise.all(outcomes.map(({ done }) => done))
-    expect(outcomes.length).toBeGreaterThan(25)
-  })
-
-  test('no reservation is left', { timeout: 30_000 }, async () => {
-    await untilResolved(admin)
-  })
-
-  test('each agent has paid for what took effect, and for nothing else', async () => {
-    const found = await Promise.all(
-      outcomes.map(async ({ name, check }) => {
-        try {
-          await check()
-          return 'right'
-        } catch (error) {
-          return `${name}: ${error}`
-        }
-      }),
-    )
-    expect(found).toEqual(found.map(() => 'right'))
-  })
-
-  test('the records of both sides agree, operation by operation and account by account', async () => {
-    expect(await findWrongBooks(admin)).toEqual([])
-  })
-
-  test('design.md, Outbox: every event was published', async () => {
-    await eventually(async () => {
-      expect(await admin`select id from messaging.outbox where published_at is null`).toEqual([])
-    })
-  })
-})
+describeTheEnd(outcomes, () => admin, 26)

@@ -125,9 +125,8 @@ function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts
 
 /** decisions 13, 19. Boards do not come here: `sendPost` is theirs. */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
-  if (recipient.kind === 'board') throw new ServiceError('not_found')
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
-  if (recipient.kind === 'unknown' || recipientRevoked) throw new ServiceError('recipient_unavailable')
+  if (recipient.kind !== 'agent' || recipientRevoked) throw new ServiceError('recipient_unavailable')
   return recipient.id
 }
 

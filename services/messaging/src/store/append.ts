@@ -4,6 +4,7 @@ import type { Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
 import { openLogs } from './logs.ts'
+import { retryOnTakenId } from './retry-on-taken-id.ts'
 
 /** A message that was judged, and the ground it was judged on. */
 export interface Append {
@@ -58,8 +59,6 @@ interface Row {
 }
 
 const MAX_ITEMS = 128
-const UNIQUE_VIOLATION = '23505'
-const MAX_ATTEMPTS = 4
 
 /** Appends what is asked together in one transaction and one round trip. */
 export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
@@ -111,17 +110,6 @@ function callAppend(
       ${leaseSeconds}::float8
     ) a order by a.ord`,
   )
-}
-
-/** An id that another transaction took while ours ran: the next attempt sees it, as a duplicate or a conflict. */
-async function retryOnTakenId<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await work()
-    } catch (error) {
-      if (attempt >= MAX_ATTEMPTS || (error as { code?: unknown }).code !== UNIQUE_VIOLATION) throw error
-    }
-  }
 }
 
 function publish(options: AppendOptions, items: Append[], rows: Row[]): void {

@@ -1,0 +1,62 @@
+import type { Sql } from 'postgres'
+import { describe, expect, test } from 'vitest'
+import type { HttpAnswer } from '../support/agent.ts'
+import { findWrongBooks, untilResolved } from '../support/books.ts'
+import { eventually } from '../support/eventually.ts'
+import { untilAnswered } from '../support/retrying.ts'
+
+/** What one client did while something died, judged when everything has had the time to be resolved. */
+export interface Outcome {
+  name: string
+  /** Settles when the client has its last answer. */
+  done: Promise<unknown>
+  /** Throws where the books are wrong. */
+  check: () => Promise<void>
+}
+
+/** Repeats a call until it is answered, as the specification asks of clients; or does not come back. */
+export type Client = 'repeats' | 'gives up'
+export const CLIENTS: Client[] = ['repeats', 'gives up']
+
+export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+  return client === 'repeats' ? untilAnswered(call) : call()
+}
+
+/** The tests at the end of a file whose tests kill: neither a charge without its effect nor an effect without its charge. */
+export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, atLeast: number): void {
+  describe('in the end', () => {
+    test('every client was answered', { timeout: 60_000 }, async () => {
+      await Promise.all(outcomes.map(({ done }) => done))
+      expect(outcomes.length).toBeGreaterThanOrEqual(atLeast)
+    })
+
+    test('no reservation is left', { timeout: 30_000 }, async () => {
+      await untilResolved(admin())
+    })
+
+    test('each agent has paid for what took effect, and for nothing else', async () => {
+      const found = await Promise.all(
+        outcomes.map(async ({ name, check }) => {
+          try {
+            await check()
+            return 'right'
+          } catch (error) {
+            return `${name}: ${error}`
+          }
+        }),
+      )
+      expect(found).toEqual(found.map(() => 'right'))
+    })
+
+    test('the records of both sides agree, operation by operation and account by account', async () => {
+      await untilResolved(admin()) // what the looking itself has sent
+      expect(await findWrongBooks(admin())).toEqual([])
+    })
+
+    test('design.md, Outbox: every event was published', async () => {
+      await eventually(async () => {
+        expect(await admin()`select id from messaging.outbox where published_at is null`).toEqual([])
+      })
+    })
+  })
+}
