@@ -70,7 +70,7 @@ export async function startScene(): Promise<Scene> {
   await got(alice.put(`/v2/boards/${publicBoard}/messages/${hiddenPost}/visibility`, { hidden: true }))
   const tables = await admin<{ name: string }[]>`
     select schemaname || '.' || tablename as name from pg_tables
-    where schemaname in ('identity', 'messaging', 'boards', 'budget') and tablename not like 'pgmigrations%' order by 1`
+    where schemaname not in ('pg_catalog', 'information_schema') order by 1`
   const counted = tables.map(({ name }) => name).filter((name) => !BOOKKEEPING.includes(name))
 
   return {

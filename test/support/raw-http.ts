@@ -30,17 +30,23 @@ export function exchange(url: string, { method = 'GET', target, headers = {}, bo
         const chunks: Buffer[] = []
         response.on('data', (chunk: Buffer) => chunks.push(chunk))
         response.on('error', reject)
-        response.on('end', () => {
+        const finish = (): void => {
           const { rawHeaders, statusCode = 0 } = response
           const answer = answerOf(statusCode, rawHeaders, Buffer.concat(chunks).toString())
-          const request = { method, target, headers: headersOf(headers), body: textOf(body) }
+          const sent = { method, target, headers: headersOf(headers), body: textOf(body) }
           try {
-            expectDescribed(url, request, answer)
+            expectDescribed(url, sent, answer)
             resolve(answer)
           } catch (error) {
             reject(error)
           }
-        })
+        }
+        if (response.headers['content-type']?.startsWith('text/event-stream') !== true) response.on('end', finish)
+        else {
+          // A stream of events does not end: its head is the answer.
+          finish()
+          request.destroy()
+        }
       },
     )
     request.on('error', reject)
