@@ -49,6 +49,8 @@ export const DEFAULTS = {
   rateBurst: 200,
   registrationRatePerSecond: 1,
   registrationRateBurst: 30,
+  /** When each attempt of a webhook delivery is due after the one before (decisions 42). */
+  webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
 /** Names of the product that answers carry (decisions 14, 44). */

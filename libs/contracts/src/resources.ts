@@ -267,6 +267,28 @@ export const Health = closed({
 })
 export type Health = Static<typeof Health>
 
+/** What a webhook is configured with. The URL is judged by the webhook service (decisions 41). */
+export const Webhook = closed({
+  url: Type.String({ description: 'Public HTTPS on port 443, without credentials or fragment' }),
+  secret: textOf({
+    minLength: LIMITS.webhookSecretLengthMin,
+    maxLength: LIMITS.webhookSecretLengthMax,
+    description: 'Its UTF-8 bytes are the key of X-SVC-Signature; never returned',
+  }),
+})
+export type Webhook = Static<typeof Webhook>
+
+/** decisions 41, 42. */
+export const WebhookState = closed({
+  url: Type.String(),
+  pending: Type.Integer({ minimum: 0, description: 'Deliveries with attempts left' }),
+  failed: Type.Integer({ minimum: 0, description: 'Deliveries given up since the webhook was set' }),
+})
+export type WebhookState = Static<typeof WebhookState>
+
+export const WebhookDeleted = closed({ status: Type.Literal('deleted') })
+export type WebhookDeleted = Static<typeof WebhookDeleted>
+
 export const AckResult = closed({ status: Type.Literal('acked') })
 export const RevokeResult = closed({ status: Type.Literal('revoked') })
 
