@@ -1,6 +1,9 @@
 /** Every JetStream stream and durable consumer of the system, and what each is for. */
 import { ACCEPTED_STREAM, ACCEPTED_SUBJECTS } from '@svc/contracts/accepted.ts'
 import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
   DiscardPolicy,
   type JetStreamManager,
   NatsError,
@@ -36,6 +39,32 @@ export function acceptedStream(replicas: number): StreamDefinition {
   }
 }
 
+export interface ConsumerDefinition {
+  readonly stream: string
+  readonly config: Partial<ConsumerConfig> & { durable_name: string }
+}
+
+/** Longer than the work on one event ever takes; what a dead process was given comes to another after so long. */
+const ACK_WAIT_MS = 30_000
+
+/**
+ * `webhook`: makes jobs of the events of inboxes, shared by every process of the webhook service. It begins with all that
+ * the stream has, because one that was made anew may follow a stream that was: jobs are unique, so what comes again makes none.
+ */
+export const WEBHOOK_CONSUMER: ConsumerDefinition = {
+  stream: ACCEPTED_STREAM,
+  config: {
+    durable_name: 'webhook',
+    filter_subject: 'accepted.*.inbox',
+    deliver_policy: DeliverPolicy.All,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ACK_WAIT_MS),
+    max_deliver: -1,
+    // At the limit nobody is given anything (field notes 2.1): more than all processes together work on.
+    max_ack_pending: 20_000,
+  },
+}
+
 /** The stream, made where it does not exist. Two that make it at once both succeed. */
 export async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
   try {
@@ -46,8 +75,28 @@ export async function ensureStream(manager: JetStreamManager, definition: Stream
   }
 }
 
+/** The durable consumer, made where it does not exist. Two that make it at once both succeed. */
+export async function ensureConsumer(manager: JetStreamManager, { stream, config }: ConsumerDefinition): Promise<void> {
+  try {
+    await manager.consumers.info(stream, config.durable_name)
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    await manager.consumers.add(stream, config)
+  }
+}
+
 const STREAM_NOT_FOUND = 10059
+const CONSUMER_NOT_FOUND = 10014
 
 function isStreamNotFound(error: unknown): boolean {
-  return error instanceof NatsError && error.api_error?.err_code === STREAM_NOT_FOUND
+  return errorCodeOf(error) === STREAM_NOT_FOUND
+}
+
+/** The stream or its consumer does not exist, which whoever makes it will change. */
+export function isMissing(error: unknown): boolean {
+  return [STREAM_NOT_FOUND, CONSUMER_NOT_FOUND].includes(errorCodeOf(error) ?? 0)
+}
+
+function errorCodeOf(error: unknown): number | undefined {
+  return error instanceof NatsError ? error.api_error?.err_code : undefined
 }
