@@ -1,0 +1,82 @@
+import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
+import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { DEFAULTS, LIMITS } from '@svc/contracts/limits.ts'
+import type { Backoff } from './domain/schedule.ts'
+import type { ExemptTargets } from './domain/webhook-url.ts'
+
+export interface WebhookConfig extends ConnectionConfig {
+  poolSize: number
+  backoff: Backoff
+  /** Encrypt secrets: the first seals, all open. */
+  secretKeys: [string, ...string[]]
+  /** HTTPS targets, `host:port`, that the rule for addresses and ports does not hold for. For tests alone. */
+  exemptTargets: ExemptTargets
+  /** Requests under way in this process at most. */
+  concurrency: number
+  /** For one attempt, all of it (decisions 42). */
+  attemptSeconds: number
+  /** How long a job waits for a worker that may have died; longer than an attempt and what is written after it. */
+  leaseSeconds: number
+}
+
+/** 256 bits of hex have 64 characters, of base64 43; half of that is the least that is not a mistake. */
+const MIN_KEY_LENGTH = 32
+const DEFAULT_ATTEMPT_SECONDS = 10
+/** From the end of an attempt to its being recorded. */
+const LEASE_MARGIN_SECONDS = 5
+const MAX_BACKOFF_SECONDS = 7 * 24 * 60 * 60
+const TARGET = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):[0-9]{1,5}$/
+
+/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
+  const e = envReader(env)
+  const attemptSeconds = e.number('SVC_WEBHOOK_ATTEMPT_SECONDS', {
+    default: DEFAULT_ATTEMPT_SECONDS,
+    min: 0.1,
+    max: 60,
+  })
+  const config = {
+    ...readConnections(e),
+    poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
+    backoff: readBackoff(e, 'SVC_WEBHOOK_BACKOFF_SECONDS'),
+    secretKeys: readKeys(e, 'SVC_WEBHOOK_SECRET_KEY'),
+    exemptTargets: readTargets(e, 'SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS'),
+    concurrency: e.int('SVC_WEBHOOK_CONCURRENCY', { default: 256, min: 2, max: 4_096 }),
+    attemptSeconds,
+    leaseSeconds: e.number('SVC_WEBHOOK_LEASE_SECONDS', {
+      default: attemptSeconds + LEASE_MARGIN_SECONDS,
+      min: attemptSeconds,
+      max: 600,
+    }),
+  }
+  e.check()
+  return config
+}
+
+/** One entry for each attempt, as many as the specification has (service.md, Limits). */
+function readBackoff(e: EnvReader, name: string): Backoff {
+  const entries = e.string(name, { default: DEFAULTS.webhookBackoffSeconds }).split(',')
+  const backoff = entries.map((entry) => (/^\s*\d+(\.\d+)?\s*$/.test(entry) ? Number(entry) : Number.NaN))
+  if (backoff.length !== LIMITS.webhookAttempts || !backoff.every((seconds) => seconds <= MAX_BACKOFF_SECONDS)) {
+    e.fail(name, `must be ${LIMITS.webhookAttempts} numbers of seconds, separated by commas`)
+  }
+  return backoff
+}
+
+/** Several keys are separated by commas, the new one first, while one is replaced by another. */
+function readKeys(e: EnvReader, name: string): [string, ...string[]] {
+  const [first = '', ...others] = e
+    .secret(name, { minLength: MIN_KEY_LENGTH })
+    .split(',')
+    .map((key) => key.trim())
+  if (others.length > 0 && [first, ...others].some((key) => key.length < MIN_KEY_LENGTH)) {
+    e.fail(name, `must have at least ${MIN_KEY_LENGTH} characters in each key`)
+  }
+  return [first, ...others]
+}
+
+function readTargets(e: EnvReader, name: string): ExemptTargets {
+  const targets = e.list(name).map((target) => target.toLowerCase())
+  for (const target of targets) if (!TARGET.test(target)) e.fail(name, `has "${target}": write <host>:<port>`)
+  return new Set(targets)
+}

@@ -1,0 +1,56 @@
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { memberText, parseInboxEvent } from './accepted-event.ts'
+
+const AGENT = '4XmjKEd9A96KhoMX94zWJmd28dcPisbWGYWtad1dQ9v5'
+
+function eventText(envelope: string): string {
+  return `{"cursor":7,"kind":"inbox","message":{"envelope":${envelope},"lane":"inbox","created_at":1,"expires_at":99,"acked":false,"upvotes":0}}`
+}
+
+describe('service.md, Webhook: the signature is over the exact bytes of the body', () => {
+  test.each([
+    ['numbers keep their spelling', '{"id":"msg-0001","body":[1.0,1e2,-0,1E+2]}'],
+    ['escapes too', '{"id":"msg-0001","body":"\\u0041\\/\\"\\u0000\\\\"}'],
+    ['brackets and quotes in text', '{"id":"msg-0001","body":"}}],\\"lane\\":{[\\\\"}'],
+    ['what looks like the end of the event', '{"body":",\\"lane\\":\\"inbox\\"}}","id":"msg-0001"}'],
+    ['a member of the same name, deeper and earlier', '{"body":{"envelope":{"id":"msg-0002"}},"id":"msg-0001"}'],
+    ['code points beyond the plane', '{"id":"msg-0001","body":"😀"}'],
+  ])('%s', (_, envelope) => {
+    expect(parseInboxEvent(acceptedSubject(AGENT, 'inbox'), eventText(envelope))).toEqual({
+      agentId: AGENT,
+      cursor: 7,
+      messageId: 'msg-0001',
+      expiresAt: 99,
+      envelope,
+    })
+  })
+
+  test('the text of any member of any object is found as it stands', () => {
+    const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
+    fc.assert(
+      fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(), space, (object, pick, gap) => {
+        const texts = Object.entries(object).map(([name, value]) => [name, JSON.stringify(value)] as const)
+        const json = `${gap}{${texts.map(([name, text]) => `${gap}${JSON.stringify(name)}${gap}:${gap}${text}${gap}`).join(',')}}`
+        for (const [name, text] of texts) expect(memberText(json, name)).toBe(text)
+        expect(memberText(json, `${pick} is not there`)).toBeUndefined()
+      }),
+    )
+  })
+})
+
+describe('what is no event of an inbox is never a job', () => {
+  const good = eventText('{"id":"msg-0001"}')
+  test.each([
+    ['another kind', acceptedSubject(AGENT, 'requests'), good],
+    ['a subject of something else', 'accepted.0OIl.inbox', good],
+    ['no JSON', acceptedSubject(AGENT, 'inbox'), '{'],
+    ['no envelope', acceptedSubject(AGENT, 'inbox'), '{"cursor":7,"message":{"expires_at":99}}'],
+    ['a post', acceptedSubject(AGENT, 'inbox'), '{"cursor":7,"kind":"board","post":{"id":"x","board_id":"y"}}'],
+    ['an id that is none', acceptedSubject(AGENT, 'inbox'), eventText('{"id":"short"}')],
+    ['a cursor that is none', acceptedSubject(AGENT, 'inbox'), good.replace('7', '"7"')],
+  ])('%s', (_, subject, text) => {
+    expect(() => parseInboxEvent(subject, text)).toThrow(SyntaxError)
+  })
+})

@@ -1,0 +1,16 @@
+/** When each attempt is due after the one before, in seconds: one entry for each attempt (decisions 42). */
+export type Backoff = readonly number[]
+
+/** decisions 42: each ±20 % at random. */
+const JITTER = 0.2
+
+/**
+ * Seconds until the next attempt.
+ * @param ended attempts that have ended; 0 for a new job.
+ * @param random from 0 to less than 1.
+ * @returns undefined where no attempt is left: the job is given up.
+ */
+export function secondsToNext(backoff: Backoff, ended: number, random: number): number | undefined {
+  const seconds = backoff[ended]
+  return seconds === undefined ? undefined : seconds * (1 - JITTER + 2 * JITTER * random)
+}

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { createSecretBox, type Sealed } from './secret-box.ts'
+
+const [OLD, NEW] = ['o'.repeat(32), 'n'.repeat(32)]
+const owner = { agentId: 'alice', configuration: 'one' }
+const secret = Buffer.from('a secret of thirty-two characters, and \u0000 ü')
+
+describe('issue 4, Build 4: secrets are encrypted at rest', () => {
+  test('what is sealed opens, and does not hold the secret', () => {
+    const box = createSecretBox([NEW])
+    const sealed = box.seal(secret, owner)
+    expect(box.open(sealed, owner)).toEqual(secret)
+    expect(sealed.sealed.includes(secret.subarray(0, 8))).toBe(false)
+    expect(sealed.keyId).not.toContain(NEW.slice(0, 8))
+  })
+
+  test('the same secret is never sealed alike', () => {
+    const box = createSecretBox([NEW])
+    const nonces = new Set(Array.from({ length: 100 }, () => box.seal(secret, owner).sealed.toString('hex', 0, 12)))
+    expect(nonces.size).toBe(100)
+  })
+
+  test.each([
+    ['another agent', { ...owner, agentId: 'bob' }],
+    ['another configuration', { ...owner, configuration: 'two' }],
+  ])('moved to %s it does not open', (_, other) => {
+    const box = createSecretBox([NEW])
+    expect(() => box.open(box.seal(secret, owner), other)).toThrow()
+  })
+
+  test('one bit changed anywhere, or a byte missing, and it does not open', () => {
+    const box = createSecretBox([NEW])
+    const { keyId, sealed } = box.seal(secret, owner)
+    for (let at = 0; at < sealed.length; at += 1) {
+      const changed = Buffer.from(sealed)
+      changed[at] = (changed[at] ?? 0) ^ 1
+      expect(() => box.open({ keyId, sealed: changed }, owner)).toThrow()
+      expect(() => box.open({ keyId, sealed: sealed.subarray(0, at) }, owner)).toThrow()
+    }
+  })
+})
+
+describe('issue 4, Build 4: key rotation by key id', () => {
+  test('with the new key in front, what the old one sealed opens, and the new one seals', () => {
+    const before = createSecretBox([OLD]).seal(secret, owner)
+    const box = createSecretBox([NEW, OLD])
+    expect(box.open(before, owner)).toEqual(secret)
+    expect(box.seal(secret, owner).keyId).toBe(createSecretBox([NEW]).keyId)
+    expect(box.keyId).not.toBe(before.keyId)
+  })
+
+  test('a key that is gone is named by its id', () => {
+    const before: Sealed = createSecretBox([OLD]).seal(secret, owner)
+    expect(() => createSecretBox([NEW]).open(before, owner)).toThrow(before.keyId)
+  })
+
+  test('one key has one id, another another', () => {
+    const ids = Array.from({ length: 50 }, () => createSecretBox([randomBytes(32).toString('hex')]).keyId)
+    expect(new Set(ids).size).toBe(50)
+    expect(createSecretBox([OLD]).keyId).toBe(createSecretBox([OLD, NEW]).keyId)
+  })
+})

@@ -1,0 +1,28 @@
+import { type Loop, startLoop } from '@svc/service/loop.ts'
+import type { Deliveries } from '../deliveries.ts'
+import type { WebhookDeps } from '../deps.ts'
+import { claimJobs } from '../store/jobs.ts'
+
+/** Jobs of other processes, retries and leases that ended are found so often; own jobs wake the loop. */
+const INTERVAL_MS = 250
+
+/** Takes due jobs and begins with them. Any number of processes at once: what one holds no other takes. */
+export function startDeliver({
+  database,
+  logger,
+  deliveries,
+  leaseSeconds,
+}: Pick<WebhookDeps, 'database' | 'logger'> & { deliveries: Deliveries; leaseSeconds: number }): Loop {
+  return startLoop({
+    name: 'deliver',
+    logger,
+    intervalMs: INTERVAL_MS,
+    run: async (signal) => {
+      const room = deliveries.room()
+      if (signal.aborted || room.steadyEndpoints === 0) return false
+      const jobs = await database.run((sql) => claimJobs(sql, room, leaseSeconds))
+      deliveries.start(jobs)
+      return jobs.length > 0
+    },
+  })
+}

@@ -1,0 +1,5 @@
+import { runService } from '@svc/config/run-service.ts'
+import { readConfig } from './config.ts'
+import { startWebhook } from './service.ts'
+
+await runService(async () => startWebhook(readConfig(process.env)))

@@ -1,0 +1,105 @@
+/**
+ * Owns: webhooks, their secrets, and the jobs of delivering to them (schema `webhook`).
+ * Scale: any number of processes; calls shared by queue group, events by one durable consumer, jobs by `skip locked` and a lease;
+ *        nothing kept between calls.
+ * Limit: one Postgres primary; the signatures and handshakes of deliveries, one core per process; an agent is the unit of
+ *        sharding; pool size x processes under max_connections.
+ */
+import { createCharging } from '@svc/charging/charging.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import { startOperationsPurge } from '@svc/charging/purge.ts'
+import { startResolver } from '@svc/charging/resolver.ts'
+import type { RunningService } from '@svc/config/run-service.ts'
+import * as calls from '@svc/contracts/webhook.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { StreamConsumer } from '@svc/nats/stream-consumer.ts'
+import { WEBHOOK_CONSUMER } from '@svc/nats/streams.ts'
+import type { Loop } from '@svc/service/loop.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { WebhookConfig } from './config.ts'
+import { createDeliveries } from './deliveries.ts'
+import type { WebhookDeps } from './deps.ts'
+import { createSecretBox } from './domain/secret-box.ts'
+import { closeWebhook, deleteWebhook } from './handlers/delete-webhook.ts'
+import { getWebhook } from './handlers/get-webhook.ts'
+import { measureWebhooks } from './handlers/measure-webhooks.ts'
+import { setWebhook } from './handlers/set-webhook.ts'
+import { createResolve, type Resolve } from './http/resolve.ts'
+import { startDeliver } from './loops/deliver.ts'
+import { startIngest } from './loops/ingest.ts'
+import { startRemoveJobs } from './loops/remove-jobs.ts'
+import { startResealSecrets } from './loops/reseal-secrets.ts'
+import { createBegin, createFinish, createIngest } from './store/jobs.ts'
+
+const MS_PER_SECOND = 1_000
+
+/** @param resolve for tests: another source of names. */
+export function startWebhook(config: WebhookConfig, resolve: Resolve = createResolve()): Promise<RunningService> {
+  return startService({
+    name: 'webhook',
+    config,
+    async build({ logger, database, nats, bus }) {
+      const { exemptTargets, backoff, leaseSeconds, concurrency } = config
+      if (exemptTargets.size > 0) {
+        logger.warn(
+          { targets: [...exemptTargets] },
+          'TESTS ONLY: these targets are exempt from the public-address rule',
+        )
+      }
+      const operations = createOperations({ database, schema: 'webhook' })
+      const consumer = await StreamConsumer.open(nats, WEBHOOK_CONSUMER)
+      let deliver: Loop | undefined
+      const wake = (): void => deliver?.wake()
+      const deps: WebhookDeps = {
+        database,
+        logger,
+        operations,
+        charging: createCharging({ owner: 'webhook', bus, logger, fences: operations }),
+        secrets: createSecretBox(config.secretKeys),
+        exemptTargets,
+        ingest: createIngest(database, backoff, wake),
+      }
+      const deliveries = createDeliveries({
+        ...deps,
+        resolve,
+        backoff,
+        concurrency,
+        attemptMs: config.attemptSeconds * MS_PER_SECOND,
+        begin: createBegin(database, leaseSeconds),
+        finish: createFinish(database),
+        onEnd: wake,
+      })
+      deliver = drained(startDeliver({ ...deps, deliveries, leaseSeconds }), () => deliveries.drain())
+      return {
+        endpoints: [
+          handle(calls.setWebhook, (request, context) => setWebhook(deps, request, context)),
+          handle(calls.getWebhook, (request) => getWebhook(deps, request)),
+          handle(calls.deleteWebhook, (request) => deleteWebhook(deps, request)),
+          handle(calls.closeWebhook, (request) => closeWebhook(deps, request)),
+          handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, consumer, deliveries })),
+        ],
+        loops: [
+          deliver,
+          startIngest({ ...deps, consumer }),
+          startRemoveJobs(deps),
+          startResealSecrets(deps),
+          startResolver({ owner: 'webhook', bus, logger, fences: operations }),
+          startOperationsPurge({ owner: 'webhook', bus, logger, operations }),
+        ],
+      }
+    },
+  })
+}
+
+/** The loop, whose end also waits for what it has begun. */
+function drained(loop: Loop, drain: () => Promise<void>): Loop {
+  return {
+    name: loop.name,
+    wake: () => loop.wake(),
+    isStalled: () => loop.isStalled(),
+    async [Symbol.asyncDispose]() {
+      await loop[Symbol.asyncDispose]()
+      await drain()
+    },
+  }
+}

@@ -1,0 +1,99 @@
+import type { WebhookState } from '@svc/contracts/resources.ts'
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { Sealed } from '../domain/secret-box.ts'
+
+export interface Configuration extends Sealed {
+  readonly id: string
+  readonly url: string
+  /** Events up to this cursor are older than the configuration. */
+  readonly after: number
+}
+
+interface LockedEndpoint {
+  configuration: string | null
+  revoked: boolean
+}
+
+/** The agent's endpoint, made where there is none: until the transaction ends nothing becomes or is a job of the agent. */
+export async function lockEndpoint(tx: Tx, agentId: string): Promise<LockedEndpoint> {
+  await tx`insert into webhook.endpoints (agent_id) values (${agentId}) on conflict (agent_id) do nothing`
+  const endpoint = await lockExisting(tx, agentId)
+  if (endpoint === undefined) throw new Error('an endpoint is never deleted')
+  return endpoint
+}
+
+/** As `lockEndpoint`; undefined where the agent has none. */
+export async function lockExisting(tx: Tx, agentId: string): Promise<LockedEndpoint | undefined> {
+  const [endpoint] = await tx<LockedEndpoint[]>`
+    select e.configuration, e.revoked from webhook.endpoints e where e.agent_id = ${agentId} for no key update`
+  return endpoint
+}
+
+/** Puts a configuration in the place of the locked endpoint's, whose jobs are void from the commit on; undefined: none. */
+export async function replaceConfiguration(
+  tx: Tx,
+  agentId: string,
+  { configuration: before }: LockedEndpoint,
+  next: Configuration | undefined,
+): Promise<void> {
+  if (before !== null) {
+    await tx`insert into webhook.retired (configuration) values (${before}) on conflict (configuration) do nothing`
+  }
+  await tx`
+    update webhook.endpoints e
+    set configuration = ${next?.id ?? null}, url = ${next?.url ?? null}, key_id = ${next?.keyId ?? null},
+      sealed = ${next?.sealed ?? null}, after_cursor = ${next?.after ?? 0}, failed = 0, due_at = null
+    where e.agent_id = ${agentId}`
+}
+
+/** From now on no webhook can be set for the agent. */
+export async function markRevoked(tx: Tx, agentId: string): Promise<void> {
+  await tx`update webhook.endpoints e set revoked = true where e.agent_id = ${agentId}`
+}
+
+/** The agent's webhook with its counts; undefined where none is set. */
+export async function findEndpoint(sql: Sql, agentId: string): Promise<WebhookState | undefined> {
+  const [state] = await sql<WebhookState[]>`
+    select e.url, e.failed, (
+      select count(*) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null
+    ) as pending
+    from webhook.endpoints e where e.agent_id = ${agentId} and e.configuration is not null`
+  return state
+}
+
+/** Seconds that an endpoint has been due at which a worker has something to do; 0 where none is. */
+export async function oldestDueSeconds(sql: Sql): Promise<number> {
+  const [row] = await sql<{ seconds: number }[]>`
+    select greatest(0, extract(epoch from clock_timestamp() - least(
+      (select min(e.due_at) from webhook.endpoints e where not e.struggling and e.due_at is not null),
+      (select min(e.due_at) from webhook.endpoints e where e.struggling and e.due_at is not null)
+    )))::double precision as seconds`
+  return row?.seconds ?? 0
+}
+
+export interface SealedEndpoint extends Sealed {
+  readonly agentId: string
+  readonly configuration: string
+}
+
+/** Endpoints whose secret another key than this one has sealed. */
+export async function listSealedOtherwise(sql: Sql, keyId: string, limit: number): Promise<SealedEndpoint[]> {
+  return sql<SealedEndpoint[]>`
+    (select e.agent_id as "agentId", e.configuration, e.key_id as "keyId", e.sealed
+     from webhook.endpoints e where e.key_id < ${keyId} order by e.key_id limit ${limit})
+    union all
+    (select e.agent_id, e.configuration, e.key_id, e.sealed
+     from webhook.endpoints e where e.key_id > ${keyId} order by e.key_id limit ${limit})
+    limit ${limit}`
+}
+
+/** Puts the same secret under another key, unless the configuration is another by now. */
+export async function replaceSealed(
+  sql: Sql,
+  { agentId, configuration }: SealedEndpoint,
+  { keyId, sealed }: Sealed,
+): Promise<void> {
+  await sql`
+    update webhook.endpoints e set key_id = ${keyId}, sealed = ${sealed}
+    where e.agent_id = ${agentId} and e.configuration = ${configuration}`
+}

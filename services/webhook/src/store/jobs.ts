@@ -1,0 +1,153 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import { type Database, retryOnConflict, type Sql } from '@svc/postgres/database.ts'
+import type { InboxEvent } from '../domain/accepted-event.ts'
+import { type Backoff, secondsToNext } from '../domain/schedule.ts'
+
+/** A job that this process holds. */
+export interface ClaimedJob {
+  readonly agentId: string
+  readonly configuration: string
+  readonly messageId: string
+  /** Names the claim. */
+  readonly lease: string
+  readonly url: string
+  readonly keyId: string
+  readonly sealed: Buffer
+  readonly body: string
+  /** Of the message, Unix seconds. */
+  readonly expiresAt: number
+  /** That have ended. */
+  readonly attempts: number
+  /** The endpoint's last attempt failed. */
+  readonly struggling: boolean
+}
+
+/** How an attempt ended. `delivered` and `failed` end the job; `postponed` is no attempt. */
+export type Outcome =
+  | { readonly kind: 'delivered' | 'failed' }
+  | { readonly kind: 'retry' | 'postponed'; readonly afterSeconds: number }
+
+export interface Ended {
+  readonly job: ClaimedJob
+  readonly outcome: Outcome
+}
+
+export interface Claim {
+  /** Endpoints at most whose last attempt succeeded, or that had none. */
+  readonly steadyEndpoints: number
+  /** Endpoints at most whose last attempt failed. */
+  readonly strugglingEndpoints: number
+}
+
+/** service.md does not say how many; issue 4: at most two requests to one endpoint at once, over all processes. */
+export const SLOTS_PER_ENDPOINT = 2
+
+/** Makes jobs of events, those that come together in one transaction. `made` is called where there were any. */
+export function createIngest(database: Database, backoff: Backoff, made: () => void): Batcher<InboxEvent, void> {
+  return createBatcher<InboxEvent, void>({
+    // A body is 96 KiB at most.
+    maxItems: 64,
+    run: async (events) => {
+      const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
+      const jobs = await retryOnConflict(() =>
+        database.run(async (sql) => {
+          const [row] = await sql<{ jobs: number }[]>`
+            select webhook.ingest(
+              ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.cursor)}::bigint[],
+              ${events.map((event) => event.messageId)}::text[], ${events.map((event) => event.envelope)}::text[],
+              ${events.map((event) => event.expiresAt)}::bigint[], ${delays}::double precision[]
+            ) as jobs`
+          return row?.jobs ?? 0
+        }),
+      )
+      if (jobs > 0) made()
+      return events.map(() => undefined)
+    },
+  })
+}
+
+/** Leases due jobs to this process, of each endpoint as many as it has slots free. */
+export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): Promise<ClaimedJob[]> {
+  return sql<ClaimedJob[]>`
+    select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.key_id as "keyId",
+      c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.struggling
+    from webhook.claim(
+      ${claim.steadyEndpoints}, ${claim.strugglingEndpoints}, ${SLOTS_PER_ENDPOINT}, ${leaseSeconds}
+    ) c`
+}
+
+/**
+ * The last look before a connection: true where the job is still this process's and of the present configuration. Its lease
+ * begins anew, so that it covers the attempt.
+ */
+export function createBegin(database: Database, leaseSeconds: number): Batcher<ClaimedJob, boolean> {
+  return createBatcher<ClaimedJob, boolean>({
+    concurrency: 2,
+    run: async (jobs) => {
+      const rows = await retryOnConflict(() =>
+        database.run(
+          (sql) => sql<{ lease: string }[]>`
+            select b.lease from webhook.begin_attempts(
+              ${jobs.map((job) => job.configuration)}::uuid[], ${jobs.map((job) => job.messageId)}::text[],
+              ${jobs.map((job) => job.lease)}::uuid[], ${leaseSeconds}
+            ) b`,
+        ),
+      )
+      const held = new Set(rows.map(({ lease }) => lease))
+      return jobs.map(({ lease }) => held.has(lease))
+    },
+  })
+}
+
+/** Records how attempts ended. What another worker holds by now, or belongs to no configuration any more, stays as it is. */
+export function createFinish(database: Database): Batcher<Ended, void> {
+  return createBatcher<Ended, void>({
+    run: async (ended) => {
+      const delays = ended.map(({ outcome }) => ('afterSeconds' in outcome ? outcome.afterSeconds : 0))
+      await retryOnConflict(() =>
+        database.run(
+          (sql) => sql`
+            select webhook.finish(
+              ${ended.map(({ job }) => job.agentId)}::text[], ${ended.map(({ job }) => job.configuration)}::uuid[],
+              ${ended.map(({ job }) => job.messageId)}::text[], ${ended.map(({ job }) => job.lease)}::uuid[],
+              ${ended.map(({ outcome }) => outcome.kind)}::text[], ${delays}::double precision[]
+            )`,
+        ),
+      )
+      return ended.map(() => undefined)
+    },
+  })
+}
+
+/** Removes jobs of one configuration that was changed or deleted, `limit` at most. @returns whether more may be waiting. */
+export async function removeRetired(sql: Sql, limit: number): Promise<boolean> {
+  const [row] = await sql<{ found: boolean }[]>`
+    with one as materialized (
+      select r.configuration from webhook.retired r limit 1 for update skip locked
+    ), void as materialized (
+      select j.configuration, j.message_id from one o
+      join webhook.jobs j on j.configuration = o.configuration limit ${limit} for update of j skip locked
+    ), removed as (
+      delete from webhook.jobs j using void v
+      where j.configuration = v.configuration and j.message_id = v.message_id
+    ), done as (
+      delete from webhook.retired r using one o
+      where r.configuration = o.configuration and not exists (
+        select from webhook.jobs j where j.configuration = o.configuration
+      )
+    )
+    select exists (select from one) as found`
+  return row?.found ?? false
+}
+
+/** Forgets jobs that ended so long ago that their event does not come again. @returns how many. */
+export async function purgeJobs(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
+  const { count } = await sql`
+    with old as materialized (
+      select j.configuration, j.message_id from webhook.jobs j
+      where j.ended_at < clock_timestamp() - make_interval(secs => ${keepSeconds})
+      order by j.ended_at limit ${limit} for update skip locked
+    )
+    delete from webhook.jobs j using old o where j.configuration = o.configuration and j.message_id = o.message_id`
+  return count
+}
