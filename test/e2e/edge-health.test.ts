@@ -216,7 +216,7 @@ describe('service.md Endpoints: GET /v2/health', () => {
 
 describe('design.md Failing: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
   test('design.md Pieces: one process of each service is enough', async () => {
-    const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1']
+    const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1', 'stream-1']
     await Promise.all(names.map((name) => h.system.kill(name)))
     await expectRecovery()
     await Promise.all(names.map((name) => h.system.start(name)))

@@ -42,8 +42,15 @@ export async function call(place: Place, method: string, path: string, options: 
     headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
     ...(body === undefined ? {} : { body }),
   })
-  const text = await response.text()
+  const text = await textOf(response)
   return { status: response.status, headers: response.headers, text, body: parseOrUndefined(text) }
+}
+
+/** Of a stream of events, which does not end, nothing: it is closed (event-stream.ts reads them). */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
+  await response.body?.cancel()
+  return ''
 }
 
 export class Agent {
@@ -67,6 +74,11 @@ export class Agent {
 
   get address(): string {
     return `${this.name}@${this.place.authority}`
+  }
+
+  /** The headers of a signed request without a body. */
+  sign(method: string, target: string): Record<string, string> {
+    return signRequest(this.key, { authority: this.place.authority, method, target, body: undefined })
   }
 
   /** A signed call. */

@@ -1,4 +1,4 @@
-/** The operations of service.md, Endpoints, that the system has so far: all but the stream and webhooks. */
+/** The operations of service.md, Endpoints, that the system has so far: all but webhooks. */
 export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification's table. */
@@ -66,6 +66,7 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('PUT', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('DELETE', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('GET', '/v2/events', 'required', { query: PAGE }),
+  operation('GET', '/v2/stream', 'required', { query: ['after'] }),
 ]
 
 /** A request target of the operation; what it names does not exist. */

@@ -22,6 +22,8 @@ export interface ServiceParts {
   /** The calls that this service answers. */
   endpoints: Endpoint[]
   loops: Loop[]
+  /** What else it runs, e.g. a server of its own: stopped in the opposite order, behind the calls and before the loops. */
+  resources?: AsyncDisposable[]
 }
 
 export interface ServiceOptions {
@@ -50,8 +52,9 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
     )
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: `svc-${name}`, logger }), drainNats)
     const bus = stack.use(createBus(nats))
-    const { endpoints, loops } = await build({ logger, database, nats, bus })
+    const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
     for (const loop of loops) stack.use(loop)
+    for (const resource of resources) stack.use(resource)
     const health = handle(healthOf(name), async () => ({ ready: await isReady(database, loops) }))
     const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })
     stack.defer(() => serving.drain())

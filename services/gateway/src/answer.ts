@@ -1,3 +1,5 @@
+import type { Readable } from 'node:stream'
+
 /** What an operation answers, ready to be written: a body is never serialized again on the way out. */
 export interface Answer {
   readonly status: number
@@ -7,6 +9,8 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>
   /** The same text compressed, for clients that accept it so. */
   readonly gzip?: Buffer
+  /** In the place of the text: bytes that are passed on as they come, no faster than the client takes them. */
+  readonly stream?: Readable
 }
 
 export function jsonAnswer(status: number, value: unknown): Answer {

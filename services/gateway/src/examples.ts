@@ -116,6 +116,11 @@ export const EXAMPLES = {
   ackResult: { status: 'acked' },
   receipt: { msg_id: 'msg-0001', status: 'processed', accepted_at: 1767268800 },
   events: { events: [{ cursor: 1, kind: 'inbox', message }], next_cursor: 1, retention_days: 30 },
+  stream: [
+    'retry: 1000\n\n',
+    `event: message\nid: 1\ndata: ${JSON.stringify({ cursor: 1, kind: 'inbox', message })}\n\n`,
+    'event: cursor\nid: 1\ndata: {"cursor":1}\n\n',
+  ].join(''),
   budget: {
     daily_free_units: 100,
     daily_hard_limit: 1000,

@@ -1,3 +1,4 @@
+import { pipeline as joinStreams, type Readable } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
@@ -92,8 +93,22 @@ export function createHttpApp({
 
   function send(answer: Answer, request: FastifyRequest, reply: FastifyReply): void {
     const headers = headersOf(answer, request)
-    if (answer.gzip === undefined) reply.code(answer.status).headers(headers).send(answer.text)
+    if (answer.stream !== undefined) sendStream(answer.status, answer.stream, headers, reply)
+    else if (answer.gzip === undefined) reply.code(answer.status).headers(headers).send(answer.text)
     else sendDocument(answer.text, answer.gzip, headers, request, reply)
+  }
+
+  /** Each end closes the other: a client that is gone frees what it held, and what was lost breaks the connection. */
+  function sendStream(status: number, stream: Readable, headers: Record<string, string>, reply: FastifyReply): void {
+    reply.hijack()
+    const { raw } = reply
+    if (raw.destroyed) {
+      stream.destroy()
+      return
+    }
+    raw.writeHead(status, headers)
+    raw.flushHeaders()
+    joinStreams(stream, raw, () => {})
   }
 
   function sendDocument(

@@ -123,7 +123,7 @@ function describe(operation: Operation, schemas: SchemaRefs): Json {
   }
 }
 
-function describeParameters({ params, query }: Operation, schemas: SchemaRefs): Json[] {
+function describeParameters({ params, query, headers = {} }: Operation, schemas: SchemaRefs): Json[] {
   return [
     ...Object.entries(params).map(([name, { schema, description }]) => ({
       name,
@@ -140,8 +140,21 @@ function describeParameters({ params, query }: Operation, schemas: SchemaRefs): 
       schema: schemas.of(schema),
       example,
     })),
+    ...Object.entries(headers).map(([name, { schema, description, example }]) => ({
+      name: headerName(name),
+      in: 'header',
+      description,
+      schema: schemas.of(schema),
+      example,
+    })),
     ...Object.keys(PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
   ]
+}
+
+/** `last-event-id` → `Last-Event-ID`, as the specification writes them. */
+function headerName(name: string): string {
+  const words = name.split('-').map((word) => (word === 'id' ? 'ID' : word.slice(0, 1).toUpperCase() + word.slice(1)))
+  return words.join('-')
 }
 
 /** Of what a path names. */
@@ -181,6 +194,11 @@ function describeResponse(
 ): Json {
   const forms: Json[] = []
   const examples: [string, unknown][] = []
+  if (declared?.type !== undefined) {
+    const content = { schema: schemas.of(declared.schema), examples: { answer: { value: declared.example } } }
+    const headers = { ...describeHeaders(declared, schemas), ...commonHeaders(status) }
+    return { description: declared.description, headers, content: { [declared.type]: content } }
+  }
   if (declared !== undefined) {
     forms.push(schemas.of(declared.schema))
     examples.push(['answer', declared.example])

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Static, TSchema, TString } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
@@ -6,7 +7,7 @@ import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer } from './answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from './body.ts'
-import { type QueryOf, type QueryRules, readQuery } from './query.ts'
+import { type QueryOf, type QueryRules, readHeaders, readQuery } from './query.ts'
 
 /**
  * An operation of the API: one declaration, of which the route, the checks of what comes in, and the OpenAPI description are
@@ -46,6 +47,8 @@ export interface OperationDocs {
   readonly auth: 'optional' | 'required'
   readonly params: Readonly<Record<string, ParamRule>>
   readonly query: QueryRules
+  /** Headers that it looks at besides those of a signature, in lower case. */
+  readonly headers?: QueryRules
   readonly body: BodyDocs | undefined
   /** By status. */
   readonly responses: Readonly<Record<number, ResponseDocs>>
@@ -65,6 +68,8 @@ export interface BodyDocs {
 
 export interface ResponseDocs {
   readonly description: string
+  /** JSON where nothing is said; the schema of any other type is that of its text. */
+  readonly type?: string
   readonly schema: TSchema
   readonly example: unknown
   readonly headers?: Readonly<Record<string, HeaderDocs>>
@@ -83,6 +88,7 @@ export interface RawInput {
   readonly params: Readonly<Record<string, string>>
   /** The raw request target. */
   readonly target: string
+  readonly headers: IncomingHttpHeaders
   readonly body: RequestBody
 }
 
@@ -93,10 +99,17 @@ export interface BodyRule<B> extends BodyDocs {
 }
 
 /** A request whose parts have been checked. */
-export interface OperationRequest<Auth, Params extends string, Query extends QueryRules, Body> {
+export interface OperationRequest<
+  Auth,
+  Params extends string,
+  Query extends QueryRules,
+  Body,
+  Headers extends QueryRules = Record<never, never>,
+> {
   readonly signer: Auth extends 'required' ? string : string | null
   readonly params: Readonly<Record<Params, string>>
   readonly query: QueryOf<Query>
+  readonly headers: QueryOf<Headers>
   readonly body: Body
   readonly context: CallContext
 }
@@ -107,25 +120,27 @@ export interface OperationDefinition<
   Query extends QueryRules,
   Body,
   Ready,
-> extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'body' | 'errors'> {
+  Headers extends QueryRules,
+> extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'headers' | 'body' | 'errors'> {
   readonly auth: Auth
   readonly keyFrom?: 'body'
   readonly allowRevoked?: true
   readonly isRegistration?: true
   readonly params?: Readonly<Record<Params, ParamRule>>
   readonly query?: Query
+  readonly headers?: Headers
   readonly body?: BodyRule<Body>
   readonly errors?: readonly ErrorCode[]
   /**
    * Gets ready for `handle` while the request is still being admitted, and so for one that may be refused: it has no effect
    * that would not end by itself. What it throws is not answered; `handle` finds `ready` undefined then.
    */
-  readonly getReady?: (request: OperationRequest<Auth, Params, Query, Body>) => Promise<Ready>
+  readonly getReady?: (request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<Ready>
   /** Undoes what `getReady` did for a request that was not admitted, before that is answered. */
-  readonly undo?: (ready: Ready, request: OperationRequest<Auth, Params, Query, Body>) => Promise<void>
+  readonly undo?: (ready: Ready, request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<void>
   /** Does the work; what it throws is answered. */
   readonly handle: (
-    request: OperationRequest<Auth, Params, Query, Body> & { ready: Ready | undefined },
+    request: OperationRequest<Auth, Params, Query, Body, Headers> & { ready: Ready | undefined },
   ) => Promise<Answer>
 }
 
@@ -135,7 +150,8 @@ export function defineOperation<
   Query extends QueryRules = Record<never, never>,
   Body = undefined,
   Ready = never,
->(definition: OperationDefinition<Auth, Params, Query, Body, Ready>): Operation {
+  Headers extends QueryRules = Record<never, never>,
+>(definition: OperationDefinition<Auth, Params, Query, Body, Ready, Headers>): Operation {
   const {
     getReady,
     undo,
@@ -148,6 +164,7 @@ export function defineOperation<
   } = definition
   const params: Readonly<Record<string, ParamRule>> = definition.params ?? {}
   const query: QueryRules = definition.query ?? {}
+  const headers: QueryRules = definition.headers ?? {}
   const { body } = definition
   const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
   return {
@@ -157,6 +174,7 @@ export function defineOperation<
     isRegistration,
     params,
     query,
+    headers,
     body,
     errors,
     prepare(input) {
@@ -169,12 +187,17 @@ export function defineOperation<
       const checked = {
         params: input.params as Record<Params, string>,
         query: readQuery(query, input.target) as QueryOf<Query>,
+        headers: readHeaders(headers, input.headers) as QueryOf<Headers>,
         // Body is undefined where no rule is declared, by its default.
         body: readBodyBy(body, input.body) as Body,
       }
       return async (signer, context, admitted) => {
         // The pipeline lets nobody through without a signature where one is required.
-        const request = { ...checked, signer: signer as OperationRequest<Auth, Params, Query, Body>['signer'], context }
+        const request = {
+          ...checked,
+          signer: signer as OperationRequest<Auth, Params, Query, Body, Headers>['signer'],
+          context,
+        }
         const getting = getReady?.(request).catch(() => undefined)
         try {
           await admitted

@@ -64,7 +64,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHost(raw)
     const body = await readBody(raw)
-    const input = { params, target: pathAndQuery(raw), body }
+    const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
     const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
     const signer = await verifySigner(deps, { raw, operation, input, context })
     if (signer === null) return operation.prepare(input)(null, context, ANONYMOUS)

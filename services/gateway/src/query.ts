@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { type TSchema, Type } from '@sinclair/typebox'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { isMessageId } from '@svc/contracts/ids.ts'
@@ -27,6 +28,12 @@ export function readQuery<R extends QueryRules>(rules: R, target: string): Query
     if (!Object.hasOwn(rules, name)) throw invalid(`there is no query parameter ${quote(name)}`)
   }
   const entries = Object.entries(rules).map(([name, rule]) => [name, rule.read(given.get(name))])
+  return Object.fromEntries(entries) as QueryOf<R>
+}
+
+/** Reads the headers that an operation looks at, by its rules; one that is sent twice comes as both, joined by a comma. */
+export function readHeaders<R extends QueryRules>(rules: R, headers: IncomingHttpHeaders): QueryOf<R> {
+  const entries = Object.entries(rules).map(([name, rule]) => [name, rule.read(headers[name]?.toString())])
   return Object.fromEntries(entries) as QueryOf<R>
 }
 
@@ -97,6 +104,14 @@ export const afterEvent: QueryRule<number> = {
     if (Number.isSafeInteger(value)) return value
     throw new ServiceError('invalid_cursor')
   },
+}
+
+/** `Last-Event-ID`: as `after` of the events, before which it goes; null where it is absent (decisions 38). */
+export const lastEventId: QueryRule<number | null> = {
+  schema: EventCursor,
+  description: 'Cursor of the last event that was dealt with; goes before `after`',
+  example: 41,
+  read: (text) => (text === undefined ? null : afterEvent.read(text)),
 }
 
 /** `thread_id`: one that cannot be an id names nothing and gives an empty list (decisions 21), as `''`, which is nobody's id. */

@@ -37,6 +37,8 @@ import { meRoutes } from './routes/me.ts'
 import { type MessageDeps, messageRoutes } from './routes/messages.ts'
 import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
+import { type StreamDeps, streamRoutes } from './routes/stream.ts'
+import { createStreams } from './streams.ts'
 
 export interface RunningGateway extends RunningService {
   /** The port that it listens on. */
@@ -57,8 +59,9 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)
     const recipients = createRecipients({ directory, authority: config.authority })
+    const streams = createStreams({ bus, logger })
 
-    const described = createOperations({ bus, directory, recipients, isReady: () => !draining })
+    const described = createOperations({ bus, directory, recipients, streams, isReady: () => !draining })
     const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
 
     const app = createHttpApp({
@@ -76,6 +79,7 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
       isDraining: () => draining,
     })
     stack.defer(() => closeApp(app))
+    stack.use(streams)
     const port = await listen(app, config)
     logger.info({ host: config.httpHost, port }, 'ready')
     return {
@@ -95,7 +99,7 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
 }
 
 /** Every operation of the API that exists; the routes and the OpenAPI description are both made of this list. */
-export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps): Operation[] {
+export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & StreamDeps): Operation[] {
   return [
     ...healthRoutes(deps),
     ...registrationRoutes(deps),
@@ -109,6 +113,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps): 
     ...inboxRoutes(deps),
     ...exportRoutes(deps),
     ...eventRoutes(deps),
+    ...streamRoutes(deps),
   ]
 }
 

@@ -7,18 +7,21 @@ const errorOf = (status: number, code: string) => ({ status, body: { error: { co
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
 
 describe('service.md, GET /v2/health; decisions 44', () => {
-  test.each(['identity', 'messaging', 'boards', 'budget'] as const)('not ready where %s is not', async (name) => {
-    await using h = await startHarness()
-    expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200, body: { status: 'ok', ...HEALTH } })
-    h.ready[name] = false
-    const unready = await h.send({ target: '/v2/health' })
-    expect(unready).toMatchObject({ status: 503, headers: { 'x-request-id': expect.any(String) } })
-    expect(unready.body).toEqual({ status: 'unavailable', ...HEALTH })
-    h.ready[name] = true
-    expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200 })
-    await h.services[name].drain()
-    expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 503, body: { status: 'unavailable' } })
-  })
+  test.each(['identity', 'messaging', 'boards', 'budget', 'stream'] as const)(
+    'not ready where %s is not',
+    async (name) => {
+      await using h = await startHarness()
+      expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200, body: { status: 'ok', ...HEALTH } })
+      h.ready[name] = false
+      const unready = await h.send({ target: '/v2/health' })
+      expect(unready).toMatchObject({ status: 503, headers: { 'x-request-id': expect.any(String) } })
+      expect(unready.body).toEqual({ status: 'unavailable', ...HEALTH })
+      h.ready[name] = true
+      expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200 })
+      await h.services[name].drain()
+      expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 503, body: { status: 'unavailable' } })
+    },
+  )
 })
 
 describe('design.md, Failing: 503 within 5 s, never a hang', () => {

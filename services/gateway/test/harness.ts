@@ -84,7 +84,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
   const nats = stack.use(await startTestNats())
   const calls: { subject: string; request: unknown; context: CallContext }[] = []
   const overrides = new Map<string, Override>()
-  const ready = { identity: true, messaging: true, boards: true, budget: true }
+  const ready = { identity: true, messaging: true, boards: true, budget: true, stream: true }
   const agents = new Map<string, Agent>()
   const revoked = new Set<string>()
   const nonces = new Set<string>()
@@ -95,6 +95,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     messaging: await startStandIn('messaging', messagingEndpoints()),
     boards: await startStandIn('boards', boardEndpoints()),
     budget: await startStandIn('budget', budgetEndpoints()),
+    stream: await startStandIn('stream', []),
   }
   const config = readConfig({
     SVC_NATS_URL: nats.urlFor('gateway'),

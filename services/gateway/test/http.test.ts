@@ -77,7 +77,6 @@ describe('decisions 46: unknown path or method is 404 not_found', () => {
     ['DELETE', '/v2/messages/message-1'],
     // issue 4
     ['PATCH', '/v2/messages/message-1/vote'],
-    ['GET', '/v2/stream'],
     ['GET', '/v2/webhook'],
   ])('%s %s', async (method, target) => {
     const answer = await h.send({ method, target: target === '' ? '/' : target })

@@ -10,7 +10,7 @@ test('design.md, Failing: readiness is false from the moment the process is aske
   const body = { bytes: Buffer.alloc(0), contentType: undefined, contentEncoding: undefined }
   const ask = () => {
     const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 1_000 }
-    return getHealth?.prepare({ params: {}, target: '/v2/health', body })(null, context, Promise.resolve())
+    return getHealth?.prepare({ params: {}, target: '/v2/health', headers: {}, body })(null, context, Promise.resolve())
   }
   expect(await ask()).toMatchObject({ status: 200 })
   draining = true

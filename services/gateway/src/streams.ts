@@ -1,0 +1,90 @@
+import type { Readable } from 'node:stream'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { openStream, type StreamPlace, type StreamRequest } from '@svc/contracts/stream.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { Agent, type Dispatcher } from 'undici'
+
+/** Event streams, which are other processes' work: their bytes pass through here as they come. */
+export interface Streams extends AsyncDisposable {
+  /**
+   * @returns the bytes, and decisions 51's cursor. Destroying them ends the stream where it is held.
+   * @throws ServiceError `stream_limit`, `stream_capacity`, `unavailable`.
+   */
+  open(request: StreamRequest, context: CallContext): Promise<{ bytes: Readable; earliest: string }>
+}
+
+export interface StreamsOptions {
+  readonly bus: Bus
+  readonly logger: Logger
+}
+
+const CONNECT_LIMIT_MS = 1_000
+/** Between asking a process for a stream and its first byte a process may be killed: another one is asked. */
+const ATTEMPTS = 3
+/** The last bytes of the streams that are asked to end. */
+const CLOSE_LIMIT_MS = 5_000
+
+export function createStreams({ bus, logger }: StreamsOptions): Streams {
+  // A connection for each stream; undici neither buffers beyond its high-water mark nor decodes what passes.
+  const agent = new Agent({ connect: { timeout: CONNECT_LIMIT_MS }, pipelining: 1, connections: null })
+  const open = new Map<Readable, StreamPlace>()
+  let closing = false
+
+  return {
+    async open(request, context) {
+      for (let attempt = 1; ; attempt += 1) {
+        if (closing) throw new ServiceError('unavailable')
+        const place = await bus.call(openStream, request, context)
+        try {
+          return await fetchStream(place, context.deadlineMs - Date.now())
+        } catch (error) {
+          logger.warn({ err: error, address: place.address }, 'a stream could not be fetched')
+          if (attempt === ATTEMPTS) throw new ServiceError('unavailable', { cause: error })
+        }
+      }
+    },
+
+    /** Each ends with a last cursor, which the process that holds it writes. */
+    async [Symbol.asyncDispose]() {
+      closing = true
+      const ends = [...open.keys()].map((bytes) => new Promise((resolve) => bytes.once('close', resolve)))
+      const limit = setTimeout(() => {
+        for (const bytes of open.keys()) bytes.destroy()
+      }, CLOSE_LIMIT_MS)
+      await Promise.all([...open].map(([bytes, place]) => end(place).catch(() => bytes.destroy())))
+      await Promise.all(ends)
+      clearTimeout(limit)
+      await agent.destroy()
+    },
+  }
+
+  async function fetchStream(place: StreamPlace, leftMs: number): Promise<{ bytes: Readable; earliest: string }> {
+    const { statusCode, headers, body } = await ask('GET', place, Math.max(leftMs, 1))
+    const earliest = headers['x-svc-earliest-cursor']
+    if (statusCode !== 200 || typeof earliest !== 'string') {
+      await body.dump()
+      throw new Error(`the stream process answered ${statusCode}`)
+    }
+    open.set(body, place)
+    body.once('close', () => open.delete(body))
+    return { bytes: body, earliest }
+  }
+
+  async function end(place: StreamPlace): Promise<void> {
+    const { body } = await ask('DELETE', place, CLOSE_LIMIT_MS)
+    await body.dump()
+  }
+
+  function ask(method: 'GET' | 'DELETE', place: StreamPlace, limitMs: number): Promise<Dispatcher.ResponseData> {
+    return agent.request({
+      origin: place.address,
+      path: `/streams/${place.ticket}`,
+      method,
+      headersTimeout: limitMs,
+      // A process that is gone without a word: its machine was lost.
+      bodyTimeout: place.silence_seconds * 1_000,
+    })
+  }
+}

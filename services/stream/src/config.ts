@@ -1,0 +1,46 @@
+import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
+import { envReader } from '@svc/config/env-reader.ts'
+import { DEFAULTS } from '@svc/contracts/limits.ts'
+
+export interface StreamConfig extends ConnectionConfig {
+  poolSize: number
+  /** The address that gateways fetch streams from is `http://<advertisedHost>:<port>`. */
+  host: string
+  /** 0 takes any free port. */
+  port: number
+  advertisedHost: string
+  streamsPerProcess: number
+  /** After so long a stream is closed, and the client comes back. */
+  maxSeconds: number
+  /** Of silence, until a cursor is sent. */
+  heartbeatSeconds: number
+}
+
+/** decisions 39. */
+const HEARTBEAT_SECONDS = 15
+const WILDCARDS = ['0.0.0.0', '::']
+
+/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
+  const e = envReader(env)
+  const host = e.string('SVC_STREAM_HOST', { default: '127.0.0.1' })
+  const config = {
+    ...readConnections(e),
+    poolSize: e.int('SVC_DATABASE_POOL', { default: 4, min: 1, max: 100 }),
+    host,
+    port: e.int('SVC_STREAM_PORT', { default: 0, min: 0, max: 65_535 }),
+    advertisedHost: e.string('SVC_STREAM_ADVERTISED_HOST', { default: host }),
+    streamsPerProcess: e.int('SVC_STREAMS_PER_PROCESS', { default: DEFAULTS.streamsPerProcess, min: 1, max: 10_000 }),
+    maxSeconds: e.int('SVC_STREAM_MAX_SECONDS', { default: DEFAULTS.streamSeconds, min: 1, max: 86_400 }),
+    // Under the minute after which most load balancers drop a silent connection.
+    heartbeatSeconds: e.int('SVC_STREAM_HEARTBEAT_SECONDS', {
+      default: HEARTBEAT_SECONDS,
+      min: 1,
+      max: 55,
+    }),
+  }
+  if (WILDCARDS.includes(config.advertisedHost))
+    e.fail('SVC_STREAM_ADVERTISED_HOST', 'must be a host that gateways reach, where SVC_STREAM_HOST is all interfaces')
+  e.check()
+  return config
+}

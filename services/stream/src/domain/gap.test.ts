@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { stepFor } from './gap.ts'
+
+test.each([
+  [0, 1, 'write'],
+  [41, 42, 'write'],
+  [41, 41, 'drop'],
+  [41, 1, 'drop'],
+  [41, 43, 'read'],
+  [0, 2, 'read'],
+  [Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER, 'write'],
+] as const)('design.md, Streams: delivered to %d and heard of %d: %s', (last, cursor, step) => {
+  expect(stepFor(last, cursor)).toBe(step)
+})

@@ -1,0 +1,231 @@
+import type { ServerResponse } from 'node:http'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Sources } from './deps.ts'
+import type { AcceptedEvent } from './domain/accepted-event.ts'
+import { Backlog, type Heard } from './domain/backlog.ts'
+import { stepFor } from './domain/gap.ts'
+import { cursorFrame, messageFrame, postEvent, RETRY_FRAME } from './domain/sse.ts'
+import type { HistoryPage } from './history.ts'
+
+export interface EventStreamOptions {
+  readonly agentId: string
+  /** The client has dealt with everything up to here. */
+  readonly after: number
+  readonly maxSeconds: number
+  readonly heartbeatSeconds: number
+}
+
+/** What was heard and waits, for each stream; history serves what is over. With it a page of history may wait: 512 KiB. */
+const BACKLOG_LIMITS = { events: 256, characters: 256 * 1024 }
+/** A client that takes nothing for so long is closed (design.md, Streams). */
+const SLOW_LIMIT_MS = 30_000
+/** Messaging may be away for so long; then the client is better off with another answer than this silence. */
+const HISTORY_LIMIT_MS = 15_000
+const HISTORY_RETRY_MS = 100
+const HISTORY_MAX_RETRY_MS = 1_000
+/** What is published reaches this process about so long after it can be found at the head of its log. */
+const ON_ITS_WAY_MS = 200
+/** For the last bytes of a stream that was closed. */
+const END_LIMIT_MS = 3_000
+
+/**
+ * One stream: history, then what is heard, in the order of cursors, none lost and none repeated (decisions 39). It listens
+ * before it reads, so the two meet: an event that follows the last one is written, and where one is missing history is read.
+ */
+export class EventStream {
+  readonly agentId: string
+  readonly #sources: Sources
+  readonly #options: EventStreamOptions
+  readonly #backlog = new Backlog(BACKLOG_LIMITS)
+  /** Everything up to here was written, or is not for the client to see. */
+  #last: number
+  /** The highest cursor that is known to be there. */
+  #target = 0
+  #greeted = false
+  #closing = false
+  #wake: (() => void) | undefined
+  #heartbeat: NodeJS.Timeout | undefined
+  #listening: Disposable | undefined
+  #firstPage: HistoryPage | undefined
+
+  constructor(sources: Sources, options: EventStreamOptions) {
+    this.#sources = sources
+    this.#options = options
+    this.agentId = options.agentId
+    this.#last = options.after
+  }
+
+  /** Listens, and reads the first page. @returns decisions 51's cursor. @throws ServiceError or Error where either cannot be. */
+  async prepare(): Promise<{ earliest: number }> {
+    this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
+    this.#firstPage = await this.#sources.history.read(this.agentId, this.#last)
+    return { earliest: this.#firstPage.earliest }
+  }
+
+  /** Writes until it is closed, its time is over, or the reader is gone or too slow. Closed, it ends with a last cursor. */
+  async run(out: ServerResponse): Promise<void> {
+    const wake = (): void => this.#wake?.()
+    out.on('drain', wake).on('close', wake).on('error', wake)
+    const end = setTimeout(() => this.close(), this.#options.maxSeconds * 1_000)
+    this.#heartbeat = setTimeout(() => this.#beat(out), this.#options.heartbeatSeconds * 1_000)
+    try {
+      out.write(RETRY_FRAME)
+      await this.#follow(out)
+    } finally {
+      clearTimeout(end)
+      clearTimeout(this.#heartbeat)
+      this.#backlog.clear()
+      this.dispose()
+    }
+    if (!out.destroyed) await endWith(out, cursorFrame(this.#last))
+  }
+
+  /** Ends it behind the event that is being written. */
+  close(): void {
+    this.#closing = true
+    this.#wake?.()
+  }
+
+  /** Stops listening. */
+  dispose(): void {
+    this.#listening?.[Symbol.dispose]()
+    this.#listening = undefined
+  }
+
+  /** The log goes so far. What is not heard of it in a moment is read (issue 4, 2). */
+  noteHead(head: number): void {
+    if (head <= this.#last || head <= this.#target) return
+    setTimeout(() => this.#expect(head), ON_ITS_WAY_MS).unref()
+  }
+
+  #hear(event: AcceptedEvent): void {
+    if (event.kind === 'event') {
+      if (event.heard.cursor > this.#last) this.#backlog.push(event.heard)
+      this.#expect(event.heard.cursor)
+    } else this.#expect(event.cursor)
+  }
+
+  #expect(cursor: number): void {
+    if (cursor > this.#target) this.#target = cursor
+    this.#wake?.()
+  }
+
+  async #follow(out: ServerResponse): Promise<void> {
+    if (!(await this.#replay(out))) return
+    this.#greeted = true
+    this.#write(out, cursorFrame(this.#last))
+    while (await this.#isReady(out)) {
+      const heard = this.#backlog.shift()
+      if (heard !== undefined) {
+        if (!(await this.#step(out, heard))) return
+      } else if (this.#target > this.#last) {
+        if (!(await this.#replay(out))) return
+      } else await this.#woken()
+    }
+  }
+
+  /** @returns false where the stream is to end. */
+  async #step(out: ServerResponse, { cursor, content }: Heard): Promise<boolean> {
+    const step = stepFor(this.#last, cursor)
+    if (step === 'drop') return true
+    if (step === 'read') return this.#replay(out)
+    if (typeof content === 'string') {
+      this.#send(out, cursor, content)
+      return true
+    }
+    let message: string | undefined
+    try {
+      message = await this.#sources.posts.find(content, this.agentId)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+      return this.#replay(out) // which has patience
+    }
+    if (!(await this.#isReady(out))) return false
+    if (message === undefined) this.#last = cursor
+    else this.#send(out, cursor, postEvent(cursor, message))
+    return true
+  }
+
+  /** Writes history from the last cursor, until all that is known to be there was examined. @returns as `#step`. */
+  async #replay(out: ServerResponse): Promise<boolean> {
+    for (;;) {
+      const page = await this.#readPage(out)
+      if (page === undefined) return false
+      for (const { cursor, text } of page.events) {
+        if (!(await this.#isReady(out))) return false
+        // A page that was read before something else was written may begin with it.
+        if (cursor > this.#last) this.#send(out, cursor, text)
+      }
+      const examined = page.next > this.#last || page.events.length > 0
+      this.#last = Math.max(this.#last, page.next)
+      // Nothing behind it, whatever was heard: what is not in the log is not there.
+      if (!examined) this.#target = Math.min(this.#target, this.#last)
+      if (!examined || (this.#target > 0 && this.#last >= this.#target)) return true
+    }
+  }
+
+  /** @returns undefined where the stream is to end. */
+  async #readPage(out: ServerResponse): Promise<HistoryPage | undefined> {
+    const first = this.#firstPage
+    this.#firstPage = undefined
+    if (first !== undefined) return first
+    const giveUpMs = performance.now() + HISTORY_LIMIT_MS
+    for (let pauseMs = HISTORY_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, HISTORY_MAX_RETRY_MS)) {
+      if (this.#closing || out.destroyed) return undefined
+      try {
+        return await this.#sources.history.read(this.agentId, this.#last)
+      } catch (error) {
+        if (!isUnavailable(error)) throw error
+        if (performance.now() > giveUpMs) return undefined
+        await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      }
+    }
+  }
+
+  /** Waits until there is room for another event. @returns false where the stream is to end. */
+  async #isReady(out: ServerResponse): Promise<boolean> {
+    if (!out.writableNeedDrain) return !this.#closing && !out.destroyed
+    const limit = setTimeout(() => out.destroy(), SLOW_LIMIT_MS)
+    while (out.writableNeedDrain && !out.destroyed && !this.#closing) await this.#woken()
+    clearTimeout(limit)
+    return !this.#closing && !out.destroyed
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        this.#wake = undefined
+        resolve()
+      }
+    })
+  }
+
+  #send(out: ServerResponse, cursor: number, event: string): void {
+    this.#last = cursor
+    this.#write(out, messageFrame(cursor, event))
+  }
+
+  #write(out: ServerResponse, frame: string): void {
+    out.write(frame)
+    this.#heartbeat?.refresh()
+  }
+
+  /** A client that takes nothing is sent nothing more; its connection is no longer silent when it does. */
+  #beat(out: ServerResponse): void {
+    if (this.#greeted && !out.destroyed && !out.writableNeedDrain) out.write(cursorFrame(this.#last))
+    this.#heartbeat?.refresh()
+  }
+}
+
+/** Writes the last frame. A reader that does not take it in time is cut off. */
+async function endWith(out: ServerResponse, frame: string): Promise<void> {
+  const closed = new Promise<void>((resolve) => out.once('close', resolve))
+  const limit = setTimeout(() => out.destroy(), END_LIMIT_MS)
+  out.end(frame)
+  await closed
+  clearTimeout(limit)
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable'
+}

@@ -1,0 +1,31 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { StreamPlace, StreamRequest } from '@svc/contracts/stream.ts'
+import type { StreamDeps } from '../deps.ts'
+import { takeLease } from '../store/leases.ts'
+
+export interface OpenHereDeps extends Pick<StreamDeps, 'database' | 'streams'> {
+  /** Where gateways fetch streams of this process. */
+  readonly address: string
+  /** Longest time without a byte, with a margin. */
+  readonly silenceSeconds: number
+}
+
+const LIMIT_RETRY_SECONDS = 2
+const CAPACITY_RETRY_SECONDS = 5
+
+/** Makes room for a stream in this process, with a lease of the agent's. Codes: `stream_limit`, `stream_capacity`. */
+export async function openStreamHere(
+  { database, streams, address, silenceSeconds }: OpenHereDeps,
+  request: StreamRequest,
+): Promise<StreamPlace> {
+  if (streams.room <= 0) throw new ServiceError('stream_capacity', { retryAfterSeconds: CAPACITY_RETRY_SECONDS })
+  const seat = streams.reserve(request)
+  try {
+    const taken = await database.run((sql) => takeLease(sql, seat.agentId, seat.leaseId))
+    if (!taken) throw new ServiceError('stream_limit', { retryAfterSeconds: LIMIT_RETRY_SECONDS })
+  } catch (error) {
+    streams.leave(seat)
+    throw error
+  }
+  return { address, silence_seconds: silenceSeconds, ...streams.admit(seat) }
+}

@@ -1,0 +1,27 @@
+import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { openStreamAt, type StreamPlace, type StreamRequest } from '@svc/contracts/stream.ts'
+import type { StreamDeps } from '../deps.ts'
+import { findRoom } from '../store/processes.ts'
+import { type OpenHereDeps, openStreamHere } from './open-stream-here.ts'
+
+export type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus' | 'processId'>
+
+/** Other processes that are asked at most: what they said of themselves is a moment old. */
+const MAX_OTHERS = 4
+const CAPACITY_RETRY_SECONDS = 5
+
+/** Here, or, where this process is full, in another one that has room. Source: decisions 40. */
+export async function openStream(deps: OpenDeps, request: StreamRequest, context: CallContext): Promise<StreamPlace> {
+  if (deps.streams.room > 0) return openStreamHere(deps, request)
+  const others = await deps.database.run((sql) => findRoom(sql, deps.processId, MAX_OTHERS))
+  for (const other of others) {
+    try {
+      return await deps.bus.call(openStreamAt(other), request, context)
+    } catch (error) {
+      // It is full by now, or gone.
+      if (!(error instanceof ServiceError) || !['stream_capacity', 'unavailable'].includes(error.code)) throw error
+    }
+  }
+  throw new ServiceError('stream_capacity', { retryAfterSeconds: CAPACITY_RETRY_SECONDS })
+}

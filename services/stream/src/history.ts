@@ -1,0 +1,36 @@
+import { replayEvents } from '@svc/contracts/messaging.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+
+export interface HistoryPage {
+  readonly events: readonly { readonly cursor: number; readonly text: string }[]
+  /** The last cursor that was examined; `after` where there is none behind it. */
+  readonly next: number
+  /** decisions 51. */
+  readonly earliest: number
+}
+
+/** The events of an agent behind a cursor, from messaging, with access checked as they are read. */
+export interface History {
+  /** @throws ServiceError `unavailable`. */
+  read(agentId: string, after: number): Promise<HistoryPage>
+}
+
+/** Of messaging's own bound on the bytes of a page this is nearly always the lesser. */
+const PAGE_EVENTS = 100
+const READ_LIMIT_MS = 2_500
+const SEPARATOR = '\t'
+
+export function createHistory(bus: Bus): History {
+  return {
+    async read(agentId, after) {
+      const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + READ_LIMIT_MS }
+      const request = { agent_id: agentId, after, limit: PAGE_EVENTS }
+      const { meta, text } = await bus.callText(replayEvents, request, context)
+      const texts = text === '' ? [] : text.split(SEPARATOR)
+      if (texts.length !== meta.cursors.length) throw new Error('a page has a cursor for each event')
+      const events = meta.cursors.map((cursor, at) => ({ cursor, text: texts[at] ?? '' }))
+      return { events, next: meta.next_cursor, earliest: meta.earliest }
+    },
+  }
+}

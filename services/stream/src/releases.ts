@@ -1,0 +1,35 @@
+import { createBatcher } from '@svc/batching/batcher.ts'
+import type { StreamDeps } from './deps.ts'
+import { releaseLeases } from './store/leases.ts'
+import { removeProcess } from './store/processes.ts'
+
+/** Gives leases back in the background. One that cannot be given back runs out by itself. */
+export interface Releases extends AsyncDisposable {
+  release(leaseId: string): void
+}
+
+export function createReleases({
+  database,
+  logger,
+  processId,
+}: Pick<StreamDeps, 'database' | 'logger' | 'processId'>): Releases {
+  const underWay = new Set<Promise<void>>()
+  const release = createBatcher<string, void>({
+    run: async (ids) => {
+      await database.run((sql) => releaseLeases(sql, ids))
+      return ids.map(() => undefined)
+    },
+  })
+  return {
+    release(leaseId) {
+      const releasing = release(leaseId)
+        .catch((error: unknown) => logger.warn({ err: error }, 'a lease is left to run out'))
+        .finally(() => underWay.delete(releasing))
+      underWay.add(releasing)
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(underWay)
+      await database.run((sql) => removeProcess(sql, processId)).catch(() => {}) // it is not asked when it is not seen
+    },
+  }
+}

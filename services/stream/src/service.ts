@@ -1,0 +1,68 @@
+/**
+ * Owns: the connections over which events reach agents, and the leases that limit them (schema `stream`).
+ * Scale: any number of processes; calls shared by queue group, a full one hands them on; a stream is its process's alone, and
+ *        its client comes back to any other.
+ * Limit: streams per process (`SVC_STREAMS_PER_PROCESS`); each holds a page of history and 256 KiB at most; one Postgres for leases.
+ */
+import { randomBytes } from 'node:crypto'
+import type { RunningService } from '@svc/config/run-service.ts'
+import * as calls from '@svc/contracts/stream.ts'
+import { createChannel } from '@svc/nats/channel.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { startService } from '@svc/service/start-service.ts'
+import type { StreamConfig } from './config.ts'
+import { openStream } from './handlers/open-stream.ts'
+import { openStreamHere } from './handlers/open-stream-here.ts'
+import { createHistory } from './history.ts'
+import { startHttpServer } from './http-server.ts'
+import { createLive } from './live.ts'
+import { startRenewLeases } from './loops/renew-leases.ts'
+import { startWatchHeads } from './loops/watch-heads.ts'
+import { createPosts } from './posts.ts'
+import { createReleases } from './releases.ts'
+import { createStreams } from './streams.ts'
+
+/** How much longer than a heartbeat a gateway waits before it takes the process for gone. */
+const SILENCE_MARGIN_SECONDS = 15
+
+export function startStream(config: StreamConfig): Promise<RunningService> {
+  return startService({
+    name: 'stream',
+    config,
+    build: async ({ logger, database, nats, bus }) => {
+      const processId = randomBytes(8).toString('hex')
+      const releases = createReleases({ database, logger, processId })
+      const streams = createStreams({
+        capacity: config.streamsPerProcess,
+        onLeft: (leaseId, hadNoRoom) => {
+          releases.release(leaseId)
+          if (hadNoRoom) renewing.wake()
+        },
+      })
+      const sources = { history: createHistory(bus), live: createLive(nats, logger), posts: createPosts(bus) }
+      const server = await startHttpServer({ ...config, streams, sources, logger })
+      const deps = {
+        database,
+        bus,
+        logger,
+        streams,
+        processId,
+        address: `http://${bracketed(config.advertisedHost)}:${server.port}`,
+        silenceSeconds: config.heartbeatSeconds + SILENCE_MARGIN_SECONDS,
+      }
+      const renewing = startRenewLeases(deps)
+      return {
+        endpoints: [
+          handle(calls.openStream, (request, context) => openStream(deps, request, context)),
+          handle(calls.openStreamAt(processId), (request) => openStreamHere(deps, request)),
+        ],
+        loops: [renewing, startWatchHeads(deps, createChannel(nats))],
+        resources: [releases, server],
+      }
+    },
+  })
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host
+}

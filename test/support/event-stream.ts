@@ -1,0 +1,104 @@
+/** One connection to `GET /v2/stream`, read by hand: nothing of the SDK, so that neither can hide a fault of the other. */
+import type { Agent } from './agent.ts'
+import { eventually } from './eventually.ts'
+
+export interface Frame {
+  /** `message`, `cursor`, or undefined for what has no event, e.g. `retry`. */
+  readonly event: string | undefined
+  readonly id: string | undefined
+  readonly data: string | undefined
+  readonly retry: string | undefined
+  readonly receivedMs: number
+}
+
+export interface TestStream extends Disposable {
+  readonly status: number
+  readonly headers: Headers
+  /** Of an answer that is no stream. */
+  readonly text: string
+  readonly frames: readonly Frame[]
+  /** Settles when it is over: `ended` by the server, `broken` on the way, `closed` from here. */
+  readonly over: Promise<'ended' | 'broken' | 'closed'>
+  /** Cursors of the messages so far. */
+  cursors(): number[]
+  /** Ids of the envelopes so far. */
+  ids(): string[]
+  /** The cursor that a client would come back with. */
+  last(): number
+  /** Until there is an event of this kind, or the n-th. */
+  until(event: string, count?: number, timeoutMs?: number): Promise<void>
+  close(): void
+}
+
+export interface TestStreamOptions {
+  readonly headers?: Record<string, string>
+  readonly url?: string
+}
+
+export async function openEventStream(
+  agent: Agent,
+  query = '',
+  { headers = {}, url = agent.place.url }: TestStreamOptions = {},
+): Promise<TestStream> {
+  const stop = new AbortController()
+  const target = `/v2/stream${query}`
+  const signed = agent.sign('GET', target)
+  const response = await fetch(url + target, { headers: { ...signed, ...headers }, signal: stop.signal })
+  const frames: Frame[] = []
+  const isStream = response.status === 200
+  const text = isStream ? '' : await response.text()
+  const over =
+    isStream && response.body !== null
+      ? readFrames(response.body, frames, stop.signal)
+      : Promise.resolve('ended' as const)
+  const messages = (): Frame[] => frames.filter(({ event }) => event === 'message')
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    frames,
+    over,
+    cursors: () => messages().map(({ id }) => Number(id)),
+    ids: () => messages().map(({ data }) => JSON.parse(data ?? '').message.envelope.id as string),
+    last: () => Number(frames.findLast(({ id }) => id !== undefined)?.id ?? 0),
+    async until(event, count = 1, timeoutMs = 5_000) {
+      const what = `${count} of ${event}; there is ${frames.map((one) => `${one.event} ${one.id}`).join(', ')}`
+      await eventually(() => frames.filter((frame) => frame.event === event).length >= count, { timeoutMs, what })
+    },
+    close: () => stop.abort(),
+    [Symbol.dispose]: () => stop.abort(),
+  }
+}
+
+async function readFrames(
+  body: ReadableStream<Uint8Array>,
+  frames: Frame[],
+  signal: AbortSignal,
+): Promise<'ended' | 'broken' | 'closed'> {
+  const decoder = new TextDecoder()
+  let text = ''
+  try {
+    for await (const chunk of body) {
+      text += decoder.decode(chunk, { stream: true })
+      const blocks = text.split('\n\n')
+      text = blocks.pop() ?? ''
+      for (const block of blocks) frames.push(parseFrame(block))
+    }
+  } catch {
+    return signal.aborted ? 'closed' : 'broken'
+  }
+  if (text !== '') throw new Error(`a stream ended within a frame: ${text}`)
+  return 'ended'
+}
+
+/** @throws Error for a line of another form than decisions 39 allows. */
+function parseFrame(block: string): Frame {
+  const fields = new Map<string, string>()
+  for (const line of block.split('\n')) {
+    const [, name = '', value = ''] = /^(event|id|data|retry): (.+)$/.exec(line) ?? []
+    if (name === '' || fields.has(name)) throw new Error(`not a line of a stream: ${line}`)
+    fields.set(name, value)
+  }
+  const [event, id, data, retry] = ['event', 'id', 'data', 'retry'].map((name) => fields.get(name))
+  return { event, id, data, retry, receivedMs: Date.now() }
+}
