@@ -60,6 +60,26 @@ describe('service.md, SendResult: a post', () => {
     expect((await spendingOf(olga)).units).toBe(11)
   })
 
+  test('decisions 18, 31: so it is while its price changes, and what is paid is the price of those who got it', async () => {
+    const [olga, rita, sven] = await h.agents(3)
+    const board = await newBoard(olga)
+    await subscribe(rita, board)
+    for (let round = 0; round < 10; round += 1) {
+      const before = (await spendingOf(olga)).units
+      const envelope = olga.envelope(`board:${board}`)
+      const [, ...answers] = await Promise.all([
+        got(putRole(sven, board, sven, round % 2 === 0 ? 'reader' : 'none')),
+        ...Array.from({ length: 6 }, (_, index) =>
+          olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' }),
+        ),
+      ])
+      expect(countOutcomes(answers)).toEqual({ '202': 1, '200': 5 })
+      const [row] =
+        await admin`select count(*)::int as recipients from messaging.entries where message = ${envelope.id} and log <> ${board}`
+      expect((await spendingOf(olga)).units - before).toBe(row?.recipients)
+    }
+  })
+
   test('decisions 18: after a ban the author’s retry is a duplicate, and a new post 403', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { visibility: 'private' })

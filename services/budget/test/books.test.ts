@@ -22,6 +22,8 @@ const step = fc.oneof(
       does: fc.constant('reserve' as const),
       operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 3 }),
       holdMs: fc.integer({ min: 1, max: 60_000 }),
+      // What the operation costs may be another than at the attempt before.
+      dearer: fc.constantFrom(0, 0, 0, 1),
     }),
   },
   {
@@ -90,8 +92,10 @@ test('decisions 24, 48, 49: the SQL does what the plain model does, on any histo
           })
         } else {
           const chosen = happens.operations.flatMap((at) => operations[at] ?? [])
-          if (happens.does === 'reserve') await reserveBoth(h.database.sql, model, chosen, happens.holdMs, nowMs)
-          else if (happens.does === 'settle') {
+          if (happens.does === 'reserve') {
+            const priced = chosen.map((one) => ({ ...one, units: one.units + happens.dearer }))
+            await reserveBoth(h.database.sql, model, priced, happens.holdMs, nowMs)
+          } else if (happens.does === 'settle') {
             await settleBatch(
               h.database.sql,
               chosen.map(({ operation }) => operation),

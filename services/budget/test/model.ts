@@ -46,12 +46,13 @@ export class Model {
     cost: Cost,
     holdMs: number,
     nowMs: number,
-  ): { outcome: Reservation['state'] | 'taken' | Refusal; deadlineMs: number } {
+  ): { outcome: Reservation['state'] | 'taken' | 'other_price' | Refusal; deadlineMs: number } {
     const earlier = this.reservations.get(cost.operation)
     const day = this.#dayAt(cost.agent, nowMs)
     const deadlineMs = Math.max(nowMs + holdMs, (earlier?.deadlineMs ?? 0) + 1)
     if (earlier?.state === 'settled') return { outcome: 'settled', deadlineMs: earlier.deadlineMs }
     if (earlier?.state === 'held') {
+      if (earlier.units !== cost.units) return { outcome: 'other_price', deadlineMs: earlier.deadlineMs }
       earlier.deadlineMs = deadlineMs
       return { outcome: 'held', deadlineMs }
     }

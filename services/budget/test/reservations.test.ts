@@ -51,7 +51,7 @@ describe('reserve', () => {
 
   test.each([
     ['agent', { agent: 'other' }],
-    ['units', { units: 2 }],
+    ['owner', { owner: 'boards' as const }],
     ['introduction', { peer: 'peer' }],
   ])('an operation that comes with another %s is a fault of its owner and changes nothing', async (_what, other) => {
     const h = harness.calls()
@@ -60,6 +60,53 @@ describe('reserve', () => {
     await expect(h.reserve({ operation, ...other })).rejects.toMatchObject({ code: 'internal' })
     expect(await h.budget()).toMatchObject({ used_units: 1, used_introductions: 0 })
     expect(await h.budget('other')).toMatchObject({ used_units: 0 })
+  })
+
+  describe('decisions 31: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
+    test('given back: it is charged anew, at its new price', async () => {
+      const h = harness.calls()
+      const operation = newOperation()
+      const first = await h.reserve({ operation, units: 2 })
+      await h.release(operation, first.deadline_ms)
+      const second = await h.reserve({ operation, units: 3 })
+      expect(second).toMatchObject({ settled: false, shared: false })
+      expect(await h.budget()).toMatchObject({ used_units: 3 })
+      await h.release(operation, second.deadline_ms)
+      expect(await h.budget()).toMatchObject({ used_units: 0 })
+    })
+
+    test('settled: it is paid for, whatever it would cost now', async () => {
+      const h = harness.calls()
+      const operation = newOperation()
+      await h.reserve({ operation, units: 2 })
+      await h.settle(operation)
+      expect(await h.reserve({ operation, units: 3 })).toMatchObject({ settled: true })
+      expect(await h.budget()).toMatchObject({ used_units: 2 })
+    })
+
+    test('under way: what becomes of the attempt before is waited for', async () => {
+      const h = harness.calls()
+      const [paid, givenUp] = [newOperation(), newOperation()]
+      await h.reserve({ operation: paid, units: 2 })
+      const first = await h.reserve({ operation: givenUp, units: 2 })
+      const repeats = Promise.all([
+        h.reserve({ operation: paid, units: 3 }),
+        h.reserve({ operation: givenUp, units: 3 }),
+      ])
+      await h.settle(paid)
+      await h.release(givenUp, first.deadline_ms)
+      expect(await repeats).toMatchObject([{ settled: true }, { settled: false, shared: false }])
+      expect(await h.budget()).toMatchObject({ used_units: 5 })
+    })
+
+    test('under way for long: nothing is known, and the attempt before ends when it would have ended', async () => {
+      const h = harness.calls()
+      const operation = newOperation()
+      const first = await h.reserve({ operation, units: 2 })
+      await expect(h.reserve({ operation, units: 3 })).rejects.toMatchObject({ code: 'unavailable' })
+      await h.release(operation, first.deadline_ms)
+      expect(await h.budget()).toMatchObject({ used_units: 0 })
+    })
   })
 
   test('design.md, Failing: a caller that waits no longer is not charged', async () => {

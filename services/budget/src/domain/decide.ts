@@ -1,8 +1,8 @@
 /**
  * Whether an agent can pay for an operation, and with what. Service.md, Budget rules; decisions 24 and 48.
  *
- * This is the rule that `budget.reserve` (migrations/0002_reserve.sql) applies in the database, where deciding and taking are
- * one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
+ * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql) applies in the database, where deciding and
+ * taking are one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
  * holds the SQL against it.
  */
 

@@ -19,7 +19,11 @@ interface Item {
   context: CallContext
 }
 
-/** A refusal that stands on what is still under way is looked at again for so long, at first after so long. */
+interface Decided extends Reserved {
+  outcome: Exclude<Reserved['outcome'], 'other_price'>
+}
+
+/** What stands on operations that are still under way is looked at again for so long, at first after so long. */
 const UNDECIDED_MS = 1_000
 const FIRST_WAIT_MS = 5
 
@@ -27,7 +31,8 @@ const FIRST_WAIT_MS = 5
  * Takes what an operation costs, together with the others that are asked for at the time: one transaction for all.
  *
  * A refusal is answered when it is final: while operations under way hold what they may yet give back, it is waited for
- * a little, and then nothing is known (`unavailable`).
+ * a little, and then nothing is known (`unavailable`). So it is where an earlier attempt at this operation holds another
+ * price: either that attempt is committed and the price paid, or it is given back and this attempt's is taken.
  */
 export function createReserve({
   database,
@@ -59,9 +64,12 @@ export function createReserve({
     const untilMs = Math.min(Date.now() + UNDECIDED_MS, context.deadlineMs)
     for (let waitMs = FIRST_WAIT_MS; ; waitMs *= 2) {
       const reserved = await reserveSoon(item)
-      if (!isRefusal(reserved.outcome) || (await isFinal(item))) return answer(reserved)
+      const { outcome } = reserved
+      if (outcome !== 'other_price' && (!isRefusal(outcome) || (await isFinal(item)))) {
+        return answer({ ...reserved, outcome })
+      }
       if (Date.now() + waitMs > untilMs) {
-        throw new ServiceError('unavailable', { cause: new Error('the refusal stands on operations under way') })
+        throw new ServiceError('unavailable', { cause: new Error('it stands on operations under way') })
       }
       await setTimeout(waitMs)
     }
@@ -79,7 +87,7 @@ function itemOf({ request }: Item): Parameters<typeof reserveBatch>[2][number] {
   }
 }
 
-function answer({ outcome, deadlineMs, nowMs }: Reserved): Reply {
+function answer({ outcome, deadlineMs, nowMs }: Decided): Reply {
   switch (outcome) {
     case 'taken':
       return { deadline_ms: deadlineMs, settled: false, shared: false }

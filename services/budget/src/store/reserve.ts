@@ -11,9 +11,9 @@ export interface ReserveItem {
   holdMs: number
 }
 
-/** What became of it: migrations/0002_reserve.sql says when each is answered. */
+/** What became of it: migrations/0006_price-of-a-repeat.sql says when each is answered. */
 export interface Reserved {
-  outcome: 'taken' | 'held' | 'settled' | 'differs' | Refusal
+  outcome: 'taken' | 'held' | 'settled' | 'other_price' | 'differs' | Refusal
   deadlineMs: number
   /** The database's clock when it was decided. */
   nowMs: number
