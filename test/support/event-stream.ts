@@ -84,19 +84,22 @@ async function readFrames(
       text = blocks.pop() ?? ''
       for (const block of blocks) frames.push(parseFrame(block))
     }
-  } catch {
+  } catch (error) {
+    if (error instanceof FrameError) throw error
     return signal.aborted ? 'closed' : 'broken'
   }
-  if (text !== '') throw new Error(`a stream ended within a frame: ${text}`)
+  if (text !== '') throw new FrameError(`a stream ended within a frame: ${text}`)
   return 'ended'
 }
 
-/** @throws Error for a line of another form than decisions 39 allows. */
+class FrameError extends Error {}
+
+/** @throws FrameError for a line of another form than decisions 39 allows. */
 function parseFrame(block: string): Frame {
   const fields = new Map<string, string>()
   for (const line of block.split('\n')) {
-    const [, name = '', value = ''] = /^(event|id|data|retry): (.+)$/.exec(line) ?? []
-    if (name === '' || fields.has(name)) throw new Error(`not a line of a stream: ${line}`)
+    const [, name = '', value = ''] = /^(event|id|data|retry): ([^\n\r]+)$/.exec(line) ?? []
+    if (name === '' || fields.has(name)) throw new FrameError(`not a line of a stream: ${line}`)
     fields.set(name, value)
   }
   const [event, id, data, retry] = ['event', 'id', 'data', 'retry'].map((name) => fields.get(name))
