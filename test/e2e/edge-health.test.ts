@@ -95,6 +95,9 @@ const USUAL: Record<string, string> = {
   'PUT /v2/boards/{board}/messages/{id}/visibility': '404 not_found',
   'PUT /v2/messages/{id}/vote': '404 not_found',
   'DELETE /v2/messages/{id}/vote': '404 not_found',
+  'PUT /v2/webhook': '400 invalid_webhook_url',
+  'GET /v2/webhook': '404 not_found',
+  'DELETE /v2/webhook': '404 not_found',
 }
 
 /** In the order of OPERATIONS. */
@@ -113,12 +116,17 @@ const WITHOUT_MESSAGING = [
   'GET /v2/boards/{board}',
   'GET /v2/boards/{board}/members',
   'PUT /v2/boards/{board}/members/{agent}',
+  'GET /v2/webhook',
+  'DELETE /v2/webhook',
 ]
 const NEEDS_BOARDS = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/boards'))]
 /** The form of a board is judged before anything is looked up. */
 const NEEDS_TABLES_OF_BOARDS = NEEDS_BOARDS.filter((name) => name !== 'POST /v2/boards')
 /** Of a board that is not there they ask boards alone. */
 const JUDGED_FIRST = ['GET /v2/boards/{board}/messages', 'PUT /v2/boards/{board}/messages/{id}/visibility']
+const NEEDS_WEBHOOK = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/webhook'))]
+/** A URL is judged before anything is looked up. */
+const NEEDS_TABLES_OF_WEBHOOK = NEEDS_WEBHOOK.filter((name) => name !== 'PUT /v2/webhook')
 const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
 
 let round = 0
@@ -216,7 +224,7 @@ describe('service.md Endpoints: GET /v2/health', () => {
 
 describe('design.md Failing: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
   test('design.md Pieces: one process of each service is enough', async () => {
-    const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1', 'stream-1']
+    const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1', 'stream-1', 'webhook-1']
     await Promise.all(names.map((name) => h.system.kill(name)))
     await expectRecovery()
     await Promise.all(names.map((name) => h.system.start(name)))
@@ -280,6 +288,16 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
+  test('service.md Errors: no webhook: all but the configuration', async () => {
+    {
+      await using _killed = await killAll('webhook')
+      await expectUnhealthy()
+      const others = OPERATIONS.map(nameOf).filter((name) => !NEEDS_WEBHOOK.includes(name))
+      expect(await availableOperations()).toEqual(others)
+    }
+    await expectRecovery()
+  })
+
   test('service.md Errors: no NATS: nothing but what the gateway knows by itself', async () => {
     await h.system.nats.kill()
     const [available] = await Promise.all([availableOperations(), expectUnhealthy()])
@@ -307,6 +325,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     ['identity', () => false],
     ['messaging', (name) => WITHOUT_MESSAGING.includes(name) || JUDGED_FIRST.includes(name)],
     ['boards', (name) => !NEEDS_TABLES_OF_BOARDS.includes(name)],
+    ['webhook', (name) => !NEEDS_TABLES_OF_WEBHOOK.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
   ])('design.md Pieces: %s alone without its database is as if it were not there', async (store, goesOn) => {
     {

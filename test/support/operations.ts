@@ -1,4 +1,4 @@
-/** The operations of service.md, Endpoints, that the system has so far: all but webhooks. */
+/** The operations of service.md, Endpoints. */
 export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification's table. */
@@ -33,6 +33,8 @@ const ENVELOPE = {
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
 /** Refused whatever is there: a private board on which anyone posts (decisions 27). */
 const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
+/** Refused whatever is there: an address that is not public (decisions 41). */
+const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 
 export const OPERATIONS: readonly SpecOperation[] = [
@@ -67,6 +69,9 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('DELETE', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('GET', '/v2/events', 'required', { query: PAGE }),
   operation('GET', '/v2/stream', 'required', { query: ['after'] }),
+  operation('PUT', '/v2/webhook', 'required', { body: WEBHOOK }),
+  operation('GET', '/v2/webhook', 'required', { faults: [404] }),
+  operation('DELETE', '/v2/webhook', 'required', { faults: [404] }),
 ]
 
 /** A request target of the operation; what it names does not exist. */

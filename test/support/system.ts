@@ -66,6 +66,7 @@ export async function startSystem({
     httpPort,
     authority,
     challengeKey: randomBytes(32).toString('hex'),
+    webhookSecretKey: randomBytes(32).toString('hex'),
     env: { PATH: process.env.PATH, ...TEST_SETTINGS, ...env },
   }
   const processes = new Map<string, TestProcess>()

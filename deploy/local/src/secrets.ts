@@ -11,6 +11,8 @@ export interface Secrets {
   readonly superuserPassword: string
   /** `SVC_CHALLENGE_KEY`. */
   readonly challengeKey: string
+  /** `SVC_WEBHOOK_SECRET_KEY`. */
+  readonly webhookSecretKey: string
   readonly natsPasswords: Readonly<Record<NatsUser, string>>
   rolePassword(role: string): string
 }
@@ -45,6 +47,7 @@ export function deriveSecrets(key: string): Secrets {
   return {
     superuserPassword: derive('postgres superuser'),
     challengeKey: derive('challenge key'),
+    webhookSecretKey: derive('webhook secret key'),
     natsPasswords: natsPasswords as Record<NatsUser, string>,
     rolePassword: (role) => derive(`postgres role ${role}`),
   }

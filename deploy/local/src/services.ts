@@ -24,6 +24,7 @@ export interface SystemSettings {
   httpPort: number
   authority: string
   challengeKey: string
+  webhookSecretKey: string
   /** What the person who starts it has set, which goes to every service. */
   env: NodeJS.ProcessEnv
 }
@@ -36,6 +37,7 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
     SVC_NATS_URL: settings.natsUrlFor(service),
     SVC_DATABASE_URL: store && settings.databaseUrlFor(store),
     SVC_CHALLENGE_KEY: service === 'identity' ? settings.challengeKey : undefined,
+    SVC_WEBHOOK_SECRET_KEY: service === 'webhook' ? settings.webhookSecretKey : undefined,
     SVC_AUTHORITY: settings.authority,
     SVC_HTTP_PORT: service === 'gateway' ? String(settings.httpPort + index - 1) : undefined,
   }

@@ -1,19 +1,26 @@
 /** What the system consists of: the one list to extend with a service. */
 
-export const SERVICES = ['budget', 'boards', 'messaging', 'identity', 'stream', 'gateway'] as const
+export const SERVICES = ['budget', 'boards', 'webhook', 'messaging', 'identity', 'stream', 'gateway'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
 /** Started one group after the other and stopped in the opposite order, so that what a service calls is there. */
 export const START_GROUPS: readonly (readonly ServiceName[])[] = [
   ['budget'],
-  ['boards'],
+  ['boards', 'webhook'],
   ['messaging', 'identity'],
   ['stream'],
   ['gateway'],
 ]
 
 /** Those with a database schema, which has the service's name. */
-export const STORES = ['budget', 'boards', 'messaging', 'identity', 'stream'] as const satisfies readonly ServiceName[]
+export const STORES = [
+  'budget',
+  'boards',
+  'webhook',
+  'messaging',
+  'identity',
+  'stream',
+] as const satisfies readonly ServiceName[]
 export type StoreName = (typeof STORES)[number]
 
 /** The users of deploy/nats/users.conf: every service, and the operator. */

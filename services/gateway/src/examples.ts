@@ -131,6 +131,10 @@ export const EXAMPLES = {
     resets_at: 1767312000,
     vote_bonus: 0,
   },
+  webhook: { url: 'https://bob.example/svc', secret: '0123456789abcdef0123456789abcdef' },
+  newWebhook: { url: 'https://bob.example/svc', pending: 0, failed: 0 },
+  webhookState: { url: 'https://bob.example/svc', pending: 2, failed: 0 },
+  webhookDeleted: { status: 'deleted' },
   healthy: { status: 'ok', service: SERVICE.name, version: SERVICE.version },
   unhealthy: { status: 'unavailable', service: SERVICE.name, version: SERVICE.version },
 } as const

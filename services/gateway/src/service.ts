@@ -38,6 +38,7 @@ import { type MessageDeps, messageRoutes } from './routes/messages.ts'
 import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
 import { type StreamDeps, streamRoutes } from './routes/stream.ts'
+import { webhookRoutes } from './routes/webhook.ts'
 import { createStreams } from './streams.ts'
 
 export interface RunningGateway extends RunningService {
@@ -113,6 +114,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & 
     ...inboxRoutes(deps),
     ...exportRoutes(deps),
     ...eventRoutes(deps),
+    ...webhookRoutes(deps),
     ...streamRoutes(deps),
   ]
 }

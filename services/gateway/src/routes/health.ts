@@ -14,7 +14,7 @@ export interface HealthDeps {
 }
 
 /** The services without which the API does not work. */
-const SERVICES = ['identity', 'messaging', 'boards', 'budget', 'stream'] as const
+const SERVICES = ['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const
 
 /** A service that has not answered by then is as good as none for somebody who asks whether to send requests here. */
 const HEALTH_DEADLINE_MS = 1_500

@@ -1,0 +1,67 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { listHeads } from '@svc/contracts/messaging.ts'
+import { Webhook, WebhookDeleted, WebhookState } from '@svc/contracts/resources.ts'
+import { deleteWebhook, getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { jsonAnswer } from '../answer.ts'
+import { EXAMPLES } from '../examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+
+const PATH = '/v2/webhook'
+
+export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
+  return [
+    defineOperation({
+      id: 'setWebhook',
+      method: 'PUT',
+      path: PATH,
+      tag: 'Webhook',
+      summary: 'Have each message for the inbox posted to an HTTPS endpoint',
+      description: [
+        'Costs 1 unit each time, cancels what is pending for the endpoint before, and resends nothing. Deliveries are posted with the',
+        'headers X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature, `sha256=` and the hex HMAC-SHA256 of',
+        '`<timestamp>.<message_id>.<body>` by the secret; the body is the envelope as its sender wrote it. Only 2xx is success; there',
+        'are five attempts. A name that resolves to an address that is not public is refused when connecting.',
+      ].join(' '),
+      auth: 'required',
+      body: bodyOf(Webhook, { webhook: EXAMPLES.webhook }),
+      responses: { 200: { description: 'Set', schema: WebhookState, example: EXAMPLES.newWebhook } },
+      errors: ['invalid_webhook_url', 'budget_exhausted', 'hard_limit_reached'],
+      handle: async ({ signer, body, context }) => {
+        // What was accepted until now is older than the webhook, and is never sent to it.
+        const { logs } = await bus.call(listHeads, { agent_ids: [signer] }, context)
+        const [log] = logs
+        if (log === undefined) throw new ServiceError('internal')
+        return jsonAnswer(
+          200,
+          await bus.call(setWebhook, { agent_id: signer, webhook: body, after: log.head }, context),
+        )
+      },
+    }),
+    defineOperation({
+      id: 'getWebhook',
+      method: 'GET',
+      path: PATH,
+      tag: 'Webhook',
+      summary: 'The own webhook, and how many deliveries are pending and failed since it was set',
+      auth: 'required',
+      responses: { 200: { description: 'The webhook', schema: WebhookState, example: EXAMPLES.webhookState } },
+      errors: ['not_found'],
+      handle: async ({ signer, context }) => jsonAnswer(200, await bus.call(getWebhook, { agent_id: signer }, context)),
+    }),
+    defineOperation({
+      id: 'deleteWebhook',
+      method: 'DELETE',
+      path: PATH,
+      tag: 'Webhook',
+      summary: 'Remove the own webhook and cancel what is pending; free',
+      auth: 'required',
+      responses: { 200: { description: 'Removed', schema: WebhookDeleted, example: EXAMPLES.webhookDeleted } },
+      errors: ['not_found'],
+      handle: async ({ signer, context }) => {
+        await bus.call(deleteWebhook, { agent_id: signer }, context)
+        return jsonAnswer(200, { status: 'deleted' })
+      },
+    }),
+  ]
+}

@@ -1,0 +1,136 @@
+import { closeWebhook, deleteWebhook, getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+describe('decisions 41: PUT, GET and DELETE', () => {
+  test('a webhook is answered with its counts, and without its secret', async () => {
+    const agent_id = newAgent()
+    const webhook = { url: 'https://example.com/hook', secret: SECRET }
+    const state = { url: webhook.url, pending: 0, failed: 0 }
+    expect(await h.call(setWebhook, { agent_id, webhook, after: 0 })).toEqual(state)
+    expect(await h.call(getWebhook, { agent_id })).toEqual(state)
+  })
+
+  test('with none configured GET and DELETE are 404', async () => {
+    const agent_id = newAgent()
+    expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
+    expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('not_found')
+    await h.set(agent_id, '/gone')
+    expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('ok')
+    expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
+    expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('not_found')
+  })
+
+  test('every PUT costs 1 unit, also one that repeats what is there; GET and DELETE cost nothing', async () => {
+    const agent_id = newAgent()
+    for (const units of [1, 2, 3]) {
+      await h.set(agent_id, '/same')
+      await eventually(() => h.budget.usedBy(agent_id) === units)
+    }
+    await h.state(agent_id)
+    await h.call(deleteWebhook, { agent_id })
+    expect(h.budget.usedBy(agent_id)).toBe(3)
+  })
+
+  test('a URL that is refused costs nothing', async () => {
+    const agent_id = newAgent()
+    const webhook = { url: 'https://10.0.0.1/', secret: SECRET }
+    expect(await h.codeOf(setWebhook, { agent_id, webhook, after: 0 })).toBe('invalid_webhook_url')
+    expect(h.budget.usedBy(agent_id)).toBe(0)
+  })
+
+  test('one identity has one webhook, whichever of many requests at once is the last', async () => {
+    const agent_id = newAgent()
+    await Promise.all(Array.from({ length: 20 }, (_, at) => h.set(agent_id, `/many-${at}`)))
+    expect((await h.state(agent_id)).url).toContain('/many-')
+    const rows = await h.database.run((sql) => sql`select from webhook.endpoints where agent_id = ${agent_id}`)
+    expect(rows.length).toBe(1)
+  })
+})
+
+describe('decisions 52: what is free works without budget', () => {
+  test('DELETE and the end by revocation; PUT does not', async () => {
+    const [first, second] = [newAgent(), newAgent()]
+    await h.set(first, '/x')
+    await h.set(second, '/x')
+    await h.budget.down()
+    expect(await h.codeOf(deleteWebhook, { agent_id: first })).toBe('ok')
+    expect(await h.codeOf(closeWebhook, { agent_id: second })).toBe('ok')
+    const webhook = { url: 'https://example.com/', secret: SECRET }
+    expect(await h.codeOf(setWebhook, { agent_id: first, webhook, after: 0 })).toBe('unavailable')
+    await h.budget.up()
+  })
+
+  test('PUT with an exhausted budget is refused and changes nothing', async () => {
+    const agent_id = newAgent()
+    const before = await h.set(agent_id, '/before')
+    h.budget.refusal = 'budget_exhausted'
+    expect(
+      await h.codeOf(setWebhook, { agent_id, webhook: { url: 'https://example.com/', secret: SECRET }, after: 0 }),
+    ).toBe('budget_exhausted')
+    h.budget.refusal = undefined
+    expect(await h.state(agent_id)).toEqual(before)
+  })
+})
+
+describe('decisions 13: the webhook of a revoked identity is deleted', () => {
+  test('for ever: a PUT that was admitted before is refused, and costs nothing', async () => {
+    const agent_id = newAgent()
+    await h.set(agent_id, '/x')
+    await eventually(() => h.budget.usedBy(agent_id) === 1 && h.budget.held === 0)
+    await h.call(closeWebhook, { agent_id })
+    await h.call(closeWebhook, { agent_id })
+    expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
+    const webhook = { url: 'https://example.com/', secret: SECRET }
+    expect(await h.codeOf(setWebhook, { agent_id, webhook, after: 0 })).toBe('signer_revoked')
+    expect(h.budget.usedBy(agent_id)).toBe(1)
+    expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
+  })
+
+  test('one that never had a webhook cannot set one either', async () => {
+    const agent_id = newAgent()
+    await h.call(closeWebhook, { agent_id })
+    const webhook = { url: 'https://example.com/', secret: SECRET }
+    expect(await h.codeOf(setWebhook, { agent_id, webhook, after: 0 })).toBe('signer_revoked')
+  })
+})
+
+describe('issue 4, Build 4: secrets at rest', () => {
+  test('the database does not hold the secret', async () => {
+    const agent_id = newAgent()
+    await h.set(agent_id, '/x')
+    const [row] = await h.database.run(
+      (sql) => sql<{ sealed: Buffer; text: string }[]>`
+        select e.sealed, e::text as text from webhook.endpoints e where agent_id = ${agent_id}`,
+    )
+    expect(row?.sealed.includes(SECRET.slice(0, 8))).toBe(false)
+    expect(row?.text).not.toContain(Buffer.from(SECRET.slice(0, 8)).toString('hex'))
+  })
+
+  test('with a new key in front everything is sealed anew, and is delivered as before', async () => {
+    const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
+    await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
+    const keyIds = async (): Promise<string[]> =>
+      (await one.database.run((sql) => sql<{ key_id: string }[]>`select distinct key_id from webhook.endpoints`)).map(
+        ({ key_id }) => key_id,
+      )
+    const agents = Array.from({ length: 5 }, newAgent)
+    const before = await one.start()
+    for (const agent of agents) await one.set(agent, '/hook')
+    const [first] = await keyIds()
+    await before[Symbol.asyncDispose]()
+    const both = await one.start({ secretKeys: [next, old] })
+    await eventually(async () => !(await keyIds()).includes(first ?? ''), { timeoutMs: 10_000 })
+    await both[Symbol.asyncDispose]()
+    await one.start({ secretKeys: [next] })
+    for (const agent of agents) await one.accept(agent, 1)
+    await eventually(() => one.receiver.received.length === agents.length, { timeoutMs: 10_000 })
+  })
+})

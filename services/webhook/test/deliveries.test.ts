@@ -1,0 +1,303 @@
+import { createHmac } from 'node:crypto'
+import { deleteWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const ARRIVES = { timeoutMs: 15_000 }
+
+describe('service.md, Webhook: a delivery', () => {
+  test('is the exact text of the envelope, with the headers of service.md', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/exact')
+    const envelope = await h.accept(agent, 1, { messageId: 'msg-exact' })
+    await eventually(() => h.receiver.at('/exact').length === 1, ARRIVES)
+    const [request] = h.receiver.at('/exact')
+    expect(request?.body.toString('utf8')).toBe(envelope)
+    expect(request?.method).toBe('POST')
+    const headers = request?.headers ?? {}
+    expect(headers).toMatchObject({ 'content-type': 'application/json', 'x-svc-message-id': 'msg-exact' })
+    expect(headers['x-svc-delivery-id']).toMatch(/^[0-9a-f]{32}$/)
+    const timestamp = String(headers['x-svc-timestamp'])
+    expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(30)
+    const hmac = createHmac('sha256', SECRET).update(`${timestamp}.msg-exact.`).update(envelope).digest('hex')
+    expect(headers['x-svc-signature']).toBe(`sha256=${hmac}`)
+    await eventually(async () => (await h.state(agent)).pending === 0)
+  })
+
+  test('the body survives whatever JSON can be: quotes, braces, backslashes, U+0000, numbers in every spelling', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/hostile')
+    const envelope = '{"id":"msg-hostile","body":{"a":"{\\"}\\\\,NULL,\'\\u0000","b":[1.0,1E+2,-0],"ü":"😀"}}'
+    await h.accept(agent, 1, { messageId: 'msg-hostile', envelope })
+    await eventually(() => h.receiver.at('/hostile').length === 1, ARRIVES)
+    expect(h.receiver.at('/hostile')[0]?.body.toString('utf8')).toBe(envelope)
+  })
+
+  test('messages in the requests lane and posts make none', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/lanes')
+    await h.accept(agent, 1, { kind: 'requests' })
+    await h.accept(agent, 2, { kind: 'board' })
+    await h.accept(agent, 3, { messageId: 'msg-inbox' })
+    await eventually(() => h.receiver.at('/lanes').length > 0, ARRIVES)
+    expect(h.receiver.at('/lanes').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-inbox'])
+  })
+
+  test('design, Outbox: an event that comes again, and again later, makes no second job', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/again')
+    const event = { agentId: agent, cursor: 1, messageId: 'msg-again' }
+    await h.acceptAll([event])
+    await eventually(() => h.receiver.at('/again').length === 1, ARRIVES)
+    await h.nats.restart({ wipe: true })
+    await h.acceptAll([event, { agentId: agent, cursor: 2, messageId: 'msg-other' }])
+    await eventually(() => h.receiver.at('/again').length === 2, { timeoutMs: 30_000 })
+    expect(h.receiver.at('/again').map(({ headers }) => headers['x-svc-message-id'])).toEqual([
+      'msg-again',
+      'msg-other',
+    ])
+  }, 60_000)
+
+  test('a message whose time is over makes none', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/expired')
+    await h.accept(agent, 1, { messageId: 'msg-expired', expiresAt: 1 })
+    await h.accept(agent, 2, { messageId: 'msg-live' })
+    await eventually(() => h.receiver.at('/expired').length > 0, ARRIVES)
+    expect(h.receiver.at('/expired').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-live'])
+  })
+})
+
+describe('decisions 42: attempts', () => {
+  test.each([
+    ['a status of failure', 500],
+    ['a redirect, which is not followed', 302],
+    ['304', 304],
+    ['404', 404],
+  ])(
+    '%s: five, with one delivery id, and then the job is given up',
+    async (_, status) => {
+      const agent = newAgent()
+      const path = `/status-${status}`
+      h.receiver.answer(path, (_request, response) => {
+        response.writeHead(status, { location: h.receiver.urlFor('/elsewhere') }).end()
+      })
+      await h.set(agent, path)
+      await h.accept(agent, 1)
+      await eventually(async () => (await h.state(agent)).failed === 1, { timeoutMs: 20_000 })
+      expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 1 })
+      expect(h.receiver.at(path)).toHaveLength(5)
+      expect(new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id'])).size).toBe(1)
+      expect(h.receiver.at('/elsewhere')).toHaveLength(0)
+    },
+    30_000,
+  )
+
+  test.each([200, 201, 202, 204, 299])('%i is success', async (status) => {
+    const agent = newAgent()
+    const path = `/success-${status}`
+    h.receiver.answer(path, status)
+    await h.set(agent, path)
+    await h.accept(agent, 1)
+    await eventually(() => h.receiver.at(path).length === 1, ARRIVES)
+    await eventually(async () => (await h.state(agent)).pending === 0)
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+    expect(h.receiver.at(path)).toHaveLength(1)
+  })
+
+  test('one that fails and then succeeds is neither pending nor failed', async () => {
+    const agent = newAgent()
+    h.receiver.answer('/third', (_request, response) => {
+      response.writeHead(h.receiver.at('/third').length < 3 ? 503 : 200).end()
+    })
+    await h.set(agent, '/third')
+    await h.accept(agent, 1)
+    await eventually(() => h.receiver.at('/third').length === 3, ARRIVES)
+    await eventually(async () => (await h.state(agent)).pending === 0)
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+  })
+
+  test('a job that waits for its next attempt is pending', async () => {
+    await using one = await startHarness({ config: { backoff: [0, 3_600, 3_600, 3_600, 3_600] } })
+    const agent = newAgent()
+    one.receiver.answer('/later', 500)
+    await one.set(agent, '/later')
+    await one.accept(agent, 1)
+    await one.accept(agent, 2)
+    await eventually(async () => {
+      const [row] = await one.database.run(
+        (sql) => sql<{ tried: number }[]>`
+          select count(*) as tried from webhook.jobs where attempts = 1 and lease is null and due_at > now() + interval '2000 s'`,
+      )
+      return row?.tried === 2
+    }, ARRIVES)
+    expect(await one.state(agent)).toMatchObject({ pending: 2, failed: 0 })
+    expect(one.receiver.at('/later')).toHaveLength(2)
+  })
+
+  test('an answer is read to 64 KiB, and one without an end is a success all the same: it is the status that counts', async () => {
+    const agent = newAgent()
+    const state = { ended: false }
+    h.receiver.answer('/endless', (_request, response) => {
+      response.writeHead(200)
+      const chunk = Buffer.alloc(16_384)
+      const pour = (): void => {
+        if (!response.destroyed) response.write(chunk, pour)
+      }
+      response.on('close', () => {
+        state.ended = true
+      })
+      pour()
+    })
+    await h.set(agent, '/endless')
+    await h.accept(agent, 1)
+    await eventually(() => state.ended, ARRIVES)
+    await eventually(async () => (await h.state(agent)).pending === 0)
+    expect((await h.state(agent)).failed).toBe(0)
+  })
+
+  test('an endpoint that does not answer in time has failed', async () => {
+    await using one = await startHarness({ replicas: 1, config: { attemptSeconds: 0.2, leaseSeconds: 5 } })
+    const agent = newAgent()
+    one.receiver.answer('/silent', () => {})
+    await one.set(agent, '/silent')
+    await one.accept(agent, 1)
+    await eventually(async () => (await one.state(agent)).failed === 1, ARRIVES)
+    expect(one.receiver.at('/silent')).toHaveLength(5)
+  })
+})
+
+describe('service.md, Webhook: changing or deleting it cancels what is pending', () => {
+  test.each(['changed', 'deleted', 'set again as it was'])(
+    '%s: nothing old is sent any more',
+    async (how) => {
+      await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
+      const agent = newAgent()
+      one.receiver.answer('/old', 500)
+      await one.set(agent, '/old')
+      await one.acceptAll(Array.from({ length: 10 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
+      await eventually(() => one.receiver.at('/old').length >= 2, ARRIVES)
+      if (how === 'deleted') await one.call(deleteWebhook, { agent_id: agent })
+      else await one.set(agent, how === 'changed' ? '/new' : '/old', 10)
+      // A request that was under way cannot be recalled.
+      await eventually(() => one.receiver.inFlight('/old') === 0)
+      const sent = one.receiver.at('/old').length
+      if (how === 'deleted') await one.set(agent, '/new', 10)
+      one.receiver.answer('/old', 204)
+      await one.accept(agent, 11, { messageId: 'msg-after' })
+      await eventually(
+        () => one.receiver.received.some(({ headers }) => headers['x-svc-message-id'] === 'msg-after'),
+        ARRIVES,
+      )
+      await eventually(async () => (await countJobs(one)) === 1, ARRIVES)
+      expect(await one.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+      const after = [...one.receiver.at('/old').slice(sent), ...one.receiver.at('/new')]
+      // What had passed its last look when the change was answered may still come.
+      expect(after.filter(({ path }) => path === '/new').map(({ headers }) => headers['x-svc-message-id'])).toEqual(
+        how === 'set again as it was' ? [] : ['msg-after'],
+      )
+    },
+    30_000,
+  )
+
+  test('old messages are never sent to a new configuration, also those that were not jobs yet', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/boundary', 5)
+    await h.acceptAll(
+      Array.from({ length: 10 }, (_, at) => ({ agentId: agent, cursor: at + 1, messageId: `msg-cursor-${at + 1}` })),
+    )
+    await eventually(() => h.receiver.at('/boundary').length === 5, ARRIVES)
+    expect(
+      h.receiver
+        .at('/boundary')
+        .map(({ headers }) => headers['x-svc-message-id'])
+        .toSorted(),
+    ).toEqual([6, 7, 8, 9, 10].map((cursor) => `msg-cursor-${cursor}`).toSorted())
+  })
+
+  test('the counts begin anew with every PUT', async () => {
+    const agent = newAgent()
+    h.receiver.answer('/counts', 500)
+    await h.set(agent, '/counts')
+    await h.accept(agent, 1)
+    await eventually(async () => (await h.state(agent)).failed === 1, ARRIVES)
+    expect(await h.set(agent, '/counts', 1)).toMatchObject({ pending: 0, failed: 0 })
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+  })
+})
+
+describe('issue 4, Build 4: endpoints do not meet', () => {
+  test('at most 2 requests are in flight for an endpoint, over all processes, whatever waits', async () => {
+    await using one = await startHarness({ replicas: 3 })
+    const agent = newAgent()
+    const waiting: (() => void)[] = []
+    one.receiver.answer('/two', (_request, response) => void waiting.push(() => response.writeHead(204).end()))
+    await one.set(agent, '/two')
+    await one.acceptAll(Array.from({ length: 30 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
+    for (let answered = 0; answered < 30; ) {
+      await eventually(() => waiting.length > 0, ARRIVES)
+      for (const respond of waiting.splice(0)) {
+        respond()
+        answered += 1
+      }
+    }
+    await eventually(async () => (await one.state(agent)).pending === 0)
+    expect(one.receiver.maxInFlight('/two')).toBe(2)
+    expect(one.receiver.at('/two')).toHaveLength(30)
+  }, 60_000)
+
+  test('an endpoint that hangs with 10,000 jobs holds two requests, and no other waits for it', async () => {
+    await using one = await startHarness({ replicas: 2 })
+    const [hanging, ...others] = Array.from({ length: 11 }, newAgent)
+    if (hanging === undefined) throw new Error('there are eleven')
+    one.receiver.answer('/hanging', () => {})
+    await one.set(hanging, '/hanging')
+    await one.acceptAll(Array.from({ length: 10_000 }, (_, at) => ({ agentId: hanging, cursor: at + 1 })))
+    await eventually(async () => (await one.state(hanging)).pending === 10_000, { timeoutMs: 60_000 })
+    await eventually(() => one.receiver.inFlight('/hanging') === 2, ARRIVES)
+    for (const agent of others) await one.set(agent, '/others')
+    await one.acceptAll(
+      others.flatMap((agentId) => Array.from({ length: 10 }, (_, at) => ({ agentId, cursor: at + 1 }))),
+    )
+    await eventually(() => one.receiver.at('/others').length === 100, { timeoutMs: 20_000 })
+    // None of it waited for the hanging ones, which are where they were.
+    expect(one.receiver.maxInFlight('/hanging')).toBe(2)
+  }, 120_000)
+
+  test('each connection is its own: none is shared, by endpoints or by deliveries', async () => {
+    const [alice, bob] = [newAgent(), newAgent()]
+    await h.set(alice, '/own-alice')
+    await h.set(bob, '/own-bob')
+    for (const cursor of [1, 2, 3]) {
+      await h.accept(alice, cursor)
+      await h.accept(bob, cursor)
+    }
+    const requests = () => [...h.receiver.at('/own-alice'), ...h.receiver.at('/own-bob')]
+    await eventually(() => requests().length === 6, ARRIVES)
+    expect(new Set(requests().map(({ connection }) => connection)).size).toBe(6)
+  })
+})
+
+test('decisions 41: the key of the signature is the UTF-8 bytes of the secret', async () => {
+  const agent = newAgent()
+  const secret = `😀\u0000${'ü'.repeat(31)}`
+  await h.call(setWebhook, { agent_id: agent, webhook: { url: h.receiver.urlFor('/utf8'), secret }, after: 0 })
+  const envelope = await h.accept(agent, 1, { messageId: 'msg-utf8' })
+  await eventually(() => h.receiver.at('/utf8').length === 1, ARRIVES)
+  const headers = h.receiver.at('/utf8')[0]?.headers ?? {}
+  const signed = `${headers['x-svc-timestamp']}.msg-utf8.${envelope}`
+  const hmac = createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex')
+  expect(headers['x-svc-signature']).toBe(`sha256=${hmac}`)
+})
+
+async function countJobs(one: Harness): Promise<number> {
+  const [row] = await one.database.run((sql) => sql<{ jobs: number }[]>`select count(*) as jobs from webhook.jobs`)
+  return row?.jobs ?? 0
+}

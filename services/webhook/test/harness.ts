@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto'
+import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Lane, WebhookState } from '@svc/contracts/resources.ts'
+import { getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { acceptedStream } from '@svc/nats/streams.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
+import type { WebhookConfig } from '../src/config.ts'
+import type { Resolve } from '../src/http/resolve.ts'
+import { startWebhook } from '../src/service.ts'
+
+export const silent = createLogger('test', 'silent')
+export const SECRET = 'a secret that has thirty-two characters'
+const CALL_TIMEOUT_MS = 5_000
+const HOUR_SECONDS = 3_600
+const NATS_BACK = { timeoutMs: 20_000, what: 'the stream being there' }
+
+export interface Harness extends AsyncDisposable {
+  readonly config: WebhookConfig
+  /** As the service's own role. */
+  readonly database: Database
+  readonly budget: BudgetPeer
+  readonly nats: TestNats
+  readonly receiver: WebhookReceiver
+  /** Calls webhook as the gateway does. */
+  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
+  /** The code that the call is refused with, or `ok`. */
+  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
+  /** Sets a webhook of an agent to a path of the receiver. */
+  set(agentId: string, path: string, after?: number): Promise<WebhookState>
+  state(agentId: string): Promise<WebhookState>
+  /** Publishes an event as messaging does. @returns the envelope's text. */
+  accept(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): Promise<string>
+  /** Many at once. */
+  acceptAll(events: readonly (Partial<AcceptedEvent> & { agentId: string; cursor: number })[]): Promise<void>
+  start(changes?: Partial<WebhookConfig>): Promise<AsyncDisposable>
+  /** Starts a process of the service, which serves beside what the harness runs. */
+  spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
+}
+
+export interface AcceptedEvent {
+  kind: Lane
+  messageId: string
+  envelope: string
+  expiresAt: number
+}
+
+export interface HarnessOptions {
+  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  replicas?: number
+  config?: Partial<WebhookConfig>
+  resolve?: Resolve
+}
+
+/** The service on real engines, with a stand-in for budget, a stream as messaging makes it, and a receiver. */
+export async function startHarness({
+  replicas = 2,
+  config: changes = {},
+  resolve,
+}: HarnessOptions = {}): Promise<Harness> {
+  process.env.SVC_LOG_LEVEL ??= 'silent'
+  await using stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['webhook']))
+  const nats = stack.use(await startTestNats())
+  const budget = stack.use(await startBudgetPeer(nats.urlFor('budget')))
+  const receiver = stack.use(await startReceiver())
+  const config: WebhookConfig = {
+    natsUrl: nats.urlFor('webhook'),
+    databaseUrl: testDatabase.urlFor('webhook'),
+    poolSize: 4,
+    backoff: [0, 0, 0, 0, 0],
+    secretKeys: [randomBytes(32).toString('hex')],
+    exemptTargets: new Set([receiver.host]),
+    concurrency: 64,
+    attemptSeconds: 10,
+    leaseSeconds: 15,
+    ...changes,
+  }
+  const connect = async (user: 'gateway' | 'messaging') =>
+    stack.adopt(await connectNats({ url: nats.urlFor(user), name: `test-${user}`, logger: silent }), drainNats)
+  const bus = stack.use(createBus(await connect('gateway')))
+  const stream = stack.use(await StreamPublisher.open(await connect('messaging'), acceptedStream(1)))
+  await stream.state()
+  for (let replica = 0; replica < replicas; replica += 1) stack.use(await startWebhook(config, resolve))
+  const database = stack.use(openDatabase({ url: config.databaseUrl, application: 'test', logger: silent }))
+
+  const call: Harness['call'] = (definition, request) =>
+    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS })
+  const codeOf: Harness['codeOf'] = async (definition, request) => {
+    try {
+      await call(definition, request)
+      return 'ok'
+    } catch (error) {
+      if (error instanceof ServiceError) return error.code
+      throw error
+    }
+  }
+  const acceptAll: Harness['acceptAll'] = async (events) => {
+    const publications = events.map(({ agentId, cursor, ...event }) => publicationOf(agentId, cursor, completed(event)))
+    for (let at = 0; at < publications.length; at += 500) {
+      const part = publications.slice(at, at + 500)
+      // NATS may be coming back.
+      await eventually(async () => {
+        await stream.state()
+        return stream.publish(part)
+      }, NATS_BACK)
+    }
+  }
+  const running = stack.move()
+  return {
+    config,
+    database,
+    budget,
+    nats,
+    receiver,
+    call,
+    codeOf,
+    set: (agent_id, path, after = 0) =>
+      call(setWebhook, { agent_id, webhook: { url: receiver.urlFor(path), secret: SECRET }, after }),
+    state: (agent_id) => call(getWebhook, { agent_id }),
+    async accept(agentId, cursor, event = {}) {
+      const whole = completed(event)
+      await acceptAll([{ agentId, cursor, ...whole }])
+      return whole.envelope
+    },
+    acceptAll,
+    async start(more = {}) {
+      return running.use(await startWebhook({ ...config, ...more }, resolve))
+    },
+    async spawn(env = {}) {
+      const { mark } = await findTestRun()
+      const child = running.adopt(
+        startTestProcess({
+          service: 'webhook',
+          mark,
+          env: { PATH: process.env.PATH, ...environmentOf(config, receiver), ...env },
+        }),
+        async (one) => {
+          await one.stop()
+        },
+      )
+      await child.untilReady()
+      return child
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** The configuration as a process of the service is told it. */
+function environmentOf(config: WebhookConfig, receiver: WebhookReceiver): NodeJS.ProcessEnv {
+  return {
+    SVC_NATS_URL: config.natsUrl,
+    SVC_DATABASE_URL: config.databaseUrl,
+    SVC_WEBHOOK_SECRET_KEY: config.secretKeys.join(','),
+    SVC_WEBHOOK_BACKOFF_SECONDS: config.backoff.join(','),
+    SVC_WEBHOOK_ATTEMPT_SECONDS: String(config.attemptSeconds),
+    SVC_WEBHOOK_LEASE_SECONDS: String(config.leaseSeconds),
+    SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: [...config.exemptTargets].join(','),
+    NODE_EXTRA_CA_CERTS: receiver.caFile,
+  }
+}
+
+function completed(event: Partial<AcceptedEvent>): AcceptedEvent {
+  const messageId = event.messageId ?? randomBytes(12).toString('base64url')
+  return {
+    kind: 'inbox',
+    messageId,
+    envelope: `{"id":"${messageId}","body":[1.0,"ü \\u0000 \\"{"]}`,
+    expiresAt: Math.floor(Date.now() / 1000) + HOUR_SECONDS,
+    ...event,
+  }
+}
+
+function publicationOf(agentId: string, cursor: number, { kind, envelope, expiresAt }: AcceptedEvent): Publication {
+  return {
+    subject: acceptedSubject(agentId, kind),
+    messageId: acceptedMessageId(agentId, cursor),
+    text: `{"cursor":${cursor},"kind":"${kind}","message":{"envelope":${envelope},"lane":"${kind}","created_at":1,"expires_at":${expiresAt},"acked":false,"upvotes":0}}`,
+  }
+}
+
+/** The id of an agent that nobody else is. */
+export function newAgent(): string {
+  return agentIdOf(randomBytes(32))
+}
