@@ -36,11 +36,23 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  */
 export function parseIJson(bytes: Uint8Array): ParsedJson {
   const received = decodeUtf8(bytes)
-  const { colons, whiteSpace, escapedName } = scan(received)
+  const { colons, whiteSpace, escapedName } = scan(received, DEPTH_MAX)
   const parsed = parse(received)
   const value = escapedName ? assemble(received) : parsed
   if (walk(value, received.includes('\\u')) !== colons) throw new IJsonError('duplicate member names')
   return { value, text: whiteSpace === 0 ? received : withoutWhiteSpace(received) }
+}
+
+/**
+ * Parses JSON that was accepted before, as JSON.parse does, but for the fault that `assemble` tells of: what one message holds
+ * must not change how the next one is read.
+ * @param levels of brackets, at most.
+ * @throws IJsonError, and nothing else.
+ */
+export function parseAcceptedJson(text: string, levels: number): JsonValue {
+  const { escapedName } = scan(text, levels)
+  const parsed = parse(text)
+  return escapedName ? assemble(text) : parsed
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -62,7 +74,7 @@ interface Scan {
 }
 
 /** Looks at what is outside strings, and refuses deep nesting before anything recurses. What is not JSON may give any counts. */
-function scan(text: string): Scan {
+function scan(text: string, levels: number): Scan {
   let depth = 0
   let colons = 0
   let whiteSpace = 0
@@ -82,7 +94,7 @@ function scan(text: string): Scan {
         break
       case 0x5b: // [
       case 0x7b: // {
-        if (++depth > DEPTH_MAX) throw new IJsonError(`more than ${DEPTH_MAX} levels of brackets`)
+        if (++depth > levels) throw new IJsonError(`more than ${levels} levels of brackets`)
         break
       case 0x5d: // ]
       case 0x7d: // }

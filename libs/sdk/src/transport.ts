@@ -1,4 +1,5 @@
 import { signRequest } from '@svc/svc1/sign.ts'
+import { parseAnswer } from './answer-json.ts'
 import { errorOf, type Shape } from './answers.ts'
 import type { Clock } from './clock.ts'
 import { AnswerError, ApiError, NetworkError } from './errors.ts'
@@ -190,7 +191,7 @@ async function readText(response: Response): Promise<string> {
 }
 
 function readAnswer<T>(operation: Operation<T>, response: Response, text: string): T {
-  const value = parseJson(text)
+  const value = parseAnswer(text)
   if (response.ok || response.status === operation.alsoStatus) {
     try {
       return operation.shape(value)
@@ -217,14 +218,6 @@ function describe(response: Response): { status: number; requestId: string | und
 function retryAfterOf(response: Response): number | undefined {
   const value = response.headers.get('retry-after')
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** `fetch` says no more than «fetch failed»; what happened is in its cause, where the platform tells. */

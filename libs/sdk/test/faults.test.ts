@@ -4,7 +4,7 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { clientOf, registered, waits } from './agents.ts'
+import { clientOf, collect, registered, waits } from './agents.ts'
 import { type FakeService, type Fault, startFakeService } from './fake-service.ts'
 
 const HTML = '<html>Bad Gateway</html>'
@@ -58,6 +58,32 @@ describe('service.md, Client retry guidance: a fresh nonce and signature each ti
     expect(await alice.post(JSON.parse(kept))).toMatchObject({ duplicate: false })
     expect(await clientOf(service, { key: alice.key }).post(JSON.parse(kept))).toMatchObject({ duplicate: true })
   })
+})
+
+test('nodejs/node#63785: no message spoils how the next one is read', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const rest = '"id":"message-2","to":"alice@x","type":"event","ts":"2026-01-01T00:00:00Z","body":"two","sig":"s"'
+  const spoiler = '{"ttl":1,"\\\\u00":"x","id":"x","to":"x","type":"x","ts":"x","body":"x","sig":"x"}'
+  const state = '"lane":"inbox","created_at":1,"expires_at":2,"acked":false,"upvotes":0'
+  const body = `{"messages":[
+    {"envelope":{"from":"mallory",${rest.replace('"two"', spoiler)}},${state}},
+    {"envelope":{"ttl":1,"\\u0066rom":"mallory",${rest}},${state}}
+  ],"next_cursor":""}`
+  service.meet('GET /v2/inbox', { kind: 'answer', status: 200, body })
+  const messages = await collect(alice.inbox())
+  expect(messages.map(({ envelope }) => envelope.from)).toEqual(['mallory', 'mallory'])
+})
+
+test('decisions 6: a body of as many levels as are accepted is read', async () => {
+  await using service = await startFakeService()
+  const [alice] = await registered(service, 'alice')
+  const body = JSON.parse(`${'['.repeat(63)}${']'.repeat(63)}`)
+  await alice.send({ to: 'alice', body })
+  expect((await collect(alice.inbox())).map(({ envelope }) => 'body' in envelope && envelope.body)).toEqual([body])
+  expect(
+    (await collect(alice.events())).map(({ message: { envelope } }) => 'body' in envelope && envelope.body),
+  ).toEqual([body])
 })
 
 test('waits at least for Retry-After, and grows its own', async () => {
