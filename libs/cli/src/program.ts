@@ -7,6 +7,7 @@ import { addAgents, addLookup } from './commands/directory.ts'
 import { addEvents } from './commands/events.ts'
 import { addDiscoverable, addPolicy, addRegister, addRevoke, addWhoami } from './commands/identity.ts'
 import { addKey, addKeygen } from './commands/keys.ts'
+import { addListen } from './commands/listen.ts'
 import { addAck, addExport, addInbox, addRead, addReceipt } from './commands/messages.ts'
 import { addPost, addSend } from './commands/send.ts'
 import { addBudget, addHealth } from './commands/service.ts'
@@ -88,6 +89,7 @@ Exit codes:
   addAgents(program, io)
   addBudget(program, io)
   addEvents(program, io)
+  addListen(program, io)
   addExport(program, io)
   addRevoke(program, io)
   addHealth(program, io, setExitCode)

@@ -122,7 +122,7 @@ export const sendResult = object<SendResult>({
   sender_authenticated: flag,
 })
 export const receipt = object<Receipt>({ msg_id: text, status: text, accepted_at: integer })
-const event = object<Event>({ cursor: integer, kind: text, message })
+export const event = object<Event>({ cursor: integer, kind: text, message })
 export const events = object<Events>({ events: list(event), next_cursor: integer, retention_days: number })
 export const board = object<BoardDetails>({
   id: text,

@@ -8,6 +8,7 @@ import type {
   ContactEntry,
   ContactState,
   Envelope,
+  Event,
   Health,
   Identity,
   MemberEntry,
@@ -25,6 +26,7 @@ import { type Clock, createClock } from './clock.ts'
 import { composeEnvelope, type Draft } from './compose.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
 import { createEventListing, type EventListing, type EventOptions } from './event-listing.ts'
+import { readEventStream, type StreamOptions } from './event-stream.ts'
 import { createKeyBook, type KeyBook, publicKeyOf } from './key-book.ts'
 import type { AgentKey } from './keys.ts'
 import { createListing, type Listing, type Page } from './listing.ts'
@@ -42,7 +44,13 @@ import type {
 } from './options.ts'
 import { type RegisterOptions, register } from './register.ts'
 import { DEFAULT_RETRY } from './retry.ts'
-import { createTransport, type Operation, type Transport } from './transport.ts'
+import {
+  createStreamOpener,
+  createTransport,
+  type Operation,
+  type Transport,
+  type TransportOptions,
+} from './transport.ts'
 import { originOf, segment } from './url-parts.ts'
 import { sleep, untilAborted } from './waiting.ts'
 
@@ -60,6 +68,7 @@ export class AgentClient {
   /** Undefined for a client of the public reads alone. */
   readonly key: AgentKey | undefined
   readonly #call: Transport
+  readonly #transport: TransportOptions
   readonly #clock: Clock
   readonly #keys: KeyBook = createKeyBook()
   #authority: Promise<string> | string | undefined
@@ -69,7 +78,7 @@ export class AgentClient {
     this.#authority = options.authority
     this.#clock = createClock(runtime.nowMs)
     if (options.key !== undefined) this.#keys.add(options.key.pubkey)
-    this.#call = createTransport({
+    this.#transport = {
       origin: originOf(options.url),
       key: options.key,
       authority: (signal) => this.authority({ signal }),
@@ -80,7 +89,8 @@ export class AgentClient {
       nowMs: runtime.nowMs ?? Date.now,
       sleep: runtime.sleep ?? sleep,
       random: runtime.random ?? Math.random,
-    })
+    }
+    this.#call = createTransport(this.#transport)
   }
 
   // ---- the service
@@ -265,6 +275,16 @@ export class AgentClient {
       const query = { after: after === 0 ? undefined : after, limit }
       return this.#call({ method: 'GET', path: '/v2/events', query, signed: true, shape: answers.events }, signal)
     }, options)
+  }
+
+  /**
+   * Events as they come, from `after` on, for as long as it is read: in the order of their cursors, each once. It comes back by
+   * itself, signed anew, when a connection ends or breaks; leaving the loop ends it. To go on later keep the cursor of the
+   * last event that was dealt with. Throws EventGapError where events behind that one are gone, and what the service refuses
+   * (`signer_revoked`); NetworkError where it was never there.
+   */
+  stream(options: StreamOptions = {}): AsyncGenerator<Event, never, undefined> {
+    return readEventStream({ ...this.#transport, open: createStreamOpener(this.#transport) }, options)
   }
 
   // ---- boards

@@ -40,6 +40,24 @@ export class NetworkError extends Error {
   override name = 'NetworkError'
 }
 
+/**
+ * Events between the one that was dealt with last and `earliest` existed and are gone: expired, or older than the retention.
+ * Deal with what that means, and go on with `after: earliest - 1`.
+ */
+export class EventGapError extends Error {
+  override name = 'EventGapError'
+  /** Cursor of the last event that was dealt with. */
+  readonly after: number
+  /** The oldest cursor that the service still has, or the next one to come. */
+  readonly earliest: number
+
+  constructor(after: number, earliest: number) {
+    super(`the events ${after + 1} to ${earliest - 1} are no longer kept`)
+    this.after = after
+    this.earliest = earliest
+  }
+}
+
 /** An answer came, but not one that this API gives: a proxy's page, another service, or a broken one. */
 export class AnswerError extends Error {
   override name = 'AnswerError'

@@ -32,8 +32,6 @@ export interface EventOptions {
   readonly onGap?: ((gap: EventGap) => void) | undefined
 }
 
-const EARLIEST_CURSOR_HEADER = 'x-svc-earliest-cursor'
-
 /** @param readPage asks for the events after a cursor. */
 export function createEventListing(
   readPage: (after: number) => Promise<{ value: Events; headers: Headers }>,
@@ -41,7 +39,7 @@ export function createEventListing(
 ): EventListing {
   async function page(after: number): Promise<EventPage> {
     const { value, headers } = await readPage(after)
-    const earliest = cursorOf(headers.get(EARLIEST_CURSOR_HEADER))
+    const earliest = earliestOf(headers)
     if (after === start && after > 0 && earliest !== undefined && earliest > after + 1) onGap?.({ after, earliest })
     return { items: value.events, next: value.next_cursor, earliest, retentionDays: value.retention_days }
   }
@@ -72,6 +70,10 @@ export function createEventListing(
   }
 }
 
-function cursorOf(header: string | null): number | undefined {
+const EARLIEST_CURSOR_HEADER = 'x-svc-earliest-cursor'
+
+/** decisions 51; undefined where the answer did not say. */
+export function earliestOf(headers: Headers): number | undefined {
+  const header = headers.get(EARLIEST_CURSOR_HEADER)
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined
 }

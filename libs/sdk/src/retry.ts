@@ -22,6 +22,15 @@ export const DEFAULT_RETRY: RetryPolicy = {
 /** Statuses with which a proxy says that the service is not there now. */
 const TRANSIENT_STATUSES: readonly (number | undefined)[] = [429, 502, 503, 504]
 
+/** The last two of streams alone: room comes back by itself, at the latest when a dead process's leases have run out. */
+const REPEATED_CODES: readonly string[] = [
+  'unavailable',
+  'rate_limited',
+  'nonce_replayed',
+  'stream_limit',
+  'stream_capacity',
+]
+
 /**
  * How long to wait before the next request of a call, or undefined where repeating is no use. Repeated are network
  * faults, 503, and 429 `rate_limited`; not the budget's 429, which last until midnight, and no other refusal. A
@@ -49,5 +58,5 @@ function isTransient(failure: unknown): boolean {
   if (failure instanceof NetworkError) return true
   if (failure instanceof AnswerError) return TRANSIENT_STATUSES.includes(failure.status)
   if (!(failure instanceof ApiError)) return false
-  return failure.code === 'unavailable' || failure.code === 'rate_limited' || failure.code === 'nonce_replayed'
+  return REPEATED_CODES.includes(failure.code)
 }

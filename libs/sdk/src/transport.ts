@@ -101,6 +101,61 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
+/** What opens a stream: its answer goes on, so it is handed over as it is. */
+export type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly accept: string }
+
+/**
+ * One signed GET whose body is read elsewhere. Repeats nothing; rejects as a call does, for any status but 200.
+ * @param signal ends the body as well.
+ */
+export function createStreamOpener(
+  options: TransportOptions,
+): (operation: StreamOperation, signal: AbortSignal) => Promise<Response> {
+  return async ({ path, query = {}, accept }, signal) => {
+    const operation = { method: 'GET', path, query, signed: true, shape: (value: unknown) => value } as const
+    const url = urlOf(options.origin, operation)
+    const authority = await authorityOf(options, signal)
+    const headers = new Headers(signatureOf(options, operation, url, undefined, authority))
+    headers.set('accept', accept)
+    const response = await fetchAnswer(options, url, { method: 'GET', headers }, signal)
+    if (response.status === 200) return response
+    try {
+      readAnswer(operation, response, await readText(response))
+    } catch (failure) {
+      if (failure instanceof ApiError || failure instanceof AnswerError) throw failure
+      throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(failure)}`, { cause: failure })
+    }
+    throw answerError(operation, response, 'a stream begins with 200')
+  }
+}
+
+/** The head of an answer within the time of a call, whose body may take longer. */
+async function fetchAnswer(
+  { clock, nowMs, fetch, timeoutMs }: TransportOptions,
+  url: URL,
+  init: RequestInit,
+  signal: AbortSignal,
+): Promise<Response> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(new DOMException('it took too long', 'TimeoutError')), timeoutMs)
+  const sentMs = nowMs()
+  try {
+    const response = await fetch(url, {
+      ...init,
+      signal: AbortSignal.any([signal, late.signal]),
+      redirect: 'error',
+      cache: 'no-store',
+      credentials: 'omit',
+    })
+    clock.observe(response.headers.get('date'), sentMs, nowMs())
+    return response
+  } catch (cause) {
+    throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(cause)}`, { cause })
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
 async function request<T>(
   options: TransportOptions,
   operation: Operation<T>,

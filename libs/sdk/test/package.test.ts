@@ -37,6 +37,7 @@ test('names what it depends on, and nothing of this workspace', () => {
     '@sinclair/typebox', // for the types alone: see the next test but one
     'bs58',
     'canonicalize',
+    'eventsource-parser',
   ])
   for (const file of readdirSync(packageDir, { recursive: true, encoding: 'utf8' })) {
     if (!/\.(js|d\.ts)$/.test(file)) continue

@@ -1,0 +1,213 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+
+type Script = (response: ServerResponse, request: IncomingMessage) => void
+
+const cleanups: (() => void)[] = []
+afterEach(() => {
+  for (const cleanup of cleanups.splice(0)) cleanup()
+})
+
+/** A service that answers the n-th request by the n-th script, and any further one by the last. */
+async function startService(...scripts: Script[]) {
+  const requests: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    requests.push(request)
+    scripts[Math.min(requests.length, scripts.length) - 1]?.(response, request)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  cleanups.push(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const retry = { baseDelayMs: 5, maxDelayMs: 20 }
+  const client = new AgentClient({ url, key: generateKey(), authority: 'agents.test', retry, timeoutMs: 500 })
+  return { client, requests, targets: () => requests.map((request) => request.url) }
+}
+
+const head = (response: ServerResponse, earliest = 1): void => {
+  response.writeHead(200, { 'content-type': 'text/event-stream', 'x-svc-earliest-cursor': String(earliest) })
+  response.write('retry: 1000\n\n')
+}
+const event = (cursor: number) => {
+  const envelope = {
+    id: `message-${cursor}`,
+    from: 'a',
+    to: 'b',
+    type: 'event',
+    ts: '2026-01-01T00:00:00Z',
+    body: 1,
+    sig: 's',
+  }
+  const message = { envelope, lane: 'inbox', created_at: 1, expires_at: 2, acked: false, upvotes: 0 }
+  return `event: message\nid: ${cursor}\ndata: ${JSON.stringify({ cursor, kind: 'inbox', message })}\n\n`
+}
+const cursorFrame = (cursor: number) => `event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`
+
+/** Gives these events, and then what `end` says. */
+const gives =
+  (cursors: number[], end: 'ends' | 'breaks' | 'stays' = 'stays', earliest = 1): Script =>
+  (response) => {
+    head(response, earliest)
+    response.write(cursors.map(event).join(''), () => {
+      if (end === 'ends') response.end(cursorFrame(cursors.at(-1) ?? 0))
+      else if (end === 'breaks') setTimeout(() => response.destroy(), 20)
+    })
+  }
+const refuses =
+  (status: number, code: string): Script =>
+  (response) => {
+    response.writeHead(status, { 'content-type': 'application/json', 'retry-after': '0' })
+    response.end(JSON.stringify({ error: { code, message: code } }))
+  }
+
+async function take(stream: AsyncIterable<{ cursor: number }>, count: number): Promise<number[]> {
+  const cursors: number[] = []
+  for await (const { cursor } of stream) {
+    cursors.push(cursor)
+    if (cursors.length === count) break
+  }
+  return cursors
+}
+
+describe('issue 4, 6: stream() resumes by itself', () => {
+  test.each(['ends', 'breaks'] as const)(
+    'a connection that %s: behind the last event, with a fresh signature',
+    async (end) => {
+      const service = await startService(gives([1, 2], end), gives([3], end), gives([4]))
+      expect(await take(service.client.stream(), 4)).toEqual([1, 2, 3, 4])
+      expect(service.targets()).toEqual(['/v2/stream', '/v2/stream?after=2', '/v2/stream?after=3'])
+      const nonces = service.requests.map(({ headers }) => headers['x-svc-nonce'])
+      expect(new Set(nonces).size).toBe(3)
+    },
+  )
+
+  test('each event once: what comes again is passed over', async () => {
+    const service = await startService(gives([1, 2, 2, 1, 3], 'breaks'), gives([2, 3, 4]))
+    expect(await take(service.client.stream(), 4)).toEqual([1, 2, 3, 4])
+  })
+
+  test('a cursor moves on what was passed over, and is told', async () => {
+    const told: number[] = []
+    const skips: Script = (response) => {
+      head(response)
+      response.end(event(1) + cursorFrame(7))
+    }
+    const service = await startService(skips, gives([8]))
+    expect(await take(service.client.stream({ onCursor: (cursor) => told.push(cursor) }), 2)).toEqual([1, 8])
+    expect(told).toEqual([7])
+    expect(service.targets()).toEqual(['/v2/stream', '/v2/stream?after=7'])
+  })
+
+  test.each([
+    [503, 'unavailable'],
+    [429, 'stream_limit'],
+    [429, 'stream_capacity'],
+    [429, 'rate_limited'],
+  ])('%d %s is waited out, more often than a call would repeat', async (status, code) => {
+    const failures: unknown[] = []
+    const service = await startService(gives([1], 'breaks'), ...Array(9).fill(refuses(status, code)), gives([2]))
+    const stream = service.client.stream({ onRetry: (failure) => failures.push(failure) })
+    expect(await take(stream, 2)).toEqual([1, 2])
+    expect(failures[0]).toBeInstanceOf(NetworkError)
+    expect(failures.slice(1).map((failure) => (failure as ApiError).code)).toEqual(Array(9).fill(code))
+  })
+
+  test('a connection that falls silent is given up', async () => {
+    const service = await startService(gives([1]), gives([2]))
+    expect(await take(service.client.stream({ silenceMs: 100 }), 2)).toEqual([1, 2])
+  })
+
+  test('an event that comes in pieces', async () => {
+    const pieces: Script = (response) => {
+      head(response)
+      const bytes = Buffer.from(event(1).replace('"body":1', '"body":"ä€😀"'))
+      let at = 0
+      const timer = setInterval(() => {
+        response.write(bytes.subarray(at, at + 40))
+        at += 40
+        if (at >= bytes.length) clearInterval(timer)
+      }, 1)
+    }
+    const service = await startService(pieces)
+    for await (const { message } of service.client.stream()) {
+      expect(message.envelope).toMatchObject({ body: 'ä€😀' })
+      break
+    }
+  })
+})
+
+describe('issue 4, 6: a typed gap error when the earliest cursor is past its own', () => {
+  test('at once, where it began behind a cursor', async () => {
+    const service = await startService(gives([9], 'stays', 9))
+    const failure = await take(service.client.stream({ after: 5 }), 1).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(EventGapError)
+    expect(failure).toMatchObject({ after: 5, earliest: 9 })
+    // The way on.
+    expect(await take(service.client.stream({ after: 8 }), 1)).toEqual([9])
+  })
+
+  test('when it comes back and what it missed is gone', async () => {
+    const service = await startService(gives([1, 2], 'breaks'), gives([7], 'stays', 6))
+    const failure = await take(service.client.stream(), 3).catch((error: unknown) => error)
+    expect(failure).toMatchObject({ name: 'EventGapError', after: 2, earliest: 6 })
+  })
+
+  test.each([0, undefined])('not for after %s, which asks for what there is', async (after) => {
+    const service = await startService(gives([6], 'stays', 6))
+    expect(await take(service.client.stream({ after }), 1)).toEqual([6])
+  })
+})
+
+describe('what ends a stream', () => {
+  test('a refusal that no repeating changes', async () => {
+    const service = await startService(gives([1], 'breaks'), refuses(401, 'signer_revoked'))
+    const failure = await take(service.client.stream(), 2).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(ApiError)
+    expect(failure).toMatchObject({ code: 'signer_revoked' })
+  })
+
+  test('a service that was never there, after the attempts of a call', async () => {
+    const service = await startService(refuses(503, 'unavailable'))
+    await expect(take(service.client.stream(), 1)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(service.requests).toHaveLength(6)
+  })
+
+  test('its signal, while it waits for an event', async () => {
+    const service = await startService(gives([1]))
+    const stop = new AbortController()
+    const reading = (async () => {
+      for await (const _ of service.client.stream({ signal: stop.signal })) setTimeout(() => stop.abort('enough'), 20)
+    })()
+    await expect(reading).rejects.toBe('enough')
+  })
+
+  test('leaving the loop: the connection is closed', async () => {
+    const closed = Promise.withResolvers<void>()
+    const service = await startService((response, request) => {
+      request.socket.once('close', () => closed.resolve())
+      gives([1])(response, request)
+    })
+    expect(await take(service.client.stream(), 1)).toEqual([1])
+    await closed.promise
+  })
+
+  test('an answer that is no stream of this API', async () => {
+    const wrong: Script = (response) => {
+      head(response)
+      response.write('event: message\nid: 1\ndata: {"cursor":"1"}\n\n')
+    }
+    const service = await startService(wrong)
+    await expect(take(service.client.stream(), 1)).rejects.toMatchObject({ name: 'AnswerError' })
+  })
+})
+
+test('a cursor that is none is the caller’s mistake', async () => {
+  const service = await startService(gives([1]))
+  await expect(take(service.client.stream({ after: -1 }), 1)).rejects.toBeInstanceOf(TypeError)
+})
