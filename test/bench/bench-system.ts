@@ -8,7 +8,7 @@ import { startKeeper } from '@svc/local/keep.ts'
 import { createMark, findMarked } from '@svc/local/marks.ts'
 import { findFreePort } from '@svc/local/ports.ts'
 import { startPostgres } from '@svc/local/postgres.ts'
-import { cpuMs } from './process-cpu.ts'
+import { cpuMs, residentBytes } from './process-cpu.ts'
 
 /** The system under load: the local stack as `pnpm start` runs it, on a durable Postgres that the floors share. */
 export interface BenchSystem extends AsyncDisposable {
@@ -18,6 +18,8 @@ export interface BenchSystem extends AsyncDisposable {
   readonly adminUrl: string
   /** CPU milliseconds used so far, by kind of process. */
   cpu(): Record<string, number>
+  /** Resident bytes, by kind of service. */
+  memory(): Record<string, number>
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -62,19 +64,21 @@ export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promis
   stack.defer(() => stop(launcher))
   await untilHealthy(`http://${authority}`, launcher)
   const stackMark = createMark(dataDir)
+  const sumOf = (measure: (pid: number) => number): Record<string, number> => {
+    const sums: Record<string, number> = {}
+    for (const { pid, name } of findMarked(stackMark.stack)) {
+      const kind = name.replace(/-\d+$/, '')
+      if (kind !== 'keeper') sums[kind] = (sums[kind] ?? 0) + measure(pid)
+    }
+    return sums
+  }
   const running = stack.move()
   return {
     port,
     authority,
     adminUrl: postgres.url,
-    cpu() {
-      const used: Record<string, number> = { postgres: cpuMs(postgres.pid ?? 0, { withChildren: true }) }
-      for (const { pid, name } of findMarked(stackMark.stack)) {
-        const kind = name.replace(/-\d+$/, '')
-        if (kind !== 'keeper') used[kind] = (used[kind] ?? 0) + cpuMs(pid)
-      }
-      return used
-    },
+    cpu: () => ({ postgres: cpuMs(postgres.pid ?? 0, { withChildren: true }), ...sumOf(cpuMs) }),
+    memory: () => sumOf(residentBytes),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -1,5 +1,6 @@
-/** `npx pnpm bench [send|reads|posts]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [send|reads|posts|live]`: figures with the floors they are compared to, in one run. */
 import { parseArgs } from 'node:util'
+import { benchLive } from './live.ts'
 import { benchPosts } from './posts.ts'
 import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
@@ -25,6 +26,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   send: () => benchSend({ ...options, agents: Number(values.agents) }),
   reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
   posts: () => benchPosts(options),
+  live: () => benchLive(options),
 }
 
 const name = positionals[0] ?? 'send'

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU time that processes have used, from the kernel's accounting; Linux alone. */
+/** CPU time and memory that processes have used, from the kernel's accounting; Linux alone. */
 
 /** Clock ticks per second of /proc: 100 on every Linux that Node runs on. */
 const TICK_MS = 10
@@ -13,6 +13,15 @@ export function cpuMs(pid: number, options: { withChildren?: boolean } = {}): nu
 }
 
 export const canMeasureCpu: boolean = process.platform === 'linux'
+
+/** Resident memory of a process. */
+export function residentBytes(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+  } catch {
+    return 0
+  }
+}
 
 function ticksOf(pid: number): number {
   try {

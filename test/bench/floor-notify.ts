@@ -1,0 +1,92 @@
+/**
+ * Floor for live delivery: one process that verifies the request signature, inserts the message and notifies in one
+ * transaction, and pushes what Postgres notifies to the recipient's event stream. No nonces, no history, no leases. Prints
+ * its port. Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id →
+ * public key in hex), FLOOR_NAMES (JSON: agent id → name).
+ */
+import { createHash, type KeyObject } from 'node:crypto'
+import type { ServerResponse } from 'node:http'
+import { createBatcher } from '@svc/batching/batcher.ts'
+import { parseAuthorization } from '@svc/svc1/headers.ts'
+import { signedString } from '@svc/svc1/signed-string.ts'
+import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import Fastify, { type FastifyRequest } from 'fastify'
+import postgres from 'postgres'
+
+const authority = process.env.FLOOR_AUTHORITY ?? ''
+const keys = new Map<string, KeyObject>(
+  Object.entries(JSON.parse(process.env.FLOOR_KEYS ?? '{}') as Record<string, string>).map(([id, hex]) => [
+    id,
+    importPublicKey(Buffer.from(hex, 'hex')),
+  ]),
+)
+const sql = postgres(process.env.FLOOR_DATABASE_URL ?? '', { max: 4, onnotice: () => {} })
+await sql`create schema if not exists floor`
+await sql`create table if not exists floor.live (id text primary key, envelope text)`
+
+/** By name; an agent's name is its index here. */
+const streams = new Map<string, ServerResponse>()
+await sql.listen('live', (payload) => {
+  const [name = '', envelope = ''] = payload.split('\n')
+  streams.get(name)?.write(`event: message\nid: 1\ndata: ${envelope}\n\n`)
+})
+
+const store = createBatcher<{ id: string; to: string; envelope: string }, boolean>({
+  concurrency: 2,
+  run: async (items) => {
+    await sql`
+      with stored as (
+        insert into floor.live (id, envelope)
+        select * from unnest(${items.map((i) => i.id)}::text[], ${items.map((i) => i.envelope)}::text[])
+        on conflict do nothing
+      )
+      select pg_notify('live', u.name || E'\n' || u.envelope)
+      from unnest(${items.map((i) => i.to)}::text[], ${items.map((i) => i.envelope)}::text[]) as u (name, envelope)`
+    return items.map(() => true)
+  },
+})
+
+const app = Fastify()
+app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+app.post<{ Body: Buffer }>('/v2/messages', async (request, reply) => {
+  if (!isSigned(request, request.body)) return reply.code(401).send({})
+  const envelope = request.body.toString()
+  const { id, to } = JSON.parse(envelope) as { id: string; to: string }
+  await store({ id, to: to.slice(0, to.indexOf('@')), envelope })
+  return reply.code(202).send({ msg_id: id })
+})
+app.get<{ Headers: { authorization?: string } }>('/v2/stream', (request, reply) => {
+  const { agentId = '' } = parseAuthorization(request.headers.authorization ?? '') ?? {}
+  reply.hijack()
+  reply.raw.writeHead(200, { 'Content-Type': 'text/event-stream' })
+  reply.raw.write('retry: 1000\n\n')
+  streams.set(names.get(agentId) ?? '', reply.raw)
+})
+
+const names = new Map<string, string>(
+  Object.entries(JSON.parse(process.env.FLOOR_NAMES ?? '{}') as Record<string, string>),
+)
+
+function isSigned(request: FastifyRequest, body: Buffer): boolean {
+  const { headers } = request
+  const authorization = parseAuthorization(headers.authorization ?? '')
+  const key = keys.get(authorization?.agentId ?? '')
+  const signed = signedString({
+    authority,
+    method: request.method,
+    target: request.raw.url ?? '',
+    timestamp: String(headers['x-svc-timestamp']),
+    nonce: String(headers['x-svc-nonce']),
+    bodySha256Hex: createHash('sha256').update(body).digest('hex'),
+  })
+  return (
+    authorization !== undefined &&
+    key !== undefined &&
+    verifyRequestNode(authorization.signature, Buffer.from(signed), key)
+  )
+}
+
+await app.listen({ host: '127.0.0.1', port: 0 })
+const address = app.server.address()
+process.stdout.write(`${typeof address === 'object' ? address?.port : address}\n`)
+process.on('SIGTERM', () => process.exit(0))

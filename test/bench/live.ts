@@ -1,0 +1,135 @@
+/**
+ * Live delivery: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
+ * pushes what Postgres notifies; what an open stream costs in memory; how much slower sending is with streams open.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './bench-agents.ts'
+import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
+import { median } from './http-load.ts'
+import type { LiveOrder, LiveReport } from './live-client.ts'
+import { type Round, rateOf, runRound } from './rounds.ts'
+
+const STREAMS = 200
+
+export interface LiveOptions {
+  connections: number
+  rounds: number
+  secondsPerRound: number
+}
+
+type Sent = Extract<LiveReport, { kind: 'sent' }>
+
+export async function benchLive(options: LiveOptions): Promise<void> {
+  const { rounds, secondsPerRound } = options
+  await using system = await startBenchSystem()
+  await using stack = new AsyncDisposableStack()
+  const url = `http://${system.authority}`
+  const agents = Array.from({ length: STREAMS }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, url, system.authority)
+  const floor = stack.adopt(await startNotifyFloor(system, agents), ({ child }) => stop(child))
+  const generator = stack.adopt(startGenerator(), (child) => void child.kill())
+  const [client, floorClient] = [startClient(), startClient()].map((child) => stack.adopt(child, (c) => void c.kill()))
+  if (client === undefined || floorClient === undefined) throw new Error('no clients')
+
+  const load = (): Promise<Round> =>
+    runRound(generator, system.cpu, {
+      work: { kind: 'messages' },
+      port: system.port,
+      connections: options.connections,
+      count: 12_000 * secondsPerRound,
+      cycle: false,
+      limitMs: secondsPerRound * 1_000,
+      authority: system.authority,
+      agents: agents.map(dataOf),
+    })
+  await load() // warm-up: every pair is known
+  const without: Round[] = []
+  for (let round = 0; round < rounds; round += 1) without.push(await load())
+
+  const of = { authority: system.authority, agents: agents.map(dataOf) }
+  const before = system.memory()
+  await ask(client, { kind: 'open', port: system.port, ...of })
+  await ask(floorClient, { kind: 'open', port: floor.port, ...of })
+  const after = system.memory()
+  const grown = Object.keys(after).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)] as const)
+
+  const throughput = rateOf(without)
+  const shares = [0.25, 0.75].map((share) => ({ share, system: [] as Sent[], floor: [] as Sent[] }))
+  for (let round = 0; round < rounds; round += 1) {
+    for (const each of shares) {
+      const order = { kind: 'send', perSecond: throughput * each.share, seconds: secondsPerRound, ...of } as const
+      each.system.push(await send(client, { ...order, port: system.port }))
+      each.floor.push(await send(floorClient, { ...order, port: floor.port }))
+    }
+  }
+  const withStreams: Round[] = []
+  for (let round = 0; round < rounds; round += 1) withStreams.push(await load())
+
+  console.log(`${STREAMS} open streams, medians of ${rounds} rounds of ${secondsPerRound} s; sending at most`)
+  console.log(`${throughput.toFixed(0)}/s with no stream open, ${options.connections} connections\n`)
+  console.log(
+    '| from acceptance to delivery | sent/s | p50 ms | p99 ms | floor p50 ms | floor p99 ms | p99 of the floor |',
+  )
+  console.log('|---|---|---|---|---|---|---|')
+  for (const { share, system: ours, floor: floors } of shares) {
+    const [p50, p99, f50, f99] = [
+      median(ours.map((each) => each.p50Ms)),
+      median(ours.map((each) => each.p99Ms)),
+      median(floors.map((each) => each.p50Ms)),
+      median(floors.map((each) => each.p99Ms)),
+    ]
+    const cells = [
+      `${share * 100} % of that`,
+      (throughput * share).toFixed(0),
+      p50.toFixed(1),
+      p99.toFixed(1),
+      f50.toFixed(1),
+      f99.toFixed(1),
+      (p99 / f99).toFixed(1),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+    const [accepted, delivered] = [sum(ours, 'accepted'), sum(ours, 'delivered')]
+    if (delivered < accepted) console.log(`\n${accepted - delivered} of ${accepted} were not delivered in time`)
+  }
+  const kib = grown.map(([name, bytes]) => `${name} ${(bytes / 1024 / STREAMS).toFixed(0)}`).join(', ')
+  console.log(`\nResident memory for each idle stream, KiB: ${kib}`)
+  const ratio = rateOf(withStreams) / throughput
+  console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
+}
+
+async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
+  const hex = (agent: BenchAgent): string => Buffer.from(agent.publicKey).toString('hex')
+  return startFloor('./floor-notify.ts', {
+    FLOOR_DATABASE_URL: system.adminUrl,
+    FLOOR_AUTHORITY: system.authority,
+    FLOOR_KEYS: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, hex(agent)]))),
+    FLOOR_NAMES: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, agent.name]))),
+  })
+}
+
+function startClient(): ChildProcess {
+  return fork(fileURLToPath(new URL('./live-client.ts', import.meta.url)))
+}
+
+function ask(client: ChildProcess, order: LiveOrder): Promise<LiveReport> {
+  return new Promise((resolve, reject) => {
+    const onExit = (): void => reject(new Error('the client ended'))
+    client.once('exit', onExit)
+    client.once('message', (report: LiveReport) => {
+      client.off('exit', onExit)
+      resolve(report)
+    })
+    client.send(order)
+  })
+}
+
+async function send(client: ChildProcess, order: LiveOrder): Promise<Sent> {
+  const report = await ask(client, order)
+  if (report.kind !== 'sent') throw new Error('another report was asked for')
+  return report
+}
+
+function sum(reports: Sent[], member: 'accepted' | 'delivered'): number {
+  return reports.reduce((total, report) => total + report[member], 0)
+}
