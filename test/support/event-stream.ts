@@ -33,23 +33,31 @@ export interface TestStream extends Disposable {
 export interface TestStreamOptions {
   readonly headers?: Record<string, string>
   readonly url?: string
+  /** Between two chunks: a client that reads slowly. */
+  readonly readDelayMs?: number
+  /** Called with each frame, at once. */
+  readonly onFrame?: (frame: Frame) => void
 }
 
 export async function openEventStream(
   agent: Agent,
   query = '',
-  { headers = {}, url = agent.place.url }: TestStreamOptions = {},
+  { headers = {}, url = agent.place.url, readDelayMs = 0, onFrame = () => {} }: TestStreamOptions = {},
 ): Promise<TestStream> {
   const stop = new AbortController()
   const target = `/v2/stream${query}`
   const signed = agent.sign('GET', target)
   const response = await fetch(url + target, { headers: { ...signed, ...headers }, signal: stop.signal })
   const frames: Frame[] = []
+  const keep = (frame: Frame): void => {
+    frames.push(frame)
+    onFrame(frame)
+  }
   const isStream = response.status === 200
   const text = isStream ? '' : await response.text()
   const over =
     isStream && response.body !== null
-      ? readFrames(response.body, frames, stop.signal)
+      ? readFrames(response.body, { readDelayMs, onFrame: keep }, stop.signal)
       : Promise.resolve('ended' as const)
   const messages = (): Frame[] => frames.filter(({ event }) => event === 'message')
   return {
@@ -72,7 +80,7 @@ export async function openEventStream(
 
 async function readFrames(
   body: ReadableStream<Uint8Array>,
-  frames: Frame[],
+  { readDelayMs, onFrame }: { readDelayMs: number; onFrame: (frame: Frame) => void },
   signal: AbortSignal,
 ): Promise<'ended' | 'broken' | 'closed'> {
   const decoder = new TextDecoder()
@@ -82,7 +90,8 @@ async function readFrames(
       text += decoder.decode(chunk, { stream: true })
       const blocks = text.split('\n\n')
       text = blocks.pop() ?? ''
-      for (const block of blocks) frames.push(parseFrame(block))
+      for (const block of blocks) onFrame(parseFrame(block))
+      if (readDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, readDelayMs))
     }
   } catch (error) {
     if (error instanceof FrameError) throw error

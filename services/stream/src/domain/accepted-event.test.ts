@@ -24,15 +24,19 @@ test('a post travels as a reference', () => {
 })
 
 test.each([
-  '',
-  'x',
-  'null',
-  '7',
-  '[]',
-  '{}',
-  '{"cursor":1}',
-  '{"cursor":"1","message":{"expires_at":9}}',
-  '{"cursor":1.5,"message":{"expires_at":9}}',
-])('anything else is nothing: %s', (text) => {
+  ['', 'nothing'],
+  ['null', 'no object'],
+  ['{"cursor":1}', 'a cursor alone'],
+  [event(NOW + 100).replace('"cursor":7', '"cursor":0'), 'no cursor'],
+  [event(NOW + 100).replace('"kind":"inbox"', '"kind":"board"'), 'a post that travels whole'],
+  [event(NOW + 100).replace('"acked":false', '"acked":0'), 'another end'],
+  [event(NOW + 100).replace(',"expires_at"', ',"expired_at"'), 'no time'],
+])('anything else is nothing: %s (%s)', (text) => {
   expect(parseAccepted(text, NOW)).toBeUndefined()
+})
+
+test('an envelope that looks like what is around it changes nothing', () => {
+  const body = ',"expires_at":1,"acked":true,"upvotes":9}}'
+  const text = event(NOW + 100).replace('{"n":1.0}', `{"cursor":9,"n":${JSON.stringify(body)}}`)
+  expect(parseAccepted(text, NOW)).toEqual({ kind: 'event', heard: { cursor: 7, content: text } })
 })

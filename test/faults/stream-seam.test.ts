@@ -1,0 +1,197 @@
+/**
+ * The seam between history and what is heard, under load, with everything between sender and reader failing: every accepted id
+ * against every delivered id, in order, none twice. Direct messages and posts, two clients of each identity. A short form is part of `npx pnpm test`;
+ * `npx pnpm test:faults` is the long one. Source: issue 4, 2; decisions 37, 39.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { got } from '../support/answers.ts'
+import { newBoard, subscribe } from '../support/boards.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Follower, startFollower, untilCaughtUp } from '../support/follower.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { untilAnswered } from '../support/retrying.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+
+const IS_LONG = process.env.SVC_FAULTS === 'long'
+const ROUNDS = IS_LONG ? 10 : 1
+/** Messages that each sender has accepted before, during and after each fault. */
+const SENT_BEFORE = IS_LONG ? 60 : 15
+const SENT_AFTER = IS_LONG ? 60 : 15
+const READERS = 3
+const CAUGHT_UP_MS = 30_000
+const ROUND_LIMIT_MS = 120_000
+
+let h: Harness
+let database: TcpProxy
+let senders: Agent[]
+let readers: Agent[]
+let board: string
+let followers: Follower[]
+/** By reader: ids that were answered 200 or 202, in no order. */
+const accepted = new Map<string, Set<string>>()
+
+beforeAll(async () => {
+  database = await startTcpProxy()
+  const units = { SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000', SVC_DAILY_INTRODUCTIONS: '1000' }
+  h = await startHarness({
+    replicas: { identity: 1, boards: 1, budget: 1, webhook: 1 },
+    env: units,
+    databaseUrl: (url) => database.through(url),
+  })
+  senders = await h.agents(2)
+  readers = await h.agents(READERS)
+  const [owner] = senders
+  if (owner === undefined) throw new Error('there is a first sender')
+  board = await newBoard(owner, { posting: 'anyone' })
+  for (const reader of readers) {
+    await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
+    await subscribe(reader, board)
+    accepted.set(reader.id, new Set())
+  }
+  followers = readers.flatMap((reader) => [
+    startFollower(reader, { urls: h.system.urls }),
+    startFollower(reader, { urls: h.system.urls.toReversed() }),
+  ])
+})
+afterAll(async () => {
+  await Promise.all(followers?.map((follower) => follower.stop()) ?? [])
+  await h?.[Symbol.asyncDispose]()
+  await database?.[Symbol.asyncDispose]()
+})
+
+/** Sends until it is stopped, each message repeated until it is answered, every third one a post. */
+function startLoad() {
+  let stopped = false
+  let sent = 0
+  const urls = h.system.urls
+  const loops = senders.flatMap((sender, index) =>
+    readers.map(async (reader, at) => {
+      for (let count = 0; !stopped; count += 1) {
+        const isPost = count % 3 === 2
+        const envelope = sender.envelope(isPost ? `board:${board}` : reader, 'x'.repeat((count * 97) % 3_000))
+        const answer = await untilAnswered(() => {
+          const url = urls[(index + at + count) % urls.length] ?? ''
+          // A gateway that is gone is one that does not answer.
+          return sender
+            .post('/v2/messages', envelope, { url })
+            .catch(() => ({ status: 503, headers: new Headers(), text: '', body: {} }))
+        })
+        if (answer.status !== 200 && answer.status !== 202) throw new Error(`${answer.status} ${answer.text}`)
+        for (const one of isPost ? readers : [reader]) accepted.get(one.id)?.add(envelope.id)
+        sent += 1
+      }
+    }),
+  )
+  const done = Promise.all(loops)
+  done.catch(() => {}) // thrown where it is waited for
+  return {
+    /** Until so many more were accepted. */
+    async more(count: number) {
+      const target = sent + count
+      await Promise.race([
+        done,
+        eventually(() => sent >= target, { timeoutMs: 60_000, what: `${count} more messages` }),
+      ])
+    },
+    async stop() {
+      stopped = true
+      await done
+    },
+  }
+}
+
+interface Logged {
+  cursor: number
+  message: { envelope: { id: string } }
+}
+
+/** The truth: the whole log of an agent. */
+async function logOf(agent: Agent): Promise<{ cursor: number; id: string }[]> {
+  const log: { cursor: number; id: string }[] = []
+  for (let after = 0; ; ) {
+    const { body } = await eventually(() => got(agent.get(`/v2/events?limit=100&after=${after}`)), {
+      timeoutMs: 20_000,
+    })
+    const events = body.events as Logged[]
+    if (events.length === 0) return log
+    log.push(...events.map(({ cursor, message }) => ({ cursor, id: message.envelope.id })))
+    after = body.next_cursor
+  }
+}
+
+/** Every accepted id is in the log once, cursors have no gap, and every client was given all of the log, in order, none of it twice. */
+async function checkHistory(all: readonly Follower[]): Promise<void> {
+  for (const reader of readers) {
+    const log = await logOf(reader)
+    expect(log.map(({ cursor }) => cursor)).toEqual(log.map((_, at) => at + 1))
+    const ids = new Set(log.map(({ id }) => id))
+    expect(ids.size).toBe(log.length)
+    const missing = [...(accepted.get(reader.id) ?? [])].filter((id) => !ids.has(id))
+    expect(missing).toEqual([])
+    for (const follower of all.filter(({ agent }) => agent === reader)) {
+      await untilCaughtUp(follower, log.length, CAUGHT_UP_MS)
+      expect(follower.delivered).toEqual(log)
+    }
+  }
+}
+
+async function killAndStart(...names: string[]): Promise<void> {
+  await Promise.all(names.map((name) => h.system.kill(name)))
+  await Promise.all(names.map((name) => h.system.start(name)))
+}
+
+const FAULTS: Record<string, () => Promise<void>> = {
+  'nothing at all': async () => {},
+  'kill -9 of a stream process': () => killAndStart('stream-1'),
+  'kill -9 of both stream processes': () => killAndStart('stream-1', 'stream-2'),
+  'kill -9 of a messaging process': () => killAndStart('messaging-1'),
+  'kill -9 of both messaging processes': () => killAndStart('messaging-1', 'messaging-2'),
+  'kill -9 of a gateway': () => killAndStart('gateway-1'),
+  'NATS killed and started again': async () => {
+    await h.system.nats.kill()
+    await h.system.nats.restart()
+  },
+  'the data of NATS deleted': async () => {
+    await h.system.nats.kill()
+    await h.system.nats.restart({ wipe: true })
+  },
+  'Postgres gone and back': async () => {
+    await database.cut()
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    await database.mend()
+  },
+  'SIGTERM of a stream process': async () => {
+    expect((await h.system.processes.get('stream-2')?.stop())?.code).toBe(0)
+    await h.system.start('stream-2')
+  },
+}
+
+describe('issue 4, 2: no event is lost, repeated or out of order', () => {
+  test.each(Object.keys(FAULTS))('under load, with %s', { timeout: ROUND_LIMIT_MS * ROUNDS }, async (name) => {
+    const load = startLoad()
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await load.more(SENT_BEFORE)
+      await FAULTS[name]?.()
+      await load.more(SENT_AFTER)
+    }
+    await load.stop()
+    await checkHistory(followers)
+    if (IS_LONG)
+      console.log(`${name}: ${followers.reduce((sum, { delivered }) => sum + delivered.length, 0)} delivered`)
+  })
+
+  test('under load, to a client that reads slowly, from the beginning of a long history', {
+    timeout: ROUND_LIMIT_MS,
+  }, async () => {
+    // Room for it: one of the two clients of this reader leaves.
+    const left = followers.pop()
+    await left?.stop()
+    const slow = startFollower(left?.agent as Agent, { urls: h.system.urls, readDelayMs: 25 })
+    const load = startLoad()
+    await load.more(SENT_BEFORE + SENT_AFTER)
+    await load.stop()
+    await checkHistory([...followers, slow])
+    await slow.stop()
+  })
+})
