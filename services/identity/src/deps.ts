@@ -10,7 +10,7 @@ import type { AgentReaders } from './store/readers.ts'
 /** What the handlers work with; each names the part of it that it needs. */
 export interface IdentityDeps {
   readonly database: Database
-  /** To messaging, and to budget through `charging`. */
+  /** To messaging and webhook, and to budget through `charging`. */
   readonly bus: Bus
   readonly charging: Charging
   /** What was paid for, recorded beside it. */

@@ -24,6 +24,7 @@ import { listAgents } from './handlers/list-agents.ts'
 import { registerAgent } from './handlers/register-agent.ts'
 import { revokeAgent } from './handlers/revoke-agent.ts'
 import { updateSettings } from './handlers/update-settings.ts'
+import { startCloseWebhooks } from './loops/close-webhooks.ts'
 import { startPurgeChallenges } from './loops/purge-challenges.ts'
 import { startPushMailboxes } from './loops/push-mailboxes.ts'
 import { startTruncateNonces } from './loops/truncate-nonces.ts'
@@ -61,6 +62,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
         ],
         loops: [
           startPushMailboxes({ database, bus, logger }),
+          startCloseWebhooks({ database, bus, logger }),
           startTruncateNonces({ database, logger }),
           startPurgeChallenges({ database, logger }),
           startResolver({ owner: 'identity', bus, logger, fences: operations }),

@@ -69,8 +69,8 @@ describe('design, Charging: a process killed between any two steps of a PATCH', 
 })
 
 describe('decisions 13: a process killed between any two steps of a revocation', () => {
-  test.concurrent.each(['identity.revocation.committed', 'identity.mailbox.pushed'])(
-    '%s: it holds, and messaging learns of it without a repeat',
+  test.concurrent.each(['identity.revocation.committed', 'identity.mailbox.pushed', 'identity.webhook.closed'])(
+    '%s: it holds, and messaging and webhook learn of it without a repeat',
     async (place) => {
       const { h, agentId, dies } = await startDying(place)
       await using _ = h
@@ -80,6 +80,7 @@ describe('decisions 13: a process killed between any two steps of a revocation',
       await h.spawn()
       expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: true })
       await eventually(() => h.messaging.mailboxes.get(agentId)?.revoked === true, { what: 'messaging knowing it' })
+      await eventually(() => h.webhook.closed.includes(agentId), { what: 'webhook knowing it' })
       expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
       expect(h.messaging.mailboxes.get(agentId)?.version).toBe(1)
     },

@@ -16,7 +16,7 @@ import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
 import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
 import type { IdentityConfig } from '../src/config.ts'
 import { startIdentity } from '../src/service.ts'
-import { type MessagingPeer, startMessagingPeer } from './peers.ts'
+import { type MessagingPeer, startMessagingPeer, startWebhookPeer, type WebhookPeer } from './peers.ts'
 import { newKey, silent } from './store.ts'
 
 export const AUTHORITY = 'agents.example:8443'
@@ -28,6 +28,7 @@ export interface Harness extends AsyncDisposable {
   /** As the service's own role. */
   readonly database: Database
   readonly messaging: MessagingPeer
+  readonly webhook: WebhookPeer
   readonly budget: BudgetPeer
   /** Calls identity as the gateway does. */
   call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
@@ -60,6 +61,7 @@ export async function startHarness({
   const testDatabase = stack.use(await createTestDatabase(['identity']))
   const nats = stack.use(await startTestNats())
   const messaging = stack.use(await startMessagingPeer(nats.urlFor('messaging')))
+  const webhook = stack.use(await startWebhookPeer(nats.urlFor('webhook')))
   const budget = stack.use(await startBudgetPeer(nats.urlFor('budget')))
   const config: IdentityConfig = {
     natsUrl: nats.urlFor('identity'),
@@ -89,6 +91,7 @@ export async function startHarness({
     config,
     database,
     messaging,
+    webhook,
     budget,
     call,
     prepare,

@@ -1,5 +1,6 @@
-/** A stand-in for messaging, on a real NATS: a service's tests never start another service. */
+/** Stand-ins for messaging and webhook, on a real NATS: a service's tests never start another service. */
 import { setMailbox } from '@svc/contracts/messaging.ts'
+import { closeWebhook } from '@svc/contracts/webhook.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { type Peer, startPeer } from '@svc/test/support/peer.ts'
 
@@ -25,4 +26,20 @@ export async function startMessagingPeer(natsUrl: string): Promise<MessagingPeer
   ])
   const self: MessagingPeer = { ...peer, mailboxes, pushes, beforeAnswer: () => {} }
   return self
+}
+
+export interface WebhookPeer extends Peer {
+  /** Every agent whose webhook was closed, in the order of arrival. */
+  readonly closed: readonly string[]
+}
+
+export async function startWebhookPeer(natsUrl: string): Promise<WebhookPeer> {
+  const closed: string[] = []
+  const peer = await startPeer(natsUrl, 'webhook', [
+    handle(closeWebhook, async ({ agent_id }) => {
+      closed.push(agent_id)
+      return {}
+    }),
+  ])
+  return { ...peer, closed }
 }

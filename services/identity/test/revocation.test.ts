@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 afterEach(async () => {
-  await Promise.all([h.budget.up(), h.messaging.up()])
+  await Promise.all([h.budget.up(), h.messaging.up(), h.webhook.up()])
 })
 
 describe('decisions 13: revocation', () => {
@@ -39,6 +39,21 @@ describe('decisions 13: revocation', () => {
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open' } })
     await h.call(revokeAgent, { agent_id: agentId })
     expect(h.messaging.mailboxes.get(agentId)).toEqual({ policy: 'open', revoked: true, version: 2 })
+  })
+
+  test('its webhook is deleted before the client is answered', async () => {
+    const { agentId } = await h.register('webhook')
+    await h.call(revokeAgent, { agent_id: agentId })
+    expect(h.webhook.closed).toContain(agentId)
+  })
+
+  test('with the webhook service away it is answered all the same, and the webhook deleted when it is back', async () => {
+    const { agentId } = await h.register('webhook-away')
+    await h.webhook.down()
+    expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
+    expect(h.webhook.closed).not.toContain(agentId)
+    await h.webhook.up()
+    await eventually(() => h.webhook.closed.includes(agentId), { timeoutMs: 15_000 })
   })
 
   test('service.md, Identity lifecycle: it stays known by id and name, with revoked true, and is listed no more', async () => {

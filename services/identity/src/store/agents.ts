@@ -81,6 +81,18 @@ export async function markPushed(sql: Sql, agentId: string, version: number): Pr
     where a.agent_id = ${agentId} and a.mailbox_pushed < ${version}`
 }
 
+/** Revoked agents whose webhook is not known to be closed. */
+export async function listOpenWebhooks(sql: Sql, limit: number): Promise<string[]> {
+  const rows = await sql<{ agent_id: string }[]>`
+    select a.agent_id from identity.agents a where a.revoked and not a.webhook_closed order by a.agent_id limit ${limit}`
+  return rows.map(({ agent_id }) => agent_id)
+}
+
+/** Records that the webhook service knows of the revocation. */
+export async function markWebhookClosed(sql: Sql, agentId: string): Promise<void> {
+  await sql`update identity.agents a set webhook_closed = true where a.agent_id = ${agentId} and not a.webhook_closed`
+}
+
 /** All of an `AgentRecord`, of `identity.agents a`. */
 function columns(sql: Sql | Tx): Fragment {
   return sql`
