@@ -1,0 +1,73 @@
+import { describe, expect, test } from 'vitest'
+import { IPV4_SPECIAL_PURPOSE, IPV6_SPECIAL_PURPOSE } from '../domain/special-purpose.ts'
+import type { Target } from '../domain/webhook-url.ts'
+import { findAddresses } from './resolve.ts'
+
+const PUBLIC = ['8.8.8.8', '2606:4700:4700::1111']
+
+function target(host: string): Target {
+  return { host, port: 443, exempt: false }
+}
+
+function answering(...addresses: string[]): () => Promise<string[]> {
+  return async () => addresses
+}
+
+describe('decisions 43: every address that a name resolves to is checked', () => {
+  const notPublic = [...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE]
+    .filter(([, reachable]) => !reachable)
+    .map(([block]) => block.split('/')[0] ?? '')
+
+  test.each([...notPublic, '::127.0.0.1', '64:ff9b::169.254.169.254', '2002:a00:1::', 'ff02::1'])(
+    'by name, alone or among public ones: %s',
+    async (address) => {
+      for (const addresses of [[address], [address, ...PUBLIC], [...PUBLIC, address]]) {
+        await expect(findAddresses(target('hook.example'), answering(...addresses))).rejects.toThrow('not public')
+      }
+    },
+  )
+
+  test('public ones are what is connected to, and no others', async () => {
+    expect(await findAddresses(target('hook.example'), answering(...PUBLIC))).toEqual(PUBLIC)
+  })
+
+  test('a literal address is checked as it is, and nobody is asked for it', async () => {
+    const nobody = (): never => {
+      throw new Error('asked')
+    }
+    expect(await findAddresses(target('8.8.8.8'), nobody)).toEqual(['8.8.8.8'])
+    await expect(findAddresses(target('10.0.0.1'), nobody)).rejects.toThrow('not public')
+    await expect(findAddresses(target('fd00:ec2::254'), nobody)).rejects.toThrow('not public')
+  })
+
+  test('a name without an address, or that nobody answers for, is an error', async () => {
+    await expect(findAddresses(target('hook.example'), answering())).rejects.toThrow('no address')
+    const away = async (): Promise<string[]> => {
+      throw new Error('SERVFAIL')
+    }
+    await expect(findAddresses(target('hook.example'), away)).rejects.toThrow('SERVFAIL')
+  })
+
+  test('a name has as many addresses as it likes; a few are tried', async () => {
+    const many = Array.from({ length: 1_000 }, (_, at) => `8.8.${at >> 8}.${at & 255}`)
+    expect((await findAddresses(target('hook.example'), answering(...many))).length).toBeLessThanOrEqual(8)
+    await expect(findAddresses(target('hook.example'), answering(...many, '127.0.0.1'))).rejects.toThrow('not public')
+  })
+
+  test('a name that changes its answer is asked once for an attempt, and that answer is what counts', async () => {
+    const answers = [PUBLIC, ['127.0.0.1']]
+    let asked = 0
+    const rebinding = async (): Promise<string[]> => {
+      asked += 1
+      return answers.shift() ?? ['127.0.0.1']
+    }
+    expect(await findAddresses(target('hook.example'), rebinding)).toEqual(PUBLIC)
+    expect(asked).toBe(1)
+    await expect(findAddresses(target('hook.example'), rebinding)).rejects.toThrow('not public')
+  })
+})
+
+test('design.md, Configuration: an exempt target is looked up by the system, with its hosts file', async () => {
+  const addresses = await findAddresses({ host: 'localhost', port: 8443, exempt: true }, answering())
+  expect(addresses.every((address) => ['127.0.0.1', '::1'].includes(address))).toBe(true)
+})

@@ -1,0 +1,162 @@
+import type { AddressInfo } from 'node:net'
+import { createServer, type Server, type Socket } from 'node:net'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { post } from '../src/http/post.ts'
+
+let receiver: WebhookReceiver
+beforeAll(async () => {
+  receiver = await startReceiver({ names: ['receiver.test'] })
+})
+afterAll(() => receiver[Symbol.asyncDispose]())
+afterEach(() => vi.unstubAllEnvs())
+
+const LOOPBACK = ['127.0.0.1']
+
+function send(url: string, { addresses = LOOPBACK, timeoutMs = 5_000, body = '{}' } = {}): Promise<number> {
+  return post({ url: new URL(url), addresses, headers: { 'content-type': 'application/json' }, body, timeoutMs })
+}
+
+function at(host: string, path: string): string {
+  return `https://${host}:${receiver.port}${path}`
+}
+
+describe('decisions 43: the connection goes to a checked address', () => {
+  test('whatever the name resolves to: it is not asked for again; SNI and certificate are by the name', async () => {
+    // No resolver knows this name, so only the given address can have led here.
+    expect(await send(at('receiver.test', '/pinned'))).toBe(204)
+    expect(receiver.at('/pinned')[0]).toMatchObject({ servername: 'receiver.test', method: 'POST' })
+    expect(receiver.at('/pinned')[0]?.headers.host).toBe(`receiver.test:${receiver.port}`)
+  })
+
+  test('a certificate for another name is refused, although the address is the right one', async () => {
+    await expect(send(at('other.test', '/other'))).rejects.toThrow()
+    await expect(send(at('localhost', '/other'))).rejects.toThrow()
+    expect(receiver.at('/other')).toHaveLength(0)
+  })
+
+  test('a certificate of nobody who is trusted is refused', async () => {
+    await using stranger = await startReceiver({ names: ['receiver.test'], trusted: false })
+    await expect(send(`https://receiver.test:${stranger.port}/`)).rejects.toThrow()
+    expect(stranger.received).toHaveLength(0)
+  })
+
+  test('where the first address is dead, the next one is tried, and only those given', async () => {
+    // 127.0.0.2 is loopback too, and nobody listens there.
+    expect(await send(at('receiver.test', '/second'), { addresses: ['127.0.0.2', '127.0.0.1'] })).toBe(204)
+    await expect(send(at('receiver.test', '/none'), { addresses: ['127.0.0.2'] })).rejects.toThrow()
+  })
+})
+
+describe('field notes 4.1: what else a delivery does not do', () => {
+  test('redirects are answers, and not followed', async () => {
+    receiver.answer('/away', (_request, response) =>
+      response.writeHead(307, { location: at('receiver.test', '/target') }).end(),
+    )
+    expect(await send(at('receiver.test', '/away'))).toBe(307)
+    expect(receiver.at('/target')).toHaveLength(0)
+  })
+
+  test('proxies of the environment are not asked', async () => {
+    const asked: unknown[] = []
+    await using proxy = await startPlain((socket) => {
+      asked.push(socket)
+      socket.destroy()
+    })
+    for (const name of ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'ALL_PROXY', 'all_proxy']) {
+      vi.stubEnv(name, `http://127.0.0.1:${proxy.port}`)
+    }
+    vi.stubEnv('NODE_USE_ENV_PROXY', '1')
+    expect(await send(at('receiver.test', '/direct'))).toBe(204)
+    expect(asked).toHaveLength(0)
+  })
+
+  test('two deliveries are two connections', async () => {
+    await send(at('receiver.test', '/apart'))
+    await send(at('receiver.test', '/apart'))
+    const connections = receiver.at('/apart').map(({ connection }) => connection)
+    expect(new Set(connections).size).toBe(2)
+    expect(receiver.at('/apart')[0]?.headers.connection).toBe('close')
+  })
+})
+
+describe('decisions 42: times and sizes', () => {
+  test.each<[string, (socket: Socket) => void]>([
+    ['a peer that takes the connection and says nothing', () => {}],
+    ['a peer that is no TLS', (socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
+    ['a peer that hangs up', (socket) => void socket.destroy()],
+  ])('%s: an error, within the time', async (_, greet) => {
+    await using server = await startPlain(greet)
+    const startedMs = performance.now()
+    await expect(send(`https://receiver.test:${server.port}/`, { timeoutMs: 300 })).rejects.toThrow()
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  })
+
+  test('an answer that does not begin in time is none', async () => {
+    receiver.answer('/never', () => {})
+    await expect(send(at('receiver.test', '/never'), { timeoutMs: 300 })).rejects.toThrow()
+  })
+
+  test('an answer that drips is over when the time is; its status counts', async () => {
+    receiver.answer('/drips', (_request, response) => {
+      response.writeHead(200)
+      const timer = setInterval(() => response.write('.'), 20)
+      response.on('close', () => clearInterval(timer))
+    })
+    const startedMs = performance.now()
+    expect(await send(at('receiver.test', '/drips'), { timeoutMs: 400 })).toBe(200)
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  })
+
+  test('headers without an end are refused', async () => {
+    receiver.answer('/headers', (_request, response) => {
+      response.writeHead(200, { 'x-long': 'a'.repeat(200_000) }).end()
+    })
+    await expect(send(at('receiver.test', '/headers'))).rejects.toThrow()
+  })
+
+  test('of a long answer some 64 KiB are read, and the connection ends', async () => {
+    let written = 0
+    let ended = false
+    receiver.answer('/long', (_request, response) => {
+      response.writeHead(200)
+      response.on('close', () => {
+        ended = true
+      })
+      const pour = (): void => {
+        if (ended) return
+        written += 16_384
+        response.write(Buffer.alloc(16_384), pour)
+      }
+      pour()
+    })
+    expect(await send(at('receiver.test', '/long'))).toBe(200)
+    await eventually(() => ended)
+    // What the kernels on both sides hold comes on top.
+    expect(written).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('a body of 96 KiB arrives as it is', async () => {
+    const body = JSON.stringify('ü'.repeat(48_000))
+    expect(await send(at('receiver.test', '/large'), { body })).toBe(204)
+    expect(receiver.at('/large')[0]?.body.toString('utf8')).toBe(body)
+  })
+})
+
+async function startPlain(greet: (socket: Socket) => void): Promise<AsyncDisposable & { port: number }> {
+  const sockets = new Set<Socket>()
+  const server: Server = createServer((socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    greet(socket)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
