@@ -1,0 +1,170 @@
+import { healthOf } from '@svc/contracts/health.ts'
+import { getWebhook, measureWebhooks, setWebhook } from '@svc/contracts/webhook.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
+
+/** An attempt is over soon, and so is the lease of a dead process. */
+const CONFIG = { attemptSeconds: 1, leaseSeconds: 1.5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
+const PLACES = [
+  'webhook.ingested',
+  'webhook.claimed',
+  'webhook.resolved',
+  'webhook.begun',
+  'webhook.attempted',
+  'webhook.finished',
+]
+const EVENTS = 6
+const RECOVERY = { timeoutMs: 30_000 }
+
+interface Endpoint {
+  agentId: string
+  path: string
+  messageIds: string[]
+}
+
+/** Three agents, each with a webhook of its own, whose messages are accepted while a process dies at the place. */
+async function startDying(place: string): Promise<{ h: Harness; endpoints: Endpoint[] }> {
+  const h = await startHarness({ replicas: 0, config: CONFIG })
+  const first = await h.spawn()
+  const endpoints = ['/one', '/two', '/three'].map((path) => ({
+    agentId: newAgent(),
+    path,
+    messageIds: Array.from({ length: EVENTS }, (_, at) => `msg${path.replace('/', '-')}-${at}`),
+  }))
+  for (const { agentId, path } of endpoints) await h.set(agentId, path)
+  await first.stop()
+  const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill@3` })
+  await h.acceptAll(
+    endpoints.flatMap(({ agentId, messageIds }) =>
+      messageIds.map((messageId, at) => ({ agentId, cursor: at + 1, messageId })),
+    ),
+  )
+  expect((await dying.ended).reason).toBe('signal SIGKILL')
+  return { h, endpoints }
+}
+
+function idsAt(h: Harness, path: string): string[] {
+  return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
+}
+
+describe('service.md, Webhook: at least once, whatever is killed', () => {
+  test.concurrent.each(PLACES)(
+    '%s: every message reaches its own endpoint, and no other; all attempts have one delivery id',
+    async (place) => {
+      const { h, endpoints } = await startDying(place)
+      await using _ = h
+      await Promise.all([h.spawn(), h.spawn()])
+      for (const { agentId, path, messageIds } of endpoints) {
+        await eventually(() => new Set(idsAt(h, path)).size === EVENTS, RECOVERY)
+        await eventually(async () => (await h.state(agentId)).pending === 0, RECOVERY)
+        expect(await h.state(agentId)).toMatchObject({ pending: 0, failed: 0 })
+        expect(new Set(idsAt(h, path))).toEqual(new Set(messageIds))
+        const deliveries = new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id']))
+        expect(deliveries.size).toBe(EVENTS)
+        expect(h.receiver.maxInFlight(path)).toBeLessThanOrEqual(2)
+      }
+    },
+    90_000,
+  )
+})
+
+describe('service.md, Webhook: never after a change of configuration', () => {
+  test.concurrent.each(PLACES)(
+    '%s: what a dead process held is sent neither to the old endpoint nor to the new one',
+    async (place) => {
+      const { h, endpoints } = await startDying(place)
+      await using _ = h
+      // Another process takes the change; it may take up what was pending until then.
+      await h.spawn()
+      for (const { agentId } of endpoints) await h.set(agentId, '/new', EVENTS)
+      const answered = endpoints.map(({ path }) => h.receiver.at(path).length)
+      const accept = (cursor: number): Promise<void> =>
+        h.acceptAll(endpoints.map(({ agentId }, at) => ({ agentId, cursor, messageId: `msg-after-${at}-${cursor}` })))
+      await accept(EVENTS + 1)
+      await eventually(() => h.receiver.at('/new').length === endpoints.length, RECOVERY)
+      await eventually(async () => (await countJobs(h)) === endpoints.length, RECOVERY)
+      await eventually(() => endpoints.every(({ path }) => h.receiver.inFlight(path) === 0))
+      // A request that had passed its last look cannot be recalled (service.md, Webhook): two slots, two requests.
+      const sent = endpoints.map(({ path }) => h.receiver.at(path).length)
+      for (const [at, count] of sent.entries()) expect(count - (answered[at] ?? 0)).toBeLessThanOrEqual(2)
+      await accept(EVENTS + 2)
+      await eventually(() => h.receiver.at('/new').length === 2 * endpoints.length, RECOVERY)
+      expect(endpoints.map(({ path }) => h.receiver.at(path).length)).toEqual(sent)
+      expect(idsAt(h, '/new').every((id) => id.startsWith('msg-after-'))).toBe(true)
+    },
+    90_000,
+  )
+})
+
+describe('design, Charging: a process killed between any two steps of a PUT', () => {
+  test.concurrent.each(['charging.webhook.reserved', 'charging.webhook.committed', 'charging.webhook.settled'])(
+    '%s: the webhook and its unit stand or fall together',
+    async (place) => {
+      await using h = await startHarness({ replicas: 0, config: CONFIG })
+      h.budget.holdMs = 2_000
+      const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill` })
+      const agent_id = newAgent()
+      const webhook = { url: 'https://example.com/', secret: SECRET }
+      await Promise.all([h.codeOf(setWebhook, { agent_id, webhook, after: 0 }), dying.ended])
+      await h.spawn()
+      const units = (await h.codeOf(getWebhook, { agent_id })) === 'ok' ? 1 : 0
+      expect(units).toBe(place === 'charging.webhook.reserved' ? 0 : 1)
+      await eventually(() => h.budget.held === 0 && h.budget.usedBy(agent_id) === units, RECOVERY)
+    },
+    60_000,
+  )
+})
+
+describe('issue 4, Build 7: nothing stands still unseen', () => {
+  test('NATS killed and restarted, and then without its data: events go on to become jobs', async () => {
+    await using h = await startHarness({ config: CONFIG })
+    const agent = newAgent()
+    await h.set(agent, '/nats')
+    await h.accept(agent, 1, { messageId: 'msg-nats-1' })
+    await eventually(() => idsAt(h, '/nats').includes('msg-nats-1'), RECOVERY)
+    await h.nats.kill()
+    await h.nats.restart()
+    await h.accept(agent, 2, { messageId: 'msg-nats-2' })
+    await eventually(() => idsAt(h, '/nats').includes('msg-nats-2'), RECOVERY)
+    await h.nats.restart({ wipe: true })
+    await h.accept(agent, 3, { messageId: 'msg-nats-3' })
+    await eventually(() => idsAt(h, '/nats').includes('msg-nats-3'), RECOVERY)
+    expect(idsAt(h, '/nats').toSorted()).toEqual(['msg-nats-1', 'msg-nats-2', 'msg-nats-3'])
+  }, 120_000)
+
+  test('the oldest due job, the lag of the consumer and the requests under way are numbers', async () => {
+    await using h = await startHarness({ replicas: 1 })
+    expect(await h.call(healthOf('webhook'), {})).toEqual({ ready: true })
+    const agent = newAgent()
+    h.receiver.answer('/slow', () => {})
+    await h.set(agent, '/slow')
+    await h.acceptAll(Array.from({ length: 5 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
+    await eventually(() => h.receiver.inFlight('/slow') === 2, RECOVERY)
+    await eventually(async () => {
+      expect(await h.call(measureWebhooks, {})).toEqual({ oldest_due_seconds: 0, consumer_lag: 0, in_flight: 2 })
+    })
+  }, 60_000)
+
+  test('SIGTERM: what is under way ends, and the process with code 0', async () => {
+    await using h = await startHarness({ replicas: 0, config: CONFIG })
+    const child = await h.spawn()
+    const agent = newAgent()
+    const held: (() => void)[] = []
+    h.receiver.answer('/held', (_request, response) => void held.push(() => response.writeHead(204).end()))
+    await h.set(agent, '/held')
+    await h.accept(agent, 1)
+    await eventually(() => held.length === 1, RECOVERY)
+    const ending = child.stop()
+    for (const respond of held) respond()
+    expect(await ending).toMatchObject({ code: 0 })
+    await h.spawn()
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+    expect(h.receiver.at('/held')).toHaveLength(1)
+  }, 60_000)
+})
+
+async function countJobs(h: Harness): Promise<number> {
+  const [row] = await h.database.run((sql) => sql<{ jobs: number }[]>`select count(*) as jobs from webhook.jobs`)
+  return row?.jobs ?? 0
+}
