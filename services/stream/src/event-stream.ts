@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http'
+import type { Writable } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Sources } from './deps.ts'
 import type { AcceptedEvent } from './domain/accepted-event.ts'
@@ -13,12 +13,12 @@ export interface EventStreamOptions {
   readonly after: number
   readonly maxSeconds: number
   readonly heartbeatSeconds: number
+  /** A client that takes nothing for so long is closed (design.md, Streams). */
+  readonly slowSeconds: number
 }
 
 /** What was heard and waits, for each stream; history serves what is over. With it a page of history may wait: 512 KiB. */
 const BACKLOG_LIMITS = { events: 256, characters: 256 * 1024 }
-/** A client that takes nothing for so long is closed (design.md, Streams). */
-const SLOW_LIMIT_MS = 30_000
 /** Messaging may be away for so long; then the client is better off with another answer than this silence. */
 const HISTORY_LIMIT_MS = 15_000
 const HISTORY_RETRY_MS = 100
@@ -63,7 +63,7 @@ export class EventStream {
   }
 
   /** Writes until it is closed, its time is over, or the reader is gone or too slow. Closed, it ends with a last cursor. */
-  async run(out: ServerResponse): Promise<void> {
+  async run(out: Writable): Promise<void> {
     const wake = (): void => this.#wake?.()
     out.on('drain', wake).on('close', wake).on('error', wake)
     const end = setTimeout(() => this.close(), this.#options.maxSeconds * 1_000)
@@ -110,7 +110,7 @@ export class EventStream {
     this.#wake?.()
   }
 
-  async #follow(out: ServerResponse): Promise<void> {
+  async #follow(out: Writable): Promise<void> {
     if (!(await this.#replay(out))) return
     this.#greeted = true
     this.#write(out, cursorFrame(this.#last))
@@ -125,7 +125,7 @@ export class EventStream {
   }
 
   /** @returns false where the stream is to end. */
-  async #step(out: ServerResponse, { cursor, content }: Heard): Promise<boolean> {
+  async #step(out: Writable, { cursor, content }: Heard): Promise<boolean> {
     const step = stepFor(this.#last, cursor)
     if (step === 'drop') return true
     if (step === 'read') return this.#replay(out)
@@ -147,7 +147,7 @@ export class EventStream {
   }
 
   /** Writes history from the last cursor, until all that is known to be there was examined. @returns as `#step`. */
-  async #replay(out: ServerResponse): Promise<boolean> {
+  async #replay(out: Writable): Promise<boolean> {
     for (;;) {
       const page = await this.#readPage(out)
       if (page === undefined) return false
@@ -165,7 +165,7 @@ export class EventStream {
   }
 
   /** @returns undefined where the stream is to end. */
-  async #readPage(out: ServerResponse): Promise<HistoryPage | undefined> {
+  async #readPage(out: Writable): Promise<HistoryPage | undefined> {
     const first = this.#firstPage
     this.#firstPage = undefined
     if (first !== undefined) return first
@@ -183,9 +183,9 @@ export class EventStream {
   }
 
   /** Waits until there is room for another event. @returns false where the stream is to end. */
-  async #isReady(out: ServerResponse): Promise<boolean> {
+  async #isReady(out: Writable): Promise<boolean> {
     if (!out.writableNeedDrain) return !this.#closing && !out.destroyed
-    const limit = setTimeout(() => out.destroy(), SLOW_LIMIT_MS)
+    const limit = setTimeout(() => out.destroy(), this.#options.slowSeconds * 1_000)
     while (out.writableNeedDrain && !out.destroyed && !this.#closing) await this.#woken()
     clearTimeout(limit)
     return !this.#closing && !out.destroyed
@@ -200,25 +200,25 @@ export class EventStream {
     })
   }
 
-  #send(out: ServerResponse, cursor: number, event: string): void {
+  #send(out: Writable, cursor: number, event: string): void {
     this.#last = cursor
     this.#write(out, messageFrame(cursor, event))
   }
 
-  #write(out: ServerResponse, frame: string): void {
+  #write(out: Writable, frame: string): void {
     out.write(frame)
     this.#heartbeat?.refresh()
   }
 
   /** A client that takes nothing is sent nothing more; its connection is no longer silent when it does. */
-  #beat(out: ServerResponse): void {
+  #beat(out: Writable): void {
     if (this.#greeted && !out.destroyed && !out.writableNeedDrain) out.write(cursorFrame(this.#last))
     this.#heartbeat?.refresh()
   }
 }
 
 /** Writes the last frame. A reader that does not take it in time is cut off. */
-async function endWith(out: ServerResponse, frame: string): Promise<void> {
+async function endWith(out: Writable, frame: string): Promise<void> {
   const closed = new Promise<void>((resolve) => out.once('close', resolve))
   const limit = setTimeout(() => out.destroy(), END_LIMIT_MS)
   out.end(frame)

@@ -24,6 +24,7 @@ const TICKET_PATH = /^\/streams\/([A-Za-z0-9_-]{43})$/
 /** Gateways are quick. */
 const REQUEST_LIMIT_MS = 5_000
 const MAX_HEADER_BYTES = 4_096
+const SLOW_SECONDS = 30
 /** For all streams together, on the way out. */
 const CLOSE_LIMIT_MS = 6_000
 
@@ -78,7 +79,13 @@ async function answer(options: HttpServerOptions, request: IncomingMessage, resp
 
 async function serve(options: HttpServerOptions, seat: Seat, response: ServerResponse): Promise<void> {
   const { streams, sources, maxSeconds, heartbeatSeconds, logger } = options
-  const stream = new EventStream(sources, { agentId: seat.agentId, after: seat.after, maxSeconds, heartbeatSeconds })
+  const stream = new EventStream(sources, {
+    agentId: seat.agentId,
+    after: seat.after,
+    maxSeconds,
+    heartbeatSeconds,
+    slowSeconds: SLOW_SECONDS,
+  })
   seat.stream = stream
   try {
     const first = await stream.prepare().catch((error: unknown) => {

@@ -1,0 +1,23 @@
+import { expect, test } from 'vitest'
+import { readConfig } from './config.ts'
+
+const CONNECTIONS = { SVC_NATS_URL: 'nats://localhost', SVC_DATABASE_URL: 'postgres://localhost' }
+
+test('service.md, Limits; decisions 39: 200 streams per process, 5 minutes, 15 s', () => {
+  expect(readConfig(CONNECTIONS)).toMatchObject({
+    streamsPerProcess: 200,
+    maxSeconds: 300,
+    heartbeatSeconds: 15,
+    port: 0,
+  })
+})
+
+test('every mistake is reported at once; an address on all interfaces is none that a gateway can be told', () => {
+  const env = { SVC_STREAM_HOST: '0.0.0.0', SVC_STREAMS_PER_PROCESS: '0', SVC_STREAM_HEARTBEAT_SECONDS: '60' }
+  expect(() => readConfig(env)).toThrow(
+    /SVC_NATS_URL.*SVC_DATABASE_URL.*SVC_STREAMS_PER_PROCESS.*SVC_STREAM_HEARTBEAT_SECONDS.*SVC_STREAM_ADVERTISED_HOST/,
+  )
+  expect(readConfig({ ...CONNECTIONS, SVC_STREAM_HOST: '::', SVC_STREAM_ADVERTISED_HOST: 'pod-1' })).toMatchObject({
+    advertisedHost: 'pod-1',
+  })
+})
