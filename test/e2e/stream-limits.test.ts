@@ -1,4 +1,10 @@
 /** When streams end, how many there are, and who frees them; with short times and little room. Source: decisions 39, 40; issue 4. */
+import { measureOutbox } from '@svc/contracts/messaging.ts'
+import { measureStreams } from '@svc/contracts/stream.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
 import { got } from '../support/answers.ts'
@@ -92,6 +98,28 @@ describe('decisions 40: room', () => {
     const next = await opened(agents[2 * ROOM] as Agent)
     for (const stream of [...streams, next]) stream.close()
   })
+})
+
+test('issue 4, 7: how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
+  const [anna, ben] = await friends()
+  const logger = createLogger('test', 'silent')
+  const nats = await connectNats({ url: h.system.nats.urlFor('admin'), name: 'test', logger })
+  using bus = createBus(nats)
+  const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 2_000 })
+  using stream = await opened(ben)
+  await got(anna.send(ben))
+  await stream.until('message')
+  await eventually(async () => {
+    // Any process answers.
+    const measured = await bus.call(measureStreams, {}, context())
+    expect(measured).toMatchObject({ open: 1, room: ROOM - 1, most_behind: 0 })
+    expect(measured.heads_read_seconds).toBeLessThan(5)
+  })
+  await eventually(async () => {
+    expect(await bus.call(measureOutbox, {}, context())).toEqual({ oldest_unpublished_seconds: 0 })
+  })
+  stream.close()
+  await drainNats(nats)
 })
 
 describe('issue 4, 1: a killed process frees its leases within 15 s', () => {

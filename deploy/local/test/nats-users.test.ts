@@ -40,6 +40,8 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
     'svc.webhook.set-webhook': ['gateway'],
     'svc.webhook.close-webhook': ['gateway', 'identity'],
     'svc.webhook.measure': ['gateway', 'admin'],
+    'svc.messaging.measure': ['gateway', 'identity', 'stream', 'admin'],
+    'svc.stream.measure': ['gateway', 'stream', 'admin'],
     'accepted.agent.inbox': ['messaging'],
     '$JS.API.STREAM.CREATE.ACCEPTED': ['messaging'],
     '$JS.API.STREAM.DELETE.ACCEPTED': [],

@@ -233,3 +233,13 @@ export const setMailbox = defineCall({
   }),
   reply: closed({}),
 })
+
+/** How far the outbox is behind, as a number for whoever watches over the system. */
+export const measureOutbox = defineCall({
+  subject: 'svc.messaging.measure',
+  request: closed({}),
+  reply: closed({
+    /** Seconds since the commit of the oldest events that are not published; 0 where all are. */
+    oldest_unpublished_seconds: Type.Number({ minimum: 0 }),
+  }),
+})

@@ -27,3 +27,17 @@ export const openStream = defineCall({ subject: 'svc.stream.open', request: Stre
 export function openStreamAt(processId: string): Call<StreamRequest, StreamPlace> {
   return { ...openStream, subject: `svc.stream.open-at.${processId}` }
 }
+
+/** What the answering process holds, as numbers for whoever watches over the system. */
+export const measureStreams = defineCall({
+  subject: 'svc.stream.measure',
+  request: closed({}),
+  reply: closed({
+    open: Type.Integer({ minimum: 0 }),
+    room: Type.Integer({ minimum: 0 }),
+    /** Events that are known to be there and that the stream that lacks most has not written; slow clients count. */
+    most_behind: Type.Integer({ minimum: 0 }),
+    /** Since the heads of the logs were last read: longer than some seconds is a process that only hears. */
+    heads_read_seconds: Type.Number({ minimum: 0 }),
+  }),
+})

@@ -26,6 +26,7 @@ import { listEvents } from './handlers/list-events.ts'
 import { listHeads } from './handlers/list-heads.ts'
 import { listInbox } from './handlers/list-inbox.ts'
 import { listPosts } from './handlers/list-posts.ts'
+import { measureOutbox } from './handlers/measure-outbox.ts'
 import { cancelMessage, prepareMessage } from './handlers/prepare-message.ts'
 import { replayEvents } from './handlers/replay-events.ts'
 import { resolvePost } from './handlers/resolve-post.ts'
@@ -105,9 +106,10 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handle(calls.setContact, (request, context) => setContact(deps, request, context)),
           handle(calls.listContacts, (request) => listContacts(deps, request)),
           handle(calls.setMailbox, (request) => setMailbox(deps, request)),
+          handle(calls.measureOutbox, () => measureOutbox(deps)),
         ],
         loops: [
-          startOutboxLoop(publisher, logger),
+          startOutboxLoop(database, publisher, logger),
           startPurgeLoop(database, logger),
           startResolver({ owner: 'messaging', bus, logger, fences }),
           startOperationsPurge({ owner: 'messaging', bus, logger, operations }),

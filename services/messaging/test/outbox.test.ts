@@ -13,7 +13,7 @@ import { messageOperation } from '../src/domain/operations.ts'
 import { createPublisher } from '../src/outbox/publisher.ts'
 import { createAppend } from '../src/store/append.ts'
 import { createAppendPosts } from '../src/store/append-posts.ts'
-import { rowOf, rowOfPosts } from '../src/store/outbox.ts'
+import { oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../src/store/outbox.ts'
 
 const logger = createLogger('test', 'silent')
 
@@ -78,6 +78,7 @@ async function startHarness() {
       )
       return row?.count
     },
+    oldest: () => database.run(oldestUnpublishedSeconds),
     /** What the stream holds, oldest first. */
     stored: async () => {
       const manager = await operator.connection.jetstreamManager({ checkAPI: false })
@@ -222,4 +223,16 @@ test('design, Outbox: processes that publish at the same time do not disturb eac
     await Promise.all(publishers.map((publisher, at) => publisher.publish(batches[at] ?? [])))
   }
   expect((await publishers[0]?.state())?.lastSequence).toBe(2 * 10 * 200)
+})
+
+test('issue 4, 3: the age of what is not published is a number, and 0 where all is', async () => {
+  await using h = await startHarness()
+  const age = () => h.oldest()
+  expect(await age()).toBe(0)
+  await h.appendAndDie(message('bob'))
+  await eventually(async () => (await age()) > 0.05)
+  await eventually(async () => {
+    await h.publisher.publishLeft()
+    return (await age()) === 0
+  })
 })

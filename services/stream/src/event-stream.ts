@@ -62,6 +62,11 @@ export class EventStream {
     return { earliest: this.#firstPage.earliest }
   }
 
+  /** Events that are known to be there and were not written yet. */
+  get behind(): number {
+    return Math.max(this.#target - this.#last, 0)
+  }
+
   /** Writes until it is closed, its time is over, or the reader is gone or too slow. Closed, it ends with a last cursor. */
   async run(out: Writable): Promise<void> {
     const wake = (): void => this.#wake?.()

@@ -11,6 +11,7 @@ import { createChannel } from '@svc/nats/channel.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { StreamConfig } from './config.ts'
+import { measureStreams } from './handlers/measure-streams.ts'
 import { openStream } from './handlers/open-stream.ts'
 import { openStreamHere } from './handlers/open-stream-here.ts'
 import { createHistory } from './history.ts'
@@ -51,12 +52,14 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
         silenceSeconds: config.heartbeatSeconds + SILENCE_MARGIN_SECONDS,
       }
       const renewing = startRenewLeases(deps)
+      const heads = startWatchHeads(deps, createChannel(nats))
       return {
         endpoints: [
           handle(calls.openStream, (request, context) => openStream(deps, request, context)),
           handle(calls.openStreamAt(processId), (request) => openStreamHere(deps, request)),
+          handle(calls.measureStreams, () => measureStreams(deps, heads)),
         ],
-        loops: [renewing, startWatchHeads(deps, createChannel(nats))],
+        loops: [renewing, heads.loop],
         resources: [releases, server],
       }
     },

@@ -141,6 +141,19 @@ export async function markPublished(sql: Sql, published: PublishedRow[]): Promis
     where o.id = p.id`
 }
 
+/** Rows that are looked at for the oldest: those whose leases ended first. */
+const OLDEST_OF = 1_000
+
+/** Seconds since the commit of the oldest row that is not published; 0 where all are. */
+export async function oldestUnpublishedSeconds(sql: Sql): Promise<number> {
+  const [row] = await sql<{ seconds: number }[]>`
+    select coalesce(greatest(extract(epoch from clock_timestamp() - min(o.created_at)), 0), 0)::float8 as seconds
+    from (
+      select created_at from messaging.outbox where published_at is null order by leased_until limit ${OLDEST_OF}
+    ) o`
+  return row?.seconds ?? 0
+}
+
 /**
  * Makes rows due again that JetStream no longer knows: given by another stream than the present one, or beyond its end.
  * @returns how many; `limit` of them at most.

@@ -8,6 +8,12 @@ import type { StreamDeps } from '../deps.ts'
 const INTERVAL_MS = 750
 const CALL_LIMIT_MS = 1_000
 
+export interface HeadsWatch {
+  readonly loop: Loop
+  /** Since heads were last read; of no stream there are none to read. */
+  readSecondsAgo(): number
+}
+
 /**
  * Asks how far the logs of all open streams go, in one call: finds what was published and not heard, also where nothing
  * comes after it, and who was revoked.
@@ -15,7 +21,8 @@ const CALL_LIMIT_MS = 1_000
 export function startWatchHeads(
   { bus, logger, streams }: Pick<StreamDeps, 'bus' | 'logger' | 'streams'>,
   channel: Channel,
-): Loop {
+): HeadsWatch {
+  let readMs = performance.now()
   const loop = startLoop({
     name: 'watch-heads',
     logger,
@@ -23,6 +30,7 @@ export function startWatchHeads(
     run: async () => {
       try {
         await watchHeads({ bus, streams })
+        readMs = performance.now()
       } catch (error) {
         // At the next turn again, rather than after a growing pause: a revocation does not wait.
         logger.warn({ err: error }, 'heads were not read')
@@ -34,7 +42,7 @@ export function startWatchHeads(
   void channel.watchConnection((state) => {
     if (state === 'back') loop.wake()
   })
-  return loop
+  return { loop, readSecondsAgo: () => (performance.now() - readMs) / 1_000 }
 }
 
 async function watchHeads({ bus, streams }: Pick<StreamDeps, 'bus' | 'streams'>): Promise<void> {
