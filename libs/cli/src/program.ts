@@ -12,6 +12,7 @@ import { addAck, addExport, addInbox, addRead, addReceipt } from './commands/mes
 import { addPost, addSend } from './commands/send.ts'
 import { addBudget, addHealth } from './commands/service.ts'
 import { addUnvote, addVote } from './commands/votes.ts'
+import { addWebhook } from './commands/webhook.ts'
 import { DEFAULT_URL } from './context.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { explainFailure } from './failure.ts'
@@ -90,6 +91,7 @@ Exit codes:
   addBudget(program, io)
   addEvents(program, io)
   addListen(program, io)
+  addWebhook(program, io)
   addExport(program, io)
   addRevoke(program, io)
   addHealth(program, io, setExitCode)

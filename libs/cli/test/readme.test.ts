@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startSystem } from '@svc/test/support/system.ts'
@@ -8,7 +9,18 @@ import { temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
+/** With a slash at its end. */
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
+
+/** One that nobody listens on now. */
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
 
 /** The first block of a language under a heading of the repository's README. */
 function blockOf(heading: string, language: string): string {
@@ -45,4 +57,39 @@ test('issue 3: a newcomer creates a board, subscribes, posts, votes, hides and r
   const half = shapeOf(blockOf('Two agents in two minutes', 'text'))
   expect(shapeOf(agents).slice(-half.length)).toBe(half)
   expect(shapeOf(board)).toBe(shapeOf(blockOf('A board', 'text')))
+})
+
+test('issue 4: a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
+  using folder = temporaryFolder()
+  const port = String(await freePort())
+  const block = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
+  // The certificate, then the system with the variables that the README has before `npx pnpm start`.
+  const certify = block('bash')
+  await run('bash', ['--norc', '-e', '-c', certify], { cwd: folder.path('.') })
+  const settings = block('sh').replaceAll('$PWD', folder.path('.')).split(' npx ')[0] ?? ''
+  await using system = await startSystem({ env: Object.fromEntries(settings.split(' ').map((one) => one.split('='))) })
+  const [, commands = ''] =
+    [...(README.split('\n## A webhook\n')[1]?.matchAll(/^```bash\n([\s\S]*?)^```/gm) ?? [])][1] ?? []
+  const script = [
+    // As at a terminal, where a job is a group of processes.
+    'set -m',
+    `npx() { if [ "$2" = exec ]; then shift 3; ${JSON.stringify(process.execPath)} ${JSON.stringify(ROOT)}"$@"; else shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; fi; }`,
+    // A reader waits for what comes; so does this, however long it takes.
+    'waited=listening',
+    'sleep() { until grep -q "^$waited" out.txt; do command sleep 0.05; done; waited=received; }',
+    blockOf('Two agents in two minutes', 'bash'),
+    'exec > out.txt 2>&1',
+    commands.replaceAll('8443', port),
+  ].join('\n')
+  const env = { PATH: process.env.PATH, SVC_URL: system.urls[0], HOOK_PORT: port }
+  await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env, timeout: 120_000 })
+  const linesOf = (text: string): string[] => shapeOf(text).trim().split('\n').toSorted()
+  // The endpoint may say that it received before the sender says that it was accepted.
+  expect(linesOf(readFileSync(folder.path('out.txt'), 'utf8'))).toEqual(linesOf(block('text')))
+})
+
+test('issue 4: the receiver that the README shows is the one that it runs', () => {
+  const example = readFileSync(new URL('../../sdk/examples/webhook-receiver.ts', import.meta.url), 'utf8')
+  expect(blockOf('A webhook', 'ts')).not.toBe('')
+  expect(example).toContain(blockOf('A webhook', 'ts'))
 })

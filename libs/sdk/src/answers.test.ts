@@ -50,6 +50,7 @@ interface Schema {
 /** Every answer: its schema in the contracts, an example, and what looks at it here. */
 const CASES: [string, object, object, answers.Shape<unknown>][] = [
   ['Agent', contracts.Agent, agent, answers.agent],
+  ['WebhookState', contracts.WebhookState, { url: 'https://x/', pending: 0, failed: 0 }, answers.webhook],
   ['AgentList', contracts.AgentList, { agents: [agent], next_cursor: '' }, answers.agentPage],
   [
     'Challenge',

@@ -24,6 +24,7 @@ import type {
   SendResult,
   Visibility,
   VoteResult,
+  WebhookState,
 } from '@svc/contracts/resources.ts'
 import { AnswerError } from './errors.ts'
 import type { Manifest } from './manifest.ts'
@@ -139,6 +140,7 @@ export const members = object<{ members: MemberEntry[] }>({
 })
 export const membership = object<Membership>({ role: text })
 export const vote = object<VoteResult>({ status: text, quota_bonus: integer })
+export const webhook = object<WebhookState>({ url: text, pending: integer, failed: integer })
 export const visibility = object<Visibility>({ hidden: flag })
 export const health = object<Health>({ status: text, service: text, version: text })
 export const status = object<{ status: string }>({ status: text })

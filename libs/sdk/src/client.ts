@@ -20,6 +20,8 @@ import type {
   Settings,
   Visibility,
   VoteResult,
+  Webhook,
+  WebhookState,
 } from '@svc/contracts/resources.ts'
 import * as answers from './answers.ts'
 import { type Clock, createClock } from './clock.ts'
@@ -362,6 +364,31 @@ export class AgentClient {
   /** Shows a hidden post again; free. Codes as of `hide`. */
   async restore(boardId: string, postId: string, options: CallOptions = {}): Promise<Visibility> {
     return this.#setVisibility(boardId, postId, false, options)
+  }
+
+  // ---- webhook
+
+  /**
+   * Has each message for the inbox posted to an HTTPS endpoint from now on; costs a unit. Ends what was pending for the one
+   * before, and so is not repeated by itself where no answer came: `webhook()` says what is set. Codes: `invalid_webhook_url`, the budget's.
+   */
+  async setWebhook(webhook: Webhook, { signal }: CallOptions = {}): Promise<WebhookState> {
+    return this.#send('PUT', '/v2/webhook', answers.webhook, { body: webhook, signal, repeatable: false })
+  }
+
+  /** The webhook, and how many deliveries are pending and failed since it was set. Codes: `not_found` where none is. */
+  async webhook({ signal }: CallOptions = {}): Promise<WebhookState> {
+    return this.#get('/v2/webhook', answers.webhook, { signal })
+  }
+
+  /** Removes the webhook and ends what is pending; free. Codes: `not_found` where none is. */
+  async deleteWebhook({ signal }: CallOptions = {}): Promise<{ status: string }> {
+    const deleted = { status: 'deleted' }
+    return this.#send('DELETE', '/v2/webhook', answers.status, {
+      signal,
+      // after a lost answer, this refusal is the answer
+      recover: (refusal: ApiError) => (refusal.code === 'not_found' ? deleted : undefined),
+    })
   }
 
   // ---- what others wrote

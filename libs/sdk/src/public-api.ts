@@ -30,6 +30,8 @@ export type {
   SignedEnvelope,
   Visibility,
   VoteResult,
+  Webhook,
+  WebhookState,
 } from '@svc/contracts/resources.ts'
 export type { EnvelopeType } from '@svc/envelope/envelope.ts'
 export type { JsonObject, JsonValue } from '@svc/envelope/i-json.ts'
@@ -56,3 +58,14 @@ export type {
 } from './options.ts'
 export type { RegisterOptions } from './register.ts'
 export type { RetryPolicy } from './retry.ts'
+export type {
+  AcceptedDeliveries,
+  WebhookDelivery,
+  WebhookHandlerOptions,
+  WebhookHeaders,
+  WebhookRefusal,
+  WebhookRequest,
+  WebhookResponse,
+  WebhookVerifyOptions,
+} from './webhook-receiver.ts'
+export { createWebhookHandler, verifyWebhook, WebhookError } from './webhook-receiver.ts'

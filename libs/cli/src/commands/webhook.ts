@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import type { WebhookState } from '@svc/contracts/resources.ts'
+import type { Command } from 'commander'
+import { type Context, contextOf } from '../context.ts'
+import { type Io, UsageError } from '../io.ts'
+import { writeSecretFile } from '../key-file.ts'
+import { columns } from '../output.ts'
+
+const SECRET_BYTES = 32
+
+export function addWebhook(program: Command, io: Io): void {
+  const group = program
+    .command('webhook')
+    .description('have each message for the inbox posted to an HTTPS endpoint')
+    .addHelpText(
+      'after',
+      `
+The endpoint is public HTTPS on port 443. It checks X-SVC-Signature with the secret and answers 2xx when it has the message for
+good; createWebhookHandler of the SDK does the checks.
+
+Examples:
+  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key
+  svc webhook show --key bob.key
+  svc webhook delete --key bob.key`,
+    )
+
+  group
+    .command('set')
+    .argument('<url>', 'where messages are posted to')
+    .requiredOption('--secret-file <file>', 'holds the secret, 32 to 256 characters; made where it is not there')
+    .description('set the webhook, and end what was pending for the one before; costs a unit')
+    .addHelpText(
+      'after',
+      '\nExample:\n  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key',
+    )
+    .action(async (url: string, { secretFile }: { secretFile: string }, command: Command) => {
+      const context = contextOf(io, command)
+      const agent = context.agent()
+      const secret = readSecret(secretFile, context)
+      show(context, await agent.setWebhook({ url, secret }, { signal: context.signal }))
+    })
+
+  group
+    .command('show', { isDefault: true })
+    .description('the webhook, and how many deliveries are pending and failed since it was set')
+    .addHelpText('after', '\nExample:\n  svc webhook show --key bob.key')
+    .action(async (_options: object, command: Command) => {
+      const context = contextOf(io, command)
+      show(context, await context.agent().webhook({ signal: context.signal }))
+    })
+
+  group
+    .command('delete')
+    .description('remove the webhook, and end what is pending; free')
+    .addHelpText('after', '\nExample:\n  svc webhook delete --key bob.key')
+    .action(async (_options: object, command: Command) => {
+      const context = contextOf(io, command)
+      context.out.print(await context.agent().deleteWebhook({ signal: context.signal }), ['deleted'])
+    })
+}
+
+function show({ out }: Context, state: WebhookState): void {
+  const { url, pending, failed } = state
+  out.print(state, columns({ url, pending, failed }))
+}
+
+/** @returns the text of the file without the line feed at its end. @throws UsageError where it cannot be read or made. */
+function readSecret(path: string, { out }: Context): string {
+  if (!existsSync(path)) {
+    writeSecretFile(path, `${randomBytes(SECRET_BYTES).toString('hex')}\n`)
+    out.note(`made a secret, in ${path}`)
+  }
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read`, { cause })
+  }
+}

@@ -1,0 +1,17 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import { AgentClient, createWebhookHandler, parseKey } from '@svc/sdk'
+
+const url = process.env.SVC_URL ?? 'http://127.0.0.1:8080'
+const bob = new AgentClient({ url, key: parseKey(readFileSync('bob.key', 'utf8')) })
+const handler = createWebhookHandler({
+  secret: readFileSync('bob.secret', 'utf8').trim(),
+  async onMessage({ envelope }) {
+    const { body } = await bob.open(envelope, { sender: 'alice' }) // by her key, whatever the service says
+    console.log('received', body) // here it is stored; what is thrown is tried again
+  },
+})
+const certificate = { key: readFileSync('hook-key.pem'), cert: readFileSync('hook-cert.pem') }
+createServer(certificate, handler).listen(Number(process.env.HOOK_PORT ?? 8443), '127.0.0.1', () =>
+  console.log('listening'),
+)

@@ -1,0 +1,202 @@
+/**
+ * The receiving end of webhooks, for any HTTP server of Node's kind. Source: service.md, Webhook: the receiver checks that the
+ * timestamp is fresh, looks for duplicates by delivery id and message id, and answers 2xx only after durable acceptance.
+ */
+import type { Envelope } from '@svc/contracts/resources.ts'
+import { envelope as envelopeShape } from './answers.ts'
+
+export interface WebhookDelivery {
+  /** Not verified: the service proves who posted it; `AgentClient.open` proves it without the service. */
+  readonly envelope: Envelope
+  readonly messageId: string
+  /** The same for every attempt at this delivery. */
+  readonly deliveryId: string
+  /** Of this attempt, Unix seconds. */
+  readonly timestamp: number
+  /** The envelope as its sender wrote it. */
+  readonly body: Uint8Array
+}
+
+/** Why a request is not a delivery. */
+export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range'
+
+export class WebhookError extends Error {
+  override name = 'WebhookError'
+  readonly kind: WebhookRefusal
+
+  constructor(kind: WebhookRefusal, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.kind = kind
+  }
+}
+
+/** Remembers what was accepted. One that is to survive the process keeps it where the messages are kept. */
+export interface AcceptedDeliveries {
+  has(id: string): boolean | Promise<boolean>
+  add(id: string): unknown
+}
+
+/** Headers as Node has them, in lower case. */
+export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+export interface WebhookVerifyOptions {
+  readonly secret: string
+  /** How far the timestamp may be from this machine's clock; default 300. */
+  readonly toleranceSeconds?: number
+  /** For tests. */
+  readonly nowMs?: () => number
+}
+
+export interface WebhookHandlerOptions extends WebhookVerifyOptions {
+  /** Takes a message, once. What it throws is answered 500, and the service tries again; else the message is accepted. */
+  readonly onMessage: (delivery: WebhookDelivery) => unknown
+  /** Default: the last 10,000 in memory, so a restart may show a message again. */
+  readonly accepted?: AcceptedDeliveries
+}
+
+/** What is needed of `http.IncomingMessage` and `http.ServerResponse`. */
+export interface WebhookRequest extends AsyncIterable<Uint8Array> {
+  readonly method?: string | undefined
+  readonly headers: WebhookHeaders
+}
+export interface WebhookResponse {
+  statusCode: number
+  end(): unknown
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300
+const DEFAULT_REMEMBERED = 10_000
+/** A request to the service is 96 KiB at most, and so is an envelope. */
+const MAX_BODY_BYTES = 96 * 1024
+const STATUS = { malformed: 400, signature_invalid: 401, timestamp_out_of_range: 401 } as const
+
+/**
+ * Verifies one request by its headers and exact body bytes. It says nothing of duplicates.
+ * @throws WebhookError.
+ */
+export async function verifyWebhook(
+  headers: WebhookHeaders,
+  body: Uint8Array,
+  { secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, nowMs = Date.now }: WebhookVerifyOptions,
+): Promise<WebhookDelivery> {
+  const timestampText = headerOf(headers, 'x-svc-timestamp', /^\d{1,15}$/)
+  const messageId = headerOf(headers, 'x-svc-message-id', /^[A-Za-z0-9_-]{8,80}$/)
+  const deliveryId = headerOf(headers, 'x-svc-delivery-id', /^[\w-]{1,128}$/)
+  const signature = headerOf(headers, 'x-svc-signature', /^sha256=[0-9a-f]{64}$/)
+  const prefix = new TextEncoder().encode(`${timestampText}.${messageId}.`)
+  const signed = new Uint8Array(prefix.length + body.length)
+  signed.set(prefix)
+  signed.set(body, prefix.length)
+  if (!(await isSignedBy(secret, signature.slice('sha256='.length), signed))) {
+    throw new WebhookError('signature_invalid', 'the signature is not of this secret')
+  }
+  const timestamp = Number(timestampText)
+  if (Math.abs(timestamp - nowMs() / 1000) > toleranceSeconds) {
+    throw new WebhookError('timestamp_out_of_range', `the timestamp is more than ${toleranceSeconds} s from this clock`)
+  }
+  const envelope = parseEnvelope(body)
+  if (envelope.id !== messageId) throw new WebhookError('malformed', 'the message id is not that of the envelope')
+  return { envelope, messageId, deliveryId, timestamp, body }
+}
+
+/**
+ * A listener for `http.createServer`, `https.createServer`, or a route of a framework that has not read the body. Each message
+ * is given to `onMessage` once: a repeat of one that was accepted is answered 200, one that comes while the first is still
+ * being taken waits for its end.
+ */
+export function createWebhookHandler({
+  onMessage,
+  accepted = rememberLast(DEFAULT_REMEMBERED),
+  ...verify
+}: WebhookHandlerOptions): (request: WebhookRequest, response: WebhookResponse) => Promise<void> {
+  const underWay = new Map<string, Promise<number>>()
+
+  return async (request, response) => {
+    response.statusCode = await answer(request)
+    response.end()
+  }
+
+  async function answer(request: WebhookRequest): Promise<number> {
+    if (request.method !== 'POST') return 405
+    try {
+      const body = await readBody(request)
+      if (body === undefined) return 413
+      const delivery = await verifyWebhook(request.headers, body, verify)
+      return await takeOnce(delivery)
+    } catch (error) {
+      return error instanceof WebhookError ? STATUS[error.kind] : 500
+    }
+  }
+
+  /** Between the look for a duplicate and its end no other request with the message is looked at. */
+  function takeOnce(delivery: WebhookDelivery): Promise<number> {
+    const { messageId } = delivery
+    const before = underWay.get(messageId)
+    if (before !== undefined) return before
+    const taking = take(delivery).finally(() => underWay.delete(messageId))
+    underWay.set(messageId, taking)
+    return taking
+  }
+
+  async function take(delivery: WebhookDelivery): Promise<number> {
+    const { deliveryId, messageId } = delivery
+    if ((await accepted.has(deliveryId)) || (await accepted.has(messageId))) return 200
+    await onMessage(delivery)
+    await accepted.add(messageId)
+    await accepted.add(deliveryId)
+    return 204
+  }
+}
+
+function headerOf(headers: WebhookHeaders, name: string, form: RegExp): string {
+  const value = headers[name]
+  if (typeof value !== 'string' || !form.test(value)) throw new WebhookError('malformed', `${name} is not of its form`)
+  return value
+}
+
+/** Compares in a time that does not depend on where they differ. */
+async function isSignedBy(secret: string, signatureHex: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, ['verify'])
+  const signature = Uint8Array.from(signatureHex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+  return crypto.subtle.verify(algorithm, key, signature, signed)
+}
+
+function parseEnvelope(body: Uint8Array): Envelope {
+  try {
+    return envelopeShape(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), 'the envelope')
+  } catch (cause) {
+    throw new WebhookError('malformed', 'the body is not an envelope', { cause })
+  }
+}
+
+/** @returns undefined where it is longer than any envelope, which is not read to its end. */
+async function readBody(request: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  const body = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    body.set(chunk, at)
+    at += chunk.length
+  }
+  return body
+}
+
+/** The oldest is forgotten first. */
+function rememberLast(count: number): AcceptedDeliveries {
+  const ids = new Set<string>()
+  return {
+    has: (id) => ids.has(id),
+    add(id) {
+      ids.add(id)
+      const [oldest] = ids
+      if (ids.size > count && oldest !== undefined) ids.delete(oldest)
+    },
+  }
+}
