@@ -1,0 +1,106 @@
+/**
+ * Webhooks under load while everything between sender and receiver fails. Every accepted id is held against every delivered one.
+ * Source: issue 4, Build 4; service.md, Webhook: at least once, and never to another's endpoint.
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+
+const SECRET = '0123456789abcdef0123456789abcdef'
+const ENDPOINTS = 3
+const RECOVERY = { timeoutMs: 60_000 }
+
+let h: Harness
+let receiver: WebhookReceiver
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  h = await startHarness({
+    env: {
+      SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
+      NODE_EXTRA_CA_CERTS: receiver.caFile,
+      SVC_WEBHOOK_ATTEMPT_SECONDS: '2',
+      SVC_WEBHOOK_LEASE_SECONDS: '3',
+      SVC_DAILY_FREE_UNITS: '1000000',
+      SVC_DAILY_HARD_LIMIT: '1000000',
+    },
+  })
+})
+afterAll(async () => {
+  await h?.[Symbol.asyncDispose]()
+  await receiver?.[Symbol.asyncDispose]()
+})
+
+/** A sender and receivers with a webhook each. */
+async function startScene(name: string): Promise<{ sender: Agent; readers: { agent: Agent; path: string }[] }> {
+  const [sender, ...agents] = await h.agents(ENDPOINTS + 1)
+  if (sender === undefined) throw new Error('a sender was asked for')
+  const readers = agents.map((agent, at) => ({ agent, path: `/${name}-${at}` }))
+  for (const { agent, path } of readers) {
+    expect((await agent.patch('/v2/me', { inbox_policy: 'open' })).status).toBe(200)
+    expect((await agent.put('/v2/webhook', { url: receiver.urlFor(path), secret: SECRET })).status).toBe(200)
+  }
+  return { sender, readers }
+}
+
+function idsAt(path: string): Set<unknown> {
+  return new Set(receiver.at(path).map(({ headers }) => headers['x-svc-message-id']))
+}
+
+/** Ends the process at once, and starts it again. */
+async function restart(name: string): Promise<void> {
+  await h.system.kill(name)
+  await h.system.start(name)
+}
+
+const FAULTS: readonly (readonly [string, () => Promise<void>])[] = [
+  ['a webhook process is killed', () => restart('webhook-1')],
+  ['every webhook process is killed', async () => void (await Promise.all(['webhook-1', 'webhook-2'].map(restart)))],
+  ['a messaging process is killed', () => restart('messaging-1')],
+  [
+    'NATS is killed',
+    async () => {
+      await h.system.nats.kill()
+      await h.system.nats.restart()
+    },
+  ],
+  ['NATS loses all of its data', () => h.system.nats.restart({ wipe: true })],
+]
+
+describe('service.md, Webhook: delivery is at least once', () => {
+  test.each(FAULTS)(
+    '%s: every accepted message reaches its own endpoint, and no other',
+    async (name, fail) => {
+      const { sender, readers } = await startScene(name.replaceAll(' ', '-'))
+      const accepted = readers.map(() => new Set<unknown>())
+      let sending = true
+      const load = readers.map(async ({ agent }, at) => {
+        while (sending) {
+          const envelope = sender.envelope(agent)
+          // Until it is answered: a 503 says nothing about whether it was accepted, and the same envelope may be sent again.
+          await eventually(
+            async () => [200, 202].includes((await sender.post('/v2/messages', envelope)).status),
+            RECOVERY,
+          )
+          accepted[at]?.add(envelope.id)
+        }
+      })
+      await eventually(() => readers.every(({ path }) => idsAt(path).size >= 3), RECOVERY)
+      await fail()
+      const before = accepted.map((ids) => ids.size)
+      await eventually(() => accepted.every((ids, at) => ids.size >= (before[at] ?? 0) + 5), RECOVERY)
+      sending = false
+      await Promise.all(load)
+      for (const [at, { agent, path }] of readers.entries()) {
+        await eventually(() => idsAt(path).size >= (accepted[at]?.size ?? 0), RECOVERY)
+        expect(idsAt(path)).toEqual(accepted[at])
+        await eventually(async () => (await agent.get('/v2/webhook')).body.pending === 0, RECOVERY)
+        expect((await agent.get('/v2/webhook')).body).toMatchObject({ pending: 0, failed: 0 })
+        expect(receiver.maxInFlight(path)).toBeLessThanOrEqual(2)
+      }
+    },
+    180_000,
+  )
+})
