@@ -127,6 +127,7 @@ const JUDGED_FIRST = ['GET /v2/boards/{board}/messages', 'PUT /v2/boards/{board}
 const NEEDS_WEBHOOK = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/webhook'))]
 /** A URL is judged before anything is looked up. */
 const NEEDS_TABLES_OF_WEBHOOK = NEEDS_WEBHOOK.filter((name) => name !== 'PUT /v2/webhook')
+const NEEDS_STREAM = ['GET /v2/health', 'GET /v2/stream']
 const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
 
 let round = 0
@@ -142,7 +143,7 @@ async function answersOfAll(limitMs = ANSWER_LIMIT_MS): Promise<Record<string, s
       const { status, body } = answer
       expect(status, nameOf(operation)).not.toBe(500)
       if (status === 503 && operation.path !== '/v2/health') expectError(answer, 503, 'unavailable')
-      return [nameOf(operation), [status, body.error?.code].join(' ').trim()] as const
+      return [nameOf(operation), [status, body?.error?.code].join(' ').trim()] as const
     }),
   )
   return Object.fromEntries(answers)
@@ -288,6 +289,16 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
+  test('service.md Errors: no stream: all but the stream', async () => {
+    {
+      await using _killed = await killAll('stream')
+      await expectUnhealthy()
+      const others = OPERATIONS.map(nameOf).filter((name) => !NEEDS_STREAM.includes(name))
+      expect(await availableOperations()).toEqual(others)
+    }
+    await expectRecovery()
+  })
+
   test('service.md Errors: no webhook: all but the configuration', async () => {
     {
       await using _killed = await killAll('webhook')
@@ -326,6 +337,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     ['messaging', (name) => WITHOUT_MESSAGING.includes(name) || JUDGED_FIRST.includes(name)],
     ['boards', (name) => !NEEDS_TABLES_OF_BOARDS.includes(name)],
     ['webhook', (name) => !NEEDS_TABLES_OF_WEBHOOK.includes(name)],
+    ['stream', (name) => !NEEDS_STREAM.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
   ])('design.md Pieces: %s alone without its database is as if it were not there', async (store, goesOn) => {
     {

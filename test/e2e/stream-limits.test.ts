@@ -87,7 +87,7 @@ describe('decisions 39: when a cursor is sent', () => {
 })
 
 describe('decisions 40: room', () => {
-  test('service.md, Limits: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
+  test('service.md, Limits: streams per process: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
     const agents = await h.agents(2 * ROOM + 1)
     const streams: TestStream[] = []
     // As many as there is room for all together, whichever process is asked.

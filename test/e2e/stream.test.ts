@@ -235,7 +235,7 @@ describe('issue 3, Posts: loss of board access stops board events at once', () =
 })
 
 describe('decisions 40: two streams of one identity, over all processes', () => {
-  test('service.md, Limits: of 20 at once, over both gateways, two are opened and the others are 429 stream_limit', async () => {
+  test('service.md, Limits: streams per identity: of 20 at once, over both gateways, two are opened and the others are 429 stream_limit', async () => {
     const [ben] = await h.agents(1)
     const urls = h.system.urls
     const streams = await Promise.all(

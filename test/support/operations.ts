@@ -6,6 +6,10 @@ export interface SpecOperation {
   /** `none` of the challenge request is `optional`: a signature that it carries must be valid (decisions 8). */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]
+  /** Besides those of a signature, in lower case. */
+  readonly headers?: readonly string[]
+  /** Of a success that is not JSON. */
+  readonly type?: string
   /** Of success, and of an unhealthy service. */
   readonly success: readonly number[]
   /** Statuses of its own faults, beside those that every operation has. */
@@ -68,7 +72,11 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('PUT', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('DELETE', '/v2/messages/{id}/vote', 'required', { faults: [403, 404] }),
   operation('GET', '/v2/events', 'required', { query: PAGE }),
-  operation('GET', '/v2/stream', 'required', { query: ['after'] }),
+  {
+    ...operation('GET', '/v2/stream', 'required', { query: ['after'] }),
+    headers: ['last-event-id'],
+    type: 'text/event-stream',
+  },
   operation('PUT', '/v2/webhook', 'required', { body: WEBHOOK }),
   operation('GET', '/v2/webhook', 'required', { faults: [404] }),
   operation('DELETE', '/v2/webhook', 'required', { faults: [404] }),

@@ -40,6 +40,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
         try {
           return await fetchStream(place, context.deadlineMs - Date.now())
         } catch (error) {
+          if (error instanceof ServiceError) throw error
           logger.warn({ err: error, address: place.address }, 'a stream could not be fetched')
           if (attempt === ATTEMPTS) throw new ServiceError('unavailable', { cause: error })
         }
@@ -65,7 +66,9 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
     const earliest = headers['x-svc-earliest-cursor']
     if (statusCode !== 200 || typeof earliest !== 'string') {
       await body.dump()
-      throw new Error(`the stream process answered ${statusCode}`)
+      const cause = new Error(`the stream process answered ${statusCode}`)
+      // It has no history to begin with, as no other process would; anything else is this one's fault.
+      throw statusCode === 503 ? new ServiceError('unavailable', { cause }) : cause
     }
     open.set(body, place)
     body.once('close', () => open.delete(body))
@@ -77,14 +80,22 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
     await body.dump()
   }
 
-  function ask(method: 'GET' | 'DELETE', place: StreamPlace, limitMs: number): Promise<Dispatcher.ResponseData> {
-    return agent.request({
-      origin: place.address,
-      path: `/streams/${place.ticket}`,
-      method,
-      headersTimeout: limitMs,
-      // A process that is gone without a word: its machine was lost.
-      bodyTimeout: place.silence_seconds * 1_000,
-    })
+  async function ask(method: 'GET' | 'DELETE', place: StreamPlace, limitMs: number): Promise<Dispatcher.ResponseData> {
+    // Of undici's own limits, which are kept to the second, none is for the head of an answer.
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(new Error('no answer in time')), limitMs)
+    try {
+      return await agent.request({
+        origin: place.address,
+        path: `/streams/${place.ticket}`,
+        method,
+        headersTimeout: 0,
+        // A process that is gone without a word: its machine was lost.
+        bodyTimeout: place.silence_seconds * 1_000,
+        signal: late.signal,
+      })
+    } finally {
+      clearTimeout(timer)
+    }
   }
 }

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOperations } from '../src/service.ts'
 import { type Answer, type Harness, startHarness } from './harness.ts'
 
-/** The operations of service.md, Endpoints, that exist: webhooks are yet to come. */
+/** The operations of service.md, Endpoints. */
 const SPECIFIED = [
   ['GET', '/v2/health', 'optional'],
   ['POST', '/v2/challenges', 'optional'],
@@ -34,6 +34,9 @@ const SPECIFIED = [
   ['DELETE', '/v2/messages/{id}/vote', 'required'],
   ['GET', '/v2/events', 'required'],
   ['GET', '/v2/stream', 'required'],
+  ['PUT', '/v2/webhook', 'required'],
+  ['GET', '/v2/webhook', 'required'],
+  ['DELETE', '/v2/webhook', 'required'],
 ] as const
 
 interface Described {

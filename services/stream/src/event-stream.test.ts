@@ -6,7 +6,14 @@ import { describe, expect, test } from 'vitest'
 import type { AcceptedEvent } from './domain/accepted-event.ts'
 import { EventStream, type EventStreamOptions } from './event-stream.ts'
 
-const OPTIONS: EventStreamOptions = { agentId: 'ben', after: 0, maxSeconds: 60, heartbeatSeconds: 60, slowSeconds: 60 }
+const OPTIONS: EventStreamOptions = {
+  agentId: 'ben',
+  after: 0,
+  maxSeconds: 60,
+  heartbeatSeconds: 60,
+  slowSeconds: 60,
+  traceparent: '',
+}
 
 /** A log in memory, what is heard of it, and a reader. */
 function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1, highWaterMark = 1 << 20 } = {}) {

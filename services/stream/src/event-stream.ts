@@ -15,6 +15,8 @@ export interface EventStreamOptions {
   readonly heartbeatSeconds: number
   /** A client that takes nothing for so long is closed (design.md, Streams). */
   readonly slowSeconds: number
+  /** Of the request that opened it; its reads of history are part of that. */
+  readonly traceparent: string
 }
 
 /** What was heard and waits, for each stream; history serves what is over. With it a page of history may wait: 512 KiB. */
@@ -58,7 +60,7 @@ export class EventStream {
   /** Listens, and reads the first page. @returns decisions 51's cursor. @throws ServiceError or Error where either cannot be. */
   async prepare(): Promise<{ earliest: number }> {
     this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
-    this.#firstPage = await this.#sources.history.read(this.agentId, this.#last)
+    this.#firstPage = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
     return { earliest: this.#firstPage.earliest }
   }
 
@@ -178,7 +180,7 @@ export class EventStream {
     for (let pauseMs = HISTORY_RETRY_MS; ; pauseMs = Math.min(pauseMs * 2, HISTORY_MAX_RETRY_MS)) {
       if (this.#closing || out.destroyed) return undefined
       try {
-        return await this.#sources.history.read(this.agentId, this.#last)
+        return await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
       } catch (error) {
         if (!isUnavailable(error)) throw error
         if (performance.now() > giveUpMs) return undefined

@@ -1,6 +1,5 @@
 import { replayEvents } from '@svc/contracts/messaging.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
 
 export interface HistoryPage {
   readonly events: readonly { readonly cursor: number; readonly text: string }[]
@@ -13,7 +12,7 @@ export interface HistoryPage {
 /** The events of an agent behind a cursor, from messaging, with access checked as they are read. */
 export interface History {
   /** @throws ServiceError `unavailable`. */
-  read(agentId: string, after: number): Promise<HistoryPage>
+  read(agentId: string, after: number, traceparent: string): Promise<HistoryPage>
 }
 
 /** Of messaging's own bound on the bytes of a page this is nearly always the lesser. */
@@ -23,8 +22,8 @@ const SEPARATOR = '\t'
 
 export function createHistory(bus: Bus): History {
   return {
-    async read(agentId, after) {
-      const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + READ_LIMIT_MS }
+    async read(agentId, after, traceparent) {
+      const context = { traceparent, deadlineMs: Date.now() + READ_LIMIT_MS }
       const request = { agent_id: agentId, after, limit: PAGE_EVENTS }
       const { meta, text } = await bus.callText(replayEvents, request, context)
       const texts = text === '' ? [] : text.split(SEPARATOR)

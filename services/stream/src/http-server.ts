@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
 import type { Sources } from './deps.ts'
 import { EventStream } from './event-stream.ts'
 import type { Seat, Streams } from './streams.ts'
@@ -40,7 +41,7 @@ export async function startHttpServer(options: HttpServerOptions): Promise<Strea
     (request, response) => {
       const answering = answer(options, request, response)
         .catch((error: unknown) => {
-          logger.error({ err: error }, 'a stream failed')
+          logger.error({ err: error }, 'a request could not be answered')
           response.destroy()
         })
         .finally(() => running.delete(answering))
@@ -85,11 +86,12 @@ async function serve(options: HttpServerOptions, seat: Seat, response: ServerRes
     maxSeconds,
     heartbeatSeconds,
     slowSeconds: SLOW_SECONDS,
+    traceparent: seat.traceparent,
   })
   seat.stream = stream
   try {
     const first = await stream.prepare().catch((error: unknown) => {
-      logger.warn({ err: error }, 'a stream could not be begun')
+      logger.warn({ err: error, request_id: requestIdOf(seat.traceparent) }, 'a stream could not be begun')
       return undefined
     })
     if (first === undefined) return end(response, 503)
@@ -98,6 +100,9 @@ async function serve(options: HttpServerOptions, seat: Seat, response: ServerRes
       'x-svc-earliest-cursor': String(first.earliest),
     })
     await stream.run(response)
+  } catch (error) {
+    logger.error({ err: error, request_id: requestIdOf(seat.traceparent) }, 'a stream failed')
+    response.destroy()
   } finally {
     stream.dispose()
     streams.leave(seat)

@@ -56,7 +56,7 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
       return {
         endpoints: [
           handle(calls.openStream, (request, context) => openStream(deps, request, context)),
-          handle(calls.openStreamAt(processId), (request) => openStreamHere(deps, request)),
+          handle(calls.openStreamAt(processId), (request, context) => openStreamHere(deps, request, context)),
           handle(calls.measureStreams, () => measureStreams(deps, heads)),
         ],
         loops: [renewing, heads.loop],

@@ -8,6 +8,8 @@ export interface Seat {
   readonly after: number
   readonly leaseId: string
   readonly ticket: string
+  /** Of the request that opened it. */
+  readonly traceparent: string
   /** Undefined until it is fetched. */
   stream: EventStream | undefined
 }
@@ -20,7 +22,7 @@ export interface Streams {
   readonly leaseIds: readonly string[]
   readonly open: readonly EventStream[]
   /** Takes room at once; the caller makes sure that the agent may have it, or gives it back. */
-  reserve(request: StreamRequest): Seat
+  reserve(request: StreamRequest, traceparent: string): Seat
   /** From now on it can be fetched, for some seconds. */
   admit(seat: Seat): Pick<StreamPlace, 'ticket'>
   /** Fetches a stream, once. @returns undefined for a ticket that is none, is too late, or was used. */
@@ -58,9 +60,9 @@ export function createStreams({ capacity, onLeft }: StreamsOptions): Streams {
     get open() {
       return [...seats.values()].flatMap(({ stream }) => stream ?? [])
     },
-    reserve({ agent_id: agentId, after }) {
+    reserve({ agent_id: agentId, after }, traceparent) {
       const ticket = randomBytes(TICKET_BYTES).toString('base64url')
-      const seat: Seat = { agentId, after, leaseId: randomUUID(), ticket, stream: undefined }
+      const seat: Seat = { agentId, after, leaseId: randomUUID(), ticket, traceparent, stream: undefined }
       seats.set(ticket, seat)
       return seat
     },

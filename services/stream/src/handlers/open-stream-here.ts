@@ -1,3 +1,4 @@
+import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { StreamPlace, StreamRequest } from '@svc/contracts/stream.ts'
 import type { StreamDeps } from '../deps.ts'
@@ -17,9 +18,10 @@ const CAPACITY_RETRY_SECONDS = 5
 export async function openStreamHere(
   { database, streams, address, silenceSeconds }: OpenHereDeps,
   request: StreamRequest,
+  { traceparent }: CallContext,
 ): Promise<StreamPlace> {
   if (streams.room <= 0) throw new ServiceError('stream_capacity', { retryAfterSeconds: CAPACITY_RETRY_SECONDS })
-  const seat = streams.reserve(request)
+  const seat = streams.reserve(request, traceparent)
   try {
     const taken = await database.run((sql) => takeLease(sql, seat.agentId, seat.leaseId))
     if (!taken) throw new ServiceError('stream_limit', { retryAfterSeconds: LIMIT_RETRY_SECONDS })

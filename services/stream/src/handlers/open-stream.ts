@@ -13,7 +13,7 @@ const CAPACITY_RETRY_SECONDS = 5
 
 /** Here, or, where this process is full, in another one that has room. Source: decisions 40. */
 export async function openStream(deps: OpenDeps, request: StreamRequest, context: CallContext): Promise<StreamPlace> {
-  if (deps.streams.room > 0) return openStreamHere(deps, request)
+  if (deps.streams.room > 0) return openStreamHere(deps, request, context)
   const others = await deps.database.run((sql) => findRoom(sql, deps.processId, MAX_OTHERS))
   for (const other of others) {
     try {

@@ -17,6 +17,7 @@ export function startRenewLeases({ database, logger, streams, processId }: Omit<
     guard = setTimeout(() => {
       if (streams.open.length > 0) logger.warn('leases could not be renewed: closing all streams')
       streams.closeAll()
+      armGuard(performance.now()) // for those that are opened before a renewal succeeds
     }, leftMs)
     guard.unref()
   }
