@@ -35,10 +35,16 @@ const BOOKKEEPING = [
   'messaging.operations',
   'messaging.message_fences',
   'budget.reservations',
+  'stream.leases',
+  'stream.processes',
+  'webhook.jobs',
+  'webhook.operations',
+  'webhook.retired',
 ]
 /** Columns that are written in the background, after the answer. */
 const SETTLED_LATER: Record<string, string> = {
   'messaging.outbox': 'count(*)::text',
+  'webhook.endpoints': "string_agg(agent_id || coalesce(configuration::text, ''), ',' order by agent_id)",
   'budget.introductions': "md5(string_agg(agent_id || ' ' || peer || ' ' || day, '|' order by agent_id, peer))",
 }
 const NOTHING_BUT_ZEROS = 'where used_units <> 0 or credit_balance <> 0 or used_introductions <> 0'

@@ -3,6 +3,7 @@
  * timestamp is fresh, looks for duplicates by delivery id and message id, and answers 2xx only after durable acceptance.
  */
 import type { Envelope } from '@svc/contracts/resources.ts'
+import { parseAnswer } from './answer-json.ts'
 import { envelope as envelopeShape } from './answers.ts'
 
 export interface WebhookDelivery {
@@ -164,7 +165,7 @@ async function isSignedBy(secret: string, signatureHex: string, signed: Uint8Arr
 
 function parseEnvelope(body: Uint8Array): Envelope {
   try {
-    return envelopeShape(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)), 'the envelope')
+    return envelopeShape(parseAnswer(new TextDecoder('utf-8', { fatal: true }).decode(body)), 'the envelope')
   } catch (cause) {
     throw new WebhookError('malformed', 'the body is not an envelope', { cause })
   }

@@ -27,6 +27,15 @@ describe('service.md, Webhook: the signature is over the exact bytes of the body
     })
   })
 
+  test('nodejs/node#63785: no message spoils how the next one is read', () => {
+    const subject = acceptedSubject(AGENT, 'inbox')
+    const rest = '"to":"x","type":"x","ts":"x","body":"x","sig":"x"'
+    const spoiler = `{"ttl":1,"\\\\u":"x",${rest}}`
+    const next = `{"ttl":1,"\\u0069d":"msg-0002",${rest}}`
+    parseInboxEvent(subject, eventText(`{"id":"msg-0001","body":${spoiler}}`))
+    expect(parseInboxEvent(subject, eventText(next))).toMatchObject({ messageId: 'msg-0002', envelope: next })
+  })
+
   test('the text of any member of any object is found as it stands', () => {
     const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
     fc.assert(

@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { MessageId, UnixSeconds } from '@svc/contracts/ids.ts'
 import { EventCursor } from '@svc/contracts/resources.ts'
+import { parseAcceptedJson } from '@svc/envelope/i-json.ts'
 
 /** What of an inbox event a job is made of. */
 export interface InboxEvent {
@@ -22,14 +23,18 @@ const eventCheck = TypeCompiler.Compile(
   }),
 )
 
+/** Levels of brackets: the 64 of an envelope (decisions 6), and those of the event around it. */
+const MAX_LEVELS = 80
+
 /**
  * Reads what the outbox published. Source: libs/contracts, accepted.ts. The envelope is cut out of the text and never
- * serialized again: the receiver checks the signature over exactly what the sender wrote.
+ * serialized again: the receiver checks the signature over exactly what the sender wrote. What others wrote is in it, so
+ * that it is not left to JSON.parse, whose fault lets one message change how the next one is read.
  * @throws SyntaxError where it is no such event.
  */
 export function parseInboxEvent(subject: string, text: string): InboxEvent {
   const agentId = SUBJECT.exec(subject)?.[1]
-  const event: unknown = JSON.parse(text)
+  const event = parseEvent(text)
   if (agentId === undefined || !eventCheck.Check(event)) throw new SyntaxError('not an event of an inbox')
   const message = memberText(text, 'message') ?? ''
   return {
@@ -38,6 +43,14 @@ export function parseInboxEvent(subject: string, text: string): InboxEvent {
     messageId: event.message.envelope.id,
     expiresAt: event.message.expires_at,
     envelope: memberText(message, 'envelope') ?? '',
+  }
+}
+
+function parseEvent(text: string): unknown {
+  try {
+    return parseAcceptedJson(text, MAX_LEVELS)
+  } catch (cause) {
+    throw new SyntaxError('not JSON', { cause })
   }
 }
 
