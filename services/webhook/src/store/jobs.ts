@@ -145,7 +145,7 @@ export async function purgeJobs(sql: Sql, keepSeconds: number, limit: number): P
   const { count } = await sql`
     with old as materialized (
       select j.configuration, j.message_id from webhook.jobs j
-      where j.ended_at < clock_timestamp() - make_interval(secs => ${keepSeconds})
+      where j.ended_at < statement_timestamp() - make_interval(secs => ${keepSeconds})
       order by j.ended_at limit ${limit} for update skip locked
     )
     delete from webhook.jobs j using old o where j.configuration = o.configuration and j.message_id = o.message_id`

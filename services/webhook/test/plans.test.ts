@@ -1,0 +1,94 @@
+import { randomUUID } from 'node:crypto'
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createTestDatabase } from '@svc/test/support/database.ts'
+import { expect, test } from 'vitest'
+import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
+import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'
+import { silent } from './harness.ts'
+
+const FEW = 1_000
+const MANY = 20_000
+const FAR = 4_000_000_000
+const EVERYTHING = { steadyEndpoints: 8, strugglingEndpoints: 8 }
+
+/**
+ * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
+ * connection. What a worker reads does not grow with the jobs that wait at an endpoint, nor with those that have ended.
+ */
+test('issue 4, Build 4: due jobs are chosen by an index, however many wait at one endpoint', async () => {
+  await using database = await createTestDatabase(['webhook'])
+  await using service = openDatabase({
+    url: database.urlFor('webhook'),
+    application: 'test',
+    logger: silent,
+    poolSize: 1,
+  })
+  await using admin = openDatabase({ url: database.adminUrl, application: 'test', logger: silent })
+  const [begin, finish] = [createBegin(service, 60), createFinish(service)]
+  const ingest = createIngest(service, [0, 0, 0, 0, 0], () => {})
+
+  const few = await readAfter(FEW)
+  const many = await readAfter(MANY)
+  expect(few.sequential).toBe(0)
+  expect(many.sequential).toBe(0)
+  expect(few.fetched).toBeGreaterThan(0)
+  expect(many.fetched).toBeLessThan(few.fetched * 1.5)
+
+  /** Has `count` jobs due at an endpoint, as many that are due later, or have ended, and as many other endpoints, and does a round of everything. */
+  async function readAfter(count: number): Promise<{ sequential: number; fetched: number }> {
+    const [agentId, configuration] = [`agent-${count}`, randomUUID()]
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.endpoints (agent_id, configuration, url, key_id, sealed, due_at)
+        values (${agentId}, ${configuration}, 'https://x/', 'key', '', now())`,
+    )
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.jobs (configuration, message_id, agent_id, body, expires_at, due_at)
+        select ${configuration}, 'waits-' || n, ${agentId}, '{}', ${FAR}, now() - interval '1 hour' + n * interval '1 ms'
+        from generate_series(1, ${count}::integer) n`,
+    )
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.jobs (configuration, message_id, agent_id, body, expires_at, due_at)
+        select ${configuration}, 'later-' || n, ${agentId}, '{}', ${FAR}, now() + interval '1 hour' + n * interval '1 ms'
+        from generate_series(1, ${count}::integer) n`,
+    )
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.endpoints (agent_id, configuration, url, key_id, sealed, due_at)
+        select ${agentId} || n, gen_random_uuid(), 'https://x/', 'key', '', now() + interval '1 hour'
+        from generate_series(1, ${count}::integer) n`,
+    )
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.jobs (configuration, message_id, agent_id, expires_at, ended_at)
+        select ${configuration}, 'ended-' || n, ${agentId}, ${FAR}, now() from generate_series(1, ${count}::integer) n`,
+    )
+    await admin.run((sql) => sql`analyze`)
+    await admin.run((sql) => sql`select pg_stat_reset()`)
+    const jobs = await service.run((sql) => claimJobs(sql, EVERYTHING, 60))
+    const own = jobs.filter((job) => job.agentId === agentId)
+    expect(own.map(({ messageId }) => messageId)).toEqual(['waits-1', 'waits-2'])
+    // Its slots are taken: there is nothing to claim, and nothing is looked at.
+    expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
+    expect(await Promise.all(own.map(begin))).toEqual([true, true])
+    const [first, second] = own as [ClaimedJob, ClaimedJob]
+    await finish({ job: first, outcome: { kind: 'delivered' } })
+    await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 } })
+    await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
+    await service.run(oldestDueSeconds)
+    await service.run((sql) => listSealedOtherwise(sql, 'key', 10))
+    await service.run((sql) => purgeJobs(sql, 3_600, 10))
+    await service.run((sql) => sql`select pg_stat_force_next_flush()`)
+    const [read] = await admin.run(
+      (sql) => sql<{ sequential: number; fetched: number }[]>`
+        select sum(seq_scan)::bigint as sequential, sum(idx_tup_fetch)::bigint as fetched
+        from pg_stat_user_tables where schemaname = 'webhook' and relname in ('endpoints', 'jobs')`,
+    )
+    // So that the next round is of another endpoint alone.
+    await admin.run((sql) => sql`update webhook.endpoints set due_at = null`)
+    if (read === undefined) throw new Error('there are statistics')
+    return read
+  }
+})
