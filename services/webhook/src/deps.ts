@@ -16,6 +16,8 @@ export interface WebhookDeps {
   readonly operations: Operations
   readonly secrets: SecretBox
   readonly exemptTargets: ExemptTargets
+  /** Whether an agent has a webhook: most have none, and their events are not even parsed. */
+  readonly isConfigured: Batcher<string, boolean>
   /** Makes a job of an event, where there is one to be made. Events that come together are one transaction. */
   readonly ingest: Batcher<InboxEvent, void>
 }

@@ -29,6 +29,7 @@ import { startDeliver } from './loops/deliver.ts'
 import { startIngest } from './loops/ingest.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
+import { createIsConfigured } from './store/endpoints.ts'
 import { createBegin, createFinish, createIngest } from './store/jobs.ts'
 
 const MS_PER_SECOND = 1_000
@@ -57,6 +58,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         charging: createCharging({ owner: 'webhook', bus, logger, fences: operations }),
         secrets: createSecretBox(config.secretKeys),
         exemptTargets,
+        isConfigured: createIsConfigured(database),
         ingest: createIngest(database, backoff, wake),
       }
       const deliveries = createDeliveries({

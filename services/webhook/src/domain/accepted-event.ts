@@ -23,6 +23,11 @@ const eventCheck = TypeCompiler.Compile(
   }),
 )
 
+/** Whose event it is; '' for what is no subject of an inbox event. */
+export function agentOf(subject: string): string {
+  return SUBJECT.exec(subject)?.[1] ?? ''
+}
+
 /** Levels of brackets: the 64 of an envelope (decisions 6), and those of the event around it. */
 const MAX_LEVELS = 80
 
@@ -33,9 +38,9 @@ const MAX_LEVELS = 80
  * @throws SyntaxError where it is no such event.
  */
 export function parseInboxEvent(subject: string, text: string): InboxEvent {
-  const agentId = SUBJECT.exec(subject)?.[1]
+  const agentId = agentOf(subject)
   const event = parseEvent(text)
-  if (agentId === undefined || !eventCheck.Check(event)) throw new SyntaxError('not an event of an inbox')
+  if (agentId === '' || !eventCheck.Check(event)) throw new SyntaxError('not an event of an inbox')
   const message = memberText(text, 'message') ?? ''
   return {
     agentId,

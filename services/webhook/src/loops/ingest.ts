@@ -2,7 +2,7 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Handled, StreamConsumer, StreamEvent } from '@svc/nats/stream-consumer.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { WebhookDeps } from '../deps.ts'
-import { type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
+import { agentOf, type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
 
 /** Events of one pull at most, which is what this process has in memory of them. */
 const MAX_EVENTS = 500
@@ -14,9 +14,10 @@ const INTERVAL_MS = 500
 /** Turns inbox events into jobs. Shared by every process: each event is given to one of them. */
 export function startIngest({
   consumer,
+  isConfigured,
   ingest,
   logger,
-}: Pick<WebhookDeps, 'ingest' | 'logger'> & { consumer: StreamConsumer }): Loop {
+}: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & { consumer: StreamConsumer }): Loop {
   return startLoop({
     name: 'ingest',
     logger,
@@ -24,9 +25,10 @@ export function startIngest({
     run: async (signal) => {
       let failure: unknown
       const handle = async (event: StreamEvent): Promise<Handled> => {
-        const parsed = parse(event)
-        if (parsed === undefined) return 'never'
         try {
+          if (!(await isConfigured(agentOf(event.subject)))) return 'done'
+          const parsed = parse(event)
+          if (parsed === undefined) return 'never'
           await ingest(parsed)
           failpoint('webhook.ingested')
           return 'done'

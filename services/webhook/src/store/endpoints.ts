@@ -1,5 +1,6 @@
+import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { WebhookState } from '@svc/contracts/resources.ts'
-import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
 import type { Sealed } from '../domain/secret-box.ts'
 
 export interface Configuration extends Sealed {
@@ -7,6 +8,21 @@ export interface Configuration extends Sealed {
   readonly url: string
   /** Events up to this cursor are older than the configuration. */
   readonly after: number
+}
+
+/** Whether agents have a webhook, those that are asked for together in one query. One that is being set has not begun. */
+export function createIsConfigured(database: Database): Batcher<string, boolean> {
+  return createBatcher<string, boolean>({
+    run: async (agentIds) => {
+      const rows = await database.run(
+        (sql) => sql<{ agent_id: string }[]>`
+          select e.agent_id from webhook.endpoints e
+          where e.agent_id = any (${[...new Set(agentIds)]}::text[]) and e.configuration is not null`,
+      )
+      const configured = new Set(rows.map((row) => row.agent_id))
+      return agentIds.map((agentId) => configured.has(agentId))
+    },
+  })
 }
 
 interface LockedEndpoint {
