@@ -7,7 +7,7 @@ const errorOf = (status: number, code: string) => ({ status, body: { error: { co
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
 
 describe('service.md, GET /v2/health; decisions 44', () => {
-  test.each(['identity', 'messaging', 'boards', 'budget', 'stream'] as const)(
+  test.each(['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const)(
     'not ready where %s is not',
     async (name) => {
       await using h = await startHarness()

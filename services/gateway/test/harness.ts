@@ -84,7 +84,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
   const nats = stack.use(await startTestNats())
   const calls: { subject: string; request: unknown; context: CallContext }[] = []
   const overrides = new Map<string, Override>()
-  const ready = { identity: true, messaging: true, boards: true, budget: true, stream: true }
+  const ready = { identity: true, messaging: true, boards: true, budget: true, stream: true, webhook: true }
   const agents = new Map<string, Agent>()
   const revoked = new Set<string>()
   const nonces = new Set<string>()
@@ -96,6 +96,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     boards: await startStandIn('boards', boardEndpoints()),
     budget: await startStandIn('budget', budgetEndpoints()),
     stream: await startStandIn('stream', []),
+    webhook: await startStandIn('webhook', []),
   }
   const config = readConfig({
     SVC_NATS_URL: nats.urlFor('gateway'),

@@ -75,9 +75,8 @@ describe('decisions 46: unknown path or method is 404 not_found', () => {
     ['PROPFIND', '/v2/health'],
     ['QUERY', '/v2/health'],
     ['DELETE', '/v2/messages/message-1'],
-    // issue 4
     ['PATCH', '/v2/messages/message-1/vote'],
-    ['GET', '/v2/webhook'],
+    ['POST', '/v2/webhook'],
   ])('%s %s', async (method, target) => {
     const answer = await h.send({ method, target: target === '' ? '/' : target })
     expect(answer.status).toBe(404)
