@@ -103,7 +103,18 @@ describe('issue 2, Local stack', { timeout: 120_000 }, () => {
       processes()
         .map(({ name }) => name)
         .toSorted(),
-    ).toEqual(['boards-1', 'budget-1', 'gateway-1', 'identity-1', 'keeper', 'messaging-1', 'nats', 'postgres'])
+    ).toEqual([
+      'boards-1',
+      'budget-1',
+      'gateway-1',
+      'identity-1',
+      'keeper',
+      'messaging-1',
+      'nats',
+      'postgres',
+      'stream-1',
+      'webhook-1',
+    ])
     for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o077, name).toBe(0)
     launcher.child.kill('SIGTERM')
     expect(await launcher.ended).toBe(0)
