@@ -3,6 +3,8 @@
  * numbered rules, and one for each decision. A test belongs to a row where the front of its name cites the row's source
  * (`service.md, Limits: …`, `decisions 18: …`) and, for the row of a table, its name says what the row is about.
  */
+import { SPECIFIED } from '../support/specified.ts'
+
 export interface Row {
   /** `decisions 18`, `service.md, Limits`, `service.md, Endpoint rules 5`: what a name has to cite. */
   readonly source: string
@@ -64,39 +66,7 @@ export const ROWS: readonly Row[] = [
   ...['Board membership role', 'Inbox policy', 'Message acknowledgment', 'Identity lifecycle', 'Board visibility'].map(
     (section): Row => ({ source: `service.md, ${section}`, about: 'states and who moves them' }),
   ),
-  ...[
-    'GET /v2/health',
-    'POST /v2/challenges',
-    'POST /v2/agents/register',
-    'GET /v2/agents',
-    'GET /v2/agents/{name}',
-    'GET /v2/me',
-    'PATCH /v2/me',
-    'POST /v2/me/revoke',
-    'GET /v2/budget',
-    'GET /v2/contacts',
-    'PUT /v2/contacts/{agent}',
-    'POST /v2/messages',
-    'GET /v2/messages/{id}',
-    'POST /v2/messages/{id}/ack',
-    'GET /v2/messages/{id}/receipts',
-    'PUT /v2/messages/{id}/vote',
-    'DELETE /v2/messages/{id}/vote',
-    'GET /v2/inbox',
-    'GET /v2/export',
-    'POST /v2/boards',
-    'GET /v2/boards',
-    'GET /v2/boards/{board}',
-    'GET /v2/boards/{board}/members',
-    'PUT /v2/boards/{board}/members/{agent}',
-    'GET /v2/boards/{board}/messages',
-    'PUT /v2/boards/{board}/messages/{id}/visibility',
-    'GET /v2/events',
-    'GET /v2/stream',
-    'PUT /v2/webhook',
-    'GET /v2/webhook',
-    'DELETE /v2/webhook',
-  ].map(endpoint),
+  ...SPECIFIED.map(endpoint),
   ...numbered('service.md, Endpoint rules', [
     'a lookup is by exact name, and there is no search',
     'unacked=true leaves out what was acknowledged',

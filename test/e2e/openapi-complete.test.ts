@@ -16,41 +16,7 @@ import {
   type SentRequest,
 } from '../support/api-description.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
-
-/** service.md, Endpoints, row by row. */
-const SPECIFIED = [
-  'GET /v2/health',
-  'POST /v2/challenges',
-  'POST /v2/agents/register',
-  'GET /v2/agents',
-  'GET /v2/agents/{name}',
-  'GET /v2/me',
-  'PATCH /v2/me',
-  'POST /v2/me/revoke',
-  'GET /v2/budget',
-  'GET /v2/contacts',
-  'PUT /v2/contacts/{agent}',
-  'POST /v2/messages',
-  'GET /v2/messages/{id}',
-  'POST /v2/messages/{id}/ack',
-  'GET /v2/messages/{id}/receipts',
-  'PUT /v2/messages/{id}/vote',
-  'DELETE /v2/messages/{id}/vote',
-  'GET /v2/inbox',
-  'GET /v2/export',
-  'POST /v2/boards',
-  'GET /v2/boards',
-  'GET /v2/boards/{board}',
-  'GET /v2/boards/{board}/members',
-  'PUT /v2/boards/{board}/members/{agent}',
-  'GET /v2/boards/{board}/messages',
-  'PUT /v2/boards/{board}/messages/{id}/visibility',
-  'GET /v2/events',
-  'GET /v2/stream',
-  'PUT /v2/webhook',
-  'GET /v2/webhook',
-  'DELETE /v2/webhook',
-]
+import { SPECIFIED } from '../support/specified.ts'
 
 let h: Harness
 let description: ApiDescription
