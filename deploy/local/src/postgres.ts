@@ -18,6 +18,8 @@ export interface PostgresOptions {
   durable: boolean
   maxConnections: number
   sharedBuffersMib: number
+  /** Where it listened before; a free port otherwise. */
+  port?: number
   /** What Postgres says when something is wrong. */
   onProblem: (line: string) => void
 }
@@ -45,7 +47,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Engine> {
   if (!existsSync(cluster)) await createCluster(program, cluster, user, options)
   removeStalePidFile(cluster)
   for (let attempt = 1; ; attempt += 1) {
-    const port = await findFreePort()
+    const port = options.port ?? (await findFreePort())
     const started = await tryStart(program, cluster, user, port, options)
     if (started.child !== undefined) {
       const { child } = started
