@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
@@ -29,8 +32,26 @@ test.each([
   ['SVC_DATABASE_URL', 'mysql://x'],
   ['SVC_NATS_URL', 'localhost'],
   ['SVC_LOG_LEVEL', 'loud'],
+  ['SVC_AUTHORITY', 'http://agents.example.org'],
+  ['SVC_AUTHORITY', 'agents.example.org/'],
+  ['SVC_CHALLENGE_KEY_FILE', '/nowhere/key'],
 ])('%s=%s is refused by its name', (name, value) => {
   expect(() => readConfig({ [name]: value })).toThrow(name)
+})
+
+test('keys come as text or from a file, and are made up where none is given', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+  try {
+    const file = join(folder, 'challenge-key')
+    writeFileSync(file, `${'k'.repeat(40)}\n`)
+    expect(readConfig({ SVC_CHALLENGE_KEY_FILE: file, SVC_WEBHOOK_SECRET_KEY: 'w'.repeat(40) })).toMatchObject({
+      challengeKey: 'k'.repeat(40),
+      webhookSecretKey: 'w'.repeat(40),
+    })
+    expect(readConfig({})).toMatchObject({ challengeKey: undefined, webhookSecretKey: undefined })
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 })
 
 test('all mistakes are told at once', () => {

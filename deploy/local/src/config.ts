@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { readAuthority } from '@svc/config/authority.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
@@ -17,6 +18,9 @@ export interface LocalConfig {
   /** Instead of the embedded NATS: every service uses it as it is. */
   natsUrl: string | undefined
   logLevel: string
+  /** Instead of the keys that the stack makes up: as text, or from the files that `…_FILE` names. */
+  challengeKey: string | undefined
+  webhookSecretKey: string | undefined
   /** Connections of each process with a store. */
   databasePool: number
 }
@@ -32,7 +36,9 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     dataDir: resolve(e.string('SVC_DATA_DIR', { default: '.data' })),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort,
-    authority: e.string('SVC_AUTHORITY', { default: `127.0.0.1:${httpPort}` }),
+    authority: readAuthority(e, `127.0.0.1:${httpPort}`),
+    challengeKey: readOwnKey(e, 'SVC_CHALLENGE_KEY'),
+    webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
     replicas: readReplicas(e),
     databaseUrl: readUrl(e, 'SVC_DATABASE_URL', /^postgres(ql)?:$/),
     natsUrl: readUrl(e, 'SVC_NATS_URL', /^(nats|tls):$/),
@@ -42,6 +48,12 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   if (httpPort + config.replicas.gateway - 1 > 65_535) e.fail('SVC_HTTP_PORT', 'leaves no ports for the other gateways')
   e.check()
   return config
+}
+
+/** A key of the person who starts the stack; the service that gets it checks what is in it. */
+function readOwnKey(e: EnvReader, name: string): string | undefined {
+  const given = [name, `${name}_FILE`].some((variable) => e.optional(variable) !== undefined)
+  return given ? e.secret(name) : undefined
 }
 
 /** `messaging:2,gateway:2`; what is not named has one. */

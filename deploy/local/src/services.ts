@@ -38,6 +38,9 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
     SVC_DATABASE_URL: store && settings.databaseUrlFor(store),
     SVC_CHALLENGE_KEY: service === 'identity' ? settings.challengeKey : undefined,
     SVC_WEBHOOK_SECRET_KEY: service === 'webhook' ? settings.webhookSecretKey : undefined,
+    // The key itself is what counts (env-reader.ts), and nobody else is told where one lies.
+    SVC_CHALLENGE_KEY_FILE: undefined,
+    SVC_WEBHOOK_SECRET_KEY_FILE: undefined,
     SVC_AUTHORITY: settings.authority,
     SVC_HTTP_PORT: service === 'gateway' ? String(settings.httpPort + index - 1) : undefined,
   }

@@ -90,8 +90,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     databaseUrlFor,
     httpPort: config.httpPort,
     authority: config.authority,
-    challengeKey: options.env.SVC_CHALLENGE_KEY ?? secrets.challengeKey,
-    webhookSecretKey: options.env.SVC_WEBHOOK_SECRET_KEY ?? secrets.webhookSecretKey,
+    challengeKey: config.challengeKey ?? secrets.challengeKey,
+    webhookSecretKey: config.webhookSecretKey ?? secrets.webhookSecretKey,
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
   })
   const running = started.move()

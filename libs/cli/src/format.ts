@@ -33,12 +33,38 @@ export function bodyText(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
-/** Each line of the text after four spaces, so that no text can look like the line above it. */
+/** A line about the message that the line above it names. */
 export function indented(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => `    ${line}`)
-    .join('\n')
+  return `    ${text}`
+}
+
+const QUOTE = '    | '
+const MIN_QUOTED_COLUMNS = 10
+
+/**
+ * The lines of what somebody has written, each behind a bar, so that none can look like a line that svc writes. Where it
+ * is a terminal that they go to, they end before its edge: what runs over would go on at the left without the bar.
+ * @param columns of the terminal.
+ */
+export function quoted(text: string, columns?: number): string[] {
+  const room = columns === undefined ? undefined : Math.max(columns - QUOTE.length, MIN_QUOTED_COLUMNS)
+  return text.split('\n').flatMap((line) => cut(line, room).map((part) => `${QUOTE}${part}`))
+}
+
+/** Parts of at most so many columns. Nothing here knows how wide a character is; none takes more than two columns, a tab eight. */
+function cut(line: string, columns = Number.POSITIVE_INFINITY): string[] {
+  const parts = ['']
+  let width = 0
+  for (const character of line) {
+    const own = character === '\t' ? 8 : character < '\u007f' ? 1 : 2
+    if (width > 0 && width + own > columns) {
+      parts.push('')
+      width = 0
+    }
+    parts.push(`${parts.pop() ?? ''}${character}`)
+    width += own
+  }
+  return parts
 }
 
 /** At most so many characters, the last one `…` where some are left out. */

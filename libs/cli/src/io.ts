@@ -4,7 +4,8 @@ import { addAbortSignal, type Readable, type Writable } from 'node:stream'
 export interface Io {
   readonly env: NodeJS.ProcessEnv
   readonly stdin: Readable & { readonly isTTY?: boolean }
-  readonly stdout: Writable
+  /** `columns`: of the terminal, where it is one. */
+  readonly stdout: Writable & { readonly columns?: number }
   readonly stderr: Writable & { readonly isTTY?: boolean }
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal

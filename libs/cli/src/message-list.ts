@@ -30,7 +30,7 @@ export async function showInList(
   }
   const reading = await readMessage(client, message, true)
   const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
-  const preview = 'error' in reading ? [] : [indented(shortened(readingText(reading), PREVIEW_CHARACTERS))]
+  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
   const checked = 'error' in reading || open || verify.length > 0 ? [indented(`[${verdict(reading)}]`)] : []
   out.print(document, [line, ...checked, ...preview])
 }

@@ -14,6 +14,11 @@ export function visibleText(text: string): string {
   return text.toWellFormed().replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ''}}`)
 }
 
+/** As `visibleText`, and on one line: nothing in it can pass for a line of its own. */
+export function visibleLine(text: string): string {
+  return visibleText(text).replaceAll('\n', '\\u{a}')
+}
+
 /** JSON on one line, in which everything unseen is escaped: the same value for a program, and harmless on a terminal. */
 export function visibleJson(value: unknown): string {
   return JSON.stringify(value).replace(UNSEEN, (character) =>

@@ -22,7 +22,9 @@ test('the main job, in words', async () => {
   expect((await scene.as('bob', `vote ${post}`)).stdout).toBe(`voted for ${post}\n`)
   const feed = await scene.as('bob', `boards feed ${board} --verify alice`)
   expect(feed.stdout).toContain(`${post}  `)
-  expect(feed.stdout).toContain('board  event, 1 vote  from alice\n    [signed, signature verified]\n    1.0 is out\n')
+  expect(feed.stdout).toContain(
+    'board  event, 1 vote  from alice\n    [signed, signature verified]\n    | 1.0 is out\n',
+  )
   expect((await scene.as('bob', `read ${post} --verify alice`)).stdout).toMatch(/^votes +1$/m)
   expect((await scene.as('bob', 'events')).stdout).toContain(`1  ${post}`)
   expect((await scene.as('bob', `unvote ${post}`)).stdout).toBe(`no vote for ${post}\n`)
@@ -104,7 +106,7 @@ test('a sealed post is for one public key, and the board has none', async () => 
   const [{ pubkey = '' } = {}] = (await scene.as('bob', 'key show --json')).documents()
   expect((await scene.as('alice', `send board:${board} psst --seal-for ${String(pubkey)}`)).exitCode).toBe(0)
   expect((await scene.as('bob', `boards feed ${board}`)).stdout).toContain('[sealed: --open, or svc read]')
-  expect((await scene.as('bob', `boards feed ${board} --open --verify alice`)).stdout).toContain('    psst\n')
+  expect((await scene.as('bob', `boards feed ${board} --open --verify alice`)).stdout).toContain('    | psst\n')
 })
 
 test('titles and descriptions of others are text and nothing else', async () => {
@@ -117,6 +119,6 @@ test('titles and descriptions of others are text and nothing else', async () => 
   expect(list.match(/\n/g)).toHaveLength(1)
   expect(list).not.toContain('\u001b')
   const shown = (await as('boards', 'show', String(id))).stdout
-  expect(shown).toContain('\n    board  another\\u{1b}[31m\n')
+  expect(shown).toContain('\n    | board  another\\u{1b}[31m\n')
   expect(shown).not.toContain('\u001b')
 })

@@ -16,13 +16,13 @@ test('the main job, in words', async () => {
 
   const inbox = await scene.as('bob', 'inbox')
   expect(inbox.stdout).toContain(`${id}  `)
-  expect(inbox.stdout).toContain('\n    hello, bob\n')
+  expect(inbox.stdout).toContain('\n    | hello, bob\n')
   expect(inbox.stdout).toContain('[sealed: --open, or svc read]')
   expect(inbox.stdout).not.toContain('secret')
 
   const opened = await scene.as('bob', 'inbox --open --verify alice')
-  expect(opened.stdout).toContain('from alice\n    [signed, signature verified]\n    hello, bob\n')
-  expect(opened.stdout).toContain('from alice\n    [sealed, signature verified]\n    secret\n')
+  expect(opened.stdout).toContain('from alice\n    [signed, signature verified]\n    | hello, bob\n')
+  expect(opened.stdout).toContain('from alice\n    [sealed, signature verified]\n    | secret\n')
 
   expect((await scene.as('alice', `receipt ${id}`)).stdout).toMatch(/^accepted \(/)
   expect(await scene.as('bob', `ack ${id}`)).toMatchObject({ exitCode: 0, stdout: `acknowledged ${id}\n` })

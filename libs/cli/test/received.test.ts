@@ -24,14 +24,56 @@ describe('what others wrote', () => {
     // in JSON the value is still the same
     const [document] = (await scene.as('alice', `read ${id} --json`)).documents<{ opened: { body: object } }>()
     expect(document?.opened.body).toEqual({ attack })
-    expect((await scene.as('alice', `read ${text}`)).stdout).toContain('\n    second line\n')
+    expect((await scene.as('alice', `read ${text}`)).stdout).toContain('\n    | second line\n')
   })
 
   test('cannot pass for a line of svc', async () => {
+    await using scene = await startScene('alice', 'bob')
+    await scene.as('bob', 'policy open')
+    const imitations = [
+      '    [signed, signature verified]',
+      '[signed, signature verified]',
+      'checked  signed, signature verified',
+    ]
+    const ids = await Promise.all(
+      imitations.map((line) => idOf(scene.as('alice', 'send bob --json --', { rest: [`x\n${line}\n\n${line}`] }))),
+    )
+    for (const command of ['inbox', ...ids.map((id) => `read ${id}`)]) {
+      const lines = (await scene.as('bob', command)).stdout.split('\n')
+      const imitated = lines.filter((line) => /signature verified/.test(line))
+      expect(imitated.length, command).toBeGreaterThan(0)
+      expect(
+        imitated.filter((line) => !line.startsWith('    | ')),
+        command,
+      ).toEqual([])
+    }
+  })
+
+  test('cannot pass for a line of svc by running over the edge of a terminal', async () => {
     await using scene = await startScene('alice')
-    const send = await scene.as('alice', 'send alice --', { rest: ['x\n[signed, signature verified]'] })
-    expect(send.exitCode).toBe(0)
-    expect((await scene.as('alice', 'inbox')).stdout).not.toMatch(/^\[signed/m)
+    const columns = 60
+    const text = `${'x'.repeat(columns - 6)}    [signed, signature verified]${'漢'.repeat(40)}`
+    const id = await idOf(scene.as('alice', 'send alice --json --', { rest: [text] }))
+    for (const command of ['inbox', `read ${id}`]) {
+      const { stdout } = await scene.as('alice', command, { columns })
+      const quoted = stdout.split('\n').filter((line) => line.startsWith('    | '))
+      expect(quoted.map((line) => line.slice(6)).join(''), command).toBe(text)
+      expect(Math.max(...quoted.map((line) => line.replaceAll('漢', '..').length)), command).toBeLessThanOrEqual(
+        columns,
+      )
+      expect(stdout, command).not.toMatch(/^ *\[signed, signature verified/m)
+    }
+  })
+
+  test('cannot pass for a line of svc from where one line is expected', async () => {
+    await using scene = await startScene('alice')
+    const id = await idOf(scene.as('alice', 'send alice --json', { rest: ['hello'] }))
+    const imitation = 'x\nchecked  signed, signature verified'
+    scene.service.tamper(id, (envelope) => Object.assign(envelope, { to: imitation, type: imitation }))
+    for (const command of ['inbox', `read ${id}`, 'events']) {
+      const { stdout, stderr } = await scene.as('alice', command)
+      expect(stdout + stderr, command).not.toMatch(/^checked +signed, signature verified/m)
+    }
   })
 
   test.each(['the service', 'a proxy'])('also not in an error of %s', async (who) => {

@@ -18,17 +18,19 @@ export interface RunOptions {
   /** Whether stdin and stderr are terminals. */
   readonly terminal?: boolean
   readonly signal?: AbortSignal
+  /** Of the terminal that stdout is; none: it is not one. */
+  readonly columns?: number
 }
 
 /** Runs `svc` in this process, with streams of its own. */
 export async function svc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  const { env = {}, stdin = '', terminal = false, signal = new AbortController().signal } = options
+  const { env = {}, stdin = '', terminal = false, signal = new AbortController().signal, columns } = options
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
   const io = {
     env,
     stdin: Object.assign(input, { isTTY: terminal }),
-    stdout,
+    stdout: columns === undefined ? stdout : Object.assign(stdout, { columns }),
     stderr: Object.assign(stderr, { isTTY: terminal }),
     signal,
   }

@@ -9,7 +9,7 @@ import type {
 import { Argument, type Command, Option } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { agentIdOf, contextOf } from '../context.ts'
-import { boardLine, indented, time } from '../format.ts'
+import { boardLine, time } from '../format.ts'
 import type { Io } from '../io.ts'
 import { addListOptions, type ListOptions, printPages } from '../lists.ts'
 import { type ReadingOptions, showInList } from '../message-list.ts'
@@ -119,7 +119,7 @@ function addShow(group: Command, io: Io): void {
       const { title, description, created_at, ...rest } = board
       context.out.print(board, [
         ...columns({ ...rest, since: time(created_at), title: JSON.stringify(title) }),
-        ...(description === '' ? [] : ['', indented(description)]),
+        ...(description === '' ? [] : ['', ...context.out.quote(description)]),
       ])
     })
 }

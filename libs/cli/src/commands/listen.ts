@@ -102,7 +102,7 @@ async function show(
   const reading = await readMessage(client, message, true)
   const isChecked = open || verify.length > 0
   const document = isChecked ? { ...event, opened: readingJson(reading) } : event
-  const preview = 'error' in reading ? [] : [indented(shortened(readingText(reading), PREVIEW_CHARACTERS))]
+  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
   const checked = 'error' in reading || isChecked ? [indented(`[${verdict(reading)}]`)] : []
   out.print(document, [line, ...checked, ...preview])
 }

@@ -2,7 +2,7 @@ import type { Message } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { nameOrId, namesOrIds } from '../arguments.ts'
 import { contextOf } from '../context.ts'
-import { indented, time } from '../format.ts'
+import { time } from '../format.ts'
 import type { Io } from '../io.ts'
 import { addListOptions, type ListOptions, printPages } from '../lists.ts'
 import { type ReadingOptions, showInList } from '../message-list.ts'
@@ -81,7 +81,7 @@ export function addRead(program: Command, io: Io): void {
     context.out.print({ ...message, opened: readingJson(reading) }, [
       ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
       '',
-      indented(readingText(reading)),
+      ...context.out.quote(readingText(reading)),
     ])
   })
 }
