@@ -15,6 +15,8 @@ export interface NatsOptions {
 export interface Nats {
   readonly connection: NatsConnection
   readonly inboxPrefix: string
+  /** Whether the server is there now, as far as this end knows. */
+  isConnected(): boolean
 }
 
 /**
@@ -40,12 +42,21 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
     pingInterval: 10_000,
     maxPingOut: 2,
   })
-  void logStatus(connection, logger)
-  return { connection, inboxPrefix }
+  let lost = false
+  void watchStatus(connection, logger, (isLost) => {
+    lost = isLost
+  })
+  return { connection, inboxPrefix, isConnected: () => !lost && !connection.isClosed() }
 }
 
-async function logStatus(connection: NatsConnection, logger: Logger): Promise<void> {
+async function watchStatus(
+  connection: NatsConnection,
+  logger: Logger,
+  changed: (isLost: boolean) => void,
+): Promise<void> {
   for await (const status of connection.status()) {
+    if (status.type === 'disconnect') changed(true)
+    else if (status.type === 'reconnect') changed(false)
     if (status.type === 'disconnect' || status.type === 'error')
       logger.warn({ event: status.type, data: status.data }, 'nats')
     else if (status.type === 'reconnect') logger.info({ event: status.type }, 'nats')

@@ -7,6 +7,7 @@ import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, serve } from '@svc/nats/serve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
+import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import type { Loop } from './loop.ts'
 
 /** What every service works with; each adds its own. */
@@ -39,9 +40,11 @@ export interface ServiceOptions {
  * was taken, stop the loops, drain NATS, close the pool (design.md, Failing).
  */
 export async function startService({ name, config, build }: ServiceOptions): Promise<RunningService> {
-  const logger = createLogger(name)
+  const logger = createLogger(name, config.process?.logLevel)
   const stack = new AsyncDisposableStack()
   try {
+    const watched = { service: name, version: SERVICE.version, metrics: config.process?.metrics, logger }
+    const server = stack.use(await startProcessServer(watched))
     const database = stack.use(
       openDatabase({
         url: config.databaseUrl,
@@ -55,14 +58,19 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
     const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
     for (const loop of loops) stack.use(loop)
     for (const resource of resources) stack.use(resource)
-    const health = handle(healthOf(name), async () => ({ ready: await isReady(database, loops) }))
+    const stalled = (): string[] =>
+      loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} stands still`)
+    const whatIsWrong = async (): Promise<string[]> => [...stalled(), ...(await missing(nats, database))]
+    const health = handle(healthOf(name), async () => ({ ready: (await whatIsWrong()).length === 0 }))
     const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })
     stack.defer(() => serving.drain())
+    server.started({ live: stalled, ready: whatIsWrong })
     logger.info('ready')
     return {
       failed: nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
       async [Symbol.asyncDispose]() {
         logger.info('draining')
+        server.draining()
         await stack.disposeAsync()
         logger.info('stopped')
       },
@@ -73,12 +81,13 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
   }
 }
 
-async function isReady(database: Database, loops: Loop[]): Promise<boolean> {
-  if (loops.some((loop) => loop.isStalled())) return false
-  try {
-    await database.run((sql) => sql`select 1`)
-    return true
-  } catch {
-    return false
-  }
+/** What the service needs and does not have now. */
+async function missing(nats: Nats, database: Database): Promise<string[]> {
+  const answers = await database
+    .run((sql) => sql`select 1`)
+    .then(
+      () => true,
+      () => false,
+    )
+  return [...(nats.isConnected() ? [] : ['NATS is away']), ...(answers ? [] : ['the database does not answer'])]
 }

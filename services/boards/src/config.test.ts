@@ -5,6 +5,7 @@ test('design.md, Configuration: defaults', () => {
   expect(readConfig({ SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p' })).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',
+    process: { logLevel: 'info' },
     poolSize: 8,
   })
 })

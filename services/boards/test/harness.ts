@@ -50,7 +50,6 @@ export async function startHarness({
   replicas = 2,
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
 }: HarnessOptions = {}): Promise<Harness> {
-  process.env.SVC_LOG_LEVEL ??= 'silent'
   await using stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['boards']))
   const nats = stack.use(await startTestNats())
@@ -58,6 +57,7 @@ export async function startHarness({
   const config: BoardsConfig = {
     natsUrl: nats.urlFor('boards'),
     databaseUrl: testDatabase.urlFor('boards'),
+    process: { logLevel: 'silent', metrics: undefined },
     poolSize: 4,
   }
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startBoards(config))

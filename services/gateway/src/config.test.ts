@@ -8,6 +8,7 @@ describe('design.md, Configuration', () => {
   test('the defaults', () => {
     expect(readConfig(REQUIRED)).toEqual({
       natsUrl: REQUIRED.SVC_NATS_URL,
+      process: { logLevel: 'info' },
       httpHost: '127.0.0.1',
       httpPort: 8080,
       authority: '127.0.0.1:8080',

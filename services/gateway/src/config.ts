@@ -1,5 +1,6 @@
 import { readAuthority } from '@svc/config/authority.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { type ProcessConfig, readProcess } from '@svc/config/process.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { type AddressRange, parseAddressRange } from './domain/client-address.ts'
 import type { Rate } from './domain/gcra.ts'
@@ -17,6 +18,7 @@ export interface AnnouncedConfig {
 
 export interface GatewayConfig extends AnnouncedConfig {
   natsUrl: string
+  process: ProcessConfig
   /** The address to listen on. Loopback by default: a container, whose network is its own, says `0.0.0.0` or `::`. */
   httpHost: string
   /** 0 takes any free port. */
@@ -40,6 +42,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const e = envReader(env)
   const config: GatewayConfig = {
     natsUrl: e.secret('SVC_NATS_URL'),
+    process: readProcess(e),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort: e.int('SVC_HTTP_PORT', { default: 8080, min: 0, max: 65_535 }),
     authority: readAuthority(e),

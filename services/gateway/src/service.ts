@@ -6,11 +6,13 @@
  */
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
+import { SERVICE } from '@svc/contracts/limits.ts'
 import { createBus } from '@svc/nats/bus.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import type { FastifyInstance } from 'fastify'
 import { createClientOf } from './client.ts'
 import type { GatewayConfig } from './config.ts'
@@ -50,11 +52,16 @@ export interface RunningGateway extends RunningService {
 const DRAIN_LIMIT_MS = 8_000
 const IDLE_SWEEP_MS = 100
 
-export async function startGateway(config: GatewayConfig, logger = createLogger('gateway')): Promise<RunningGateway> {
+export async function startGateway(
+  config: GatewayConfig,
+  logger = createLogger('gateway', config.process.logLevel),
+): Promise<RunningGateway> {
   assertVerifier()
   const stack = new AsyncDisposableStack()
   let draining = false
   try {
+    const watched = { service: 'gateway', version: SERVICE.version, metrics: config.process.metrics, logger }
+    const server = stack.use(await startProcessServer(watched))
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: 'svc-gateway', logger }), drainNats)
     const bus = stack.use(createBus(nats))
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
@@ -82,6 +89,8 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
     stack.defer(() => closeApp(app))
     stack.use(streams)
     const port = await listen(app, config)
+    // Each gateway for itself: where all went away with a service that is missing, clients would get no answer at all.
+    server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is away']) })
     logger.info({ host: config.httpHost, port }, 'ready')
     return {
       port,
@@ -89,6 +98,7 @@ export async function startGateway(config: GatewayConfig, logger = createLogger(
       async [Symbol.asyncDispose]() {
         logger.info('draining')
         draining = true
+        server.draining()
         await stack.disposeAsync()
         logger.info('stopped')
       },

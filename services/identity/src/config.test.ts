@@ -11,6 +11,7 @@ test('design.md, Configuration: defaults', () => {
   expect(readConfig(ENV)).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',
+    process: { logLevel: 'info' },
     authority: '127.0.0.1:8080',
     powDifficulty: 18,
     challengeKeys: [KEY],

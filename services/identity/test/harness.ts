@@ -56,7 +56,6 @@ export async function startHarness({
   challengeKeys = [randomKey()],
   callTimeoutMs = DEFAULT_CALL_TIMEOUT_MS,
 }: HarnessOptions = {}): Promise<Harness> {
-  process.env.SVC_LOG_LEVEL ??= 'silent'
   await using stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['identity']))
   const nats = stack.use(await startTestNats())
@@ -66,6 +65,7 @@ export async function startHarness({
   const config: IdentityConfig = {
     natsUrl: nats.urlFor('identity'),
     databaseUrl: testDatabase.urlFor('identity'),
+    process: { logLevel: 'silent', metrics: undefined },
     authority: AUTHORITY,
     powDifficulty: DIFFICULTY,
     challengeKeys,

@@ -8,6 +8,7 @@ test('design.md, Configuration: defaults; decisions 42', () => {
   expect(readConfig(LEAST)).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',
+    process: { logLevel: 'info' },
     poolSize: 8,
     backoff: [0, 30, 120, 600, 3_600],
     secretKeys: [KEY],

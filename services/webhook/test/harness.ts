@@ -71,7 +71,6 @@ export async function startHarness({
   config: changes = {},
   resolve,
 }: HarnessOptions = {}): Promise<Harness> {
-  process.env.SVC_LOG_LEVEL ??= 'silent'
   await using stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['webhook']))
   const nats = stack.use(await startTestNats())
@@ -80,6 +79,7 @@ export async function startHarness({
   const config: WebhookConfig = {
     natsUrl: nats.urlFor('webhook'),
     databaseUrl: testDatabase.urlFor('webhook'),
+    process: { logLevel: 'silent', metrics: undefined },
     poolSize: 4,
     backoff: [0, 0, 0, 0, 0],
     secretKeys: [randomBytes(32).toString('hex')],

@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest'
+import { envReader } from './env-reader.ts'
+import { readProcess } from './process.ts'
+
+test('design.md, Configuration: nothing listens for metrics unless a port is named', () => {
+  expect(readProcess(envReader({}))).toEqual({ logLevel: 'info', metrics: undefined })
+  expect(readProcess(envReader({ SVC_METRICS_PORT: '9464', SVC_LOG_LEVEL: 'debug' }))).toEqual({
+    logLevel: 'debug',
+    metrics: { host: '127.0.0.1', port: 9464 },
+  })
+  expect(readProcess(envReader({ SVC_METRICS_PORT: '0', SVC_METRICS_HOST: '::' })).metrics).toEqual({
+    host: '::',
+    port: 0,
+  })
+})
+
+test('design.md, Configuration: every mistake by the name of its variable', () => {
+  const e = envReader({ SVC_LOG_LEVEL: 'loud', SVC_METRICS_PORT: '65536' })
+  readProcess(e)
+  expect(() => e.check()).toThrow(/SVC_LOG_LEVEL must be one of trace.*SVC_METRICS_PORT must be a whole number/)
+})

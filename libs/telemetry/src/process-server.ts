@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { ConfigError } from '@svc/config/env-reader.ts'
+import type { ProcessConfig } from '@svc/config/process.ts'
+import type { Logger } from './logger.ts'
+import { renderMetrics, startMetrics } from './metrics.ts'
+
+/** What a process says of itself when it is asked. Each answers what is wrong, in words for an operator; nothing is wrong: []. */
+export interface Probes {
+  /** Of this process alone: what a restart would mend. No dependency is looked at, since a restart brings none back. */
+  readonly live: () => readonly string[]
+  /** Whether it should be sent work now. */
+  readonly ready: () => readonly string[] | Promise<readonly string[]>
+}
+
+export interface ProcessServer extends AsyncDisposable {
+  /** Undefined where it does not listen. */
+  readonly port: number | undefined
+  /** The process has started, and is as ready as these say. */
+  started(probes: Probes): void
+  /** The process takes nothing more. */
+  draining(): void
+}
+
+export interface ProcessServerOptions {
+  readonly service: string
+  readonly version: string
+  readonly metrics: ProcessConfig['metrics']
+  readonly logger: Logger
+}
+
+interface Answer {
+  readonly status: number
+  readonly text: string
+  readonly type?: string
+}
+
+const REQUEST_LIMIT_MS = 5_000
+const STARTING = ['starting']
+const DRAINING = ['draining']
+
+/**
+ * The port for those who watch over a process, apart from any other that it has: `GET /metrics`, and the probes `/live`,
+ * `/ready` and `/started`, 200 or 503. It listens before anything else is begun and until all else has ended, so that
+ * whoever asks learns of a slow start or a slow end. For inside a deployment; it tells nothing of any agent.
+ */
+export async function startProcessServer(options: ProcessServerOptions): Promise<ProcessServer> {
+  const { service, version, metrics, logger } = options
+  let probes: Probes = { live: () => [], ready: () => STARTING }
+  let hasStarted = false
+  const port = metrics === undefined ? undefined : await listen(metrics)
+
+  const control = {
+    started(given: Probes): void {
+      probes = given
+      hasStarted = true
+    },
+    draining(): void {
+      probes = { ...probes, ready: () => DRAINING }
+    },
+  }
+  if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
+  startMetrics(service, version)
+  logger.info({ host: metrics?.host, port: port.number }, 'metrics')
+  return { ...control, port: port.number, [Symbol.asyncDispose]: port.close }
+
+  async function listen({ host, port: wanted }: { host: string; port: number }) {
+    const server = createServer(
+      { headersTimeout: REQUEST_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
+      (request, response) => {
+        answerTo(request.url ?? '').then(
+          (answer) => write(response, request.method === 'GET' ? answer : { status: 405, text: 'GET alone\n' }),
+          (error: unknown) => {
+            logger.error({ err: error }, 'metrics could not be read')
+            write(response, { status: 500, text: '' })
+          },
+        )
+      },
+    )
+    server.listen(wanted, host)
+    try {
+      await once(server, 'listening')
+    } catch (error) {
+      throw new ConfigError(`SVC_METRICS_PORT ${wanted} on ${host} cannot be listened on`, { cause: error })
+    }
+    return {
+      number: (server.address() as AddressInfo).port,
+      async close() {
+        const closed = once(server, 'close')
+        server.close()
+        server.closeAllConnections()
+        await closed
+      },
+    }
+  }
+
+  async function answerTo(target: string): Promise<Answer> {
+    switch (target.split('?', 1)[0]) {
+      case '/metrics':
+        return { status: 200, ...(await renderMetrics()) }
+      case '/live':
+        return probeAnswer(probes.live())
+      case '/ready':
+        return probeAnswer(await probes.ready())
+      case '/started':
+        return probeAnswer(hasStarted ? [] : STARTING)
+      default:
+        return { status: 404, text: 'metrics, live, ready, started\n' }
+    }
+  }
+}
+
+function probeAnswer(wrong: readonly string[]): Answer {
+  return wrong.length === 0 ? { status: 200, text: 'ok\n' } : { status: 503, text: `${wrong.join('\n')}\n` }
+}
+
+function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8' }: Answer): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text)
+}
