@@ -31,8 +31,10 @@ export interface SystemOptions {
   env?: NodeJS.ProcessEnv
   /** For one process, e.g. `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
   envOf?: Record<string, NodeJS.ProcessEnv>
-  /** Makes of the URL of a store the one that its processes are told, e.g. that of a proxy. */
-  databaseUrl?: (url: string) => string
+  /** Makes of the URL of a store the one that a process is told, e.g. that of a proxy. @param name e.g. `messaging-1`. */
+  databaseUrl?: (url: string, name: string) => string
+  /** The same for NATS. */
+  natsUrl?: (url: string, name: string) => string
 }
 
 const REPLICAS = 2
@@ -52,6 +54,7 @@ export async function startSystem({
   env = {},
   envOf = {},
   databaseUrl = (url) => url,
+  natsUrl = (url) => url,
 }: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const { mark } = await findTestRun()
@@ -62,7 +65,7 @@ export async function startSystem({
   const authority = `127.0.0.1:${httpPort}`
   const settings: SystemSettings = {
     natsUrlFor: nats.urlFor,
-    databaseUrlFor: (store) => databaseUrl(database.urlFor(store)),
+    databaseUrlFor: database.urlFor,
     httpPort,
     authority,
     challengeKey: randomBytes(32).toString('hex'),
@@ -74,7 +77,12 @@ export async function startSystem({
 
   const launch = (name: string, extra: NodeJS.ProcessEnv = {}): TestProcess => {
     const { service, index } = parseName(name)
-    const own = { ...environmentFor(service, index, settings), ...envOf[name], ...extra }
+    const urls: SystemSettings = {
+      ...settings,
+      natsUrlFor: (user) => natsUrl(nats.urlFor(user), name),
+      databaseUrlFor: (store) => databaseUrl(database.urlFor(store), name),
+    }
+    const own = { ...environmentFor(service, index, urls), ...envOf[name], ...extra }
     const child = startTestProcess({ service, index, mark, env: own })
     processes.set(name, child)
     return child

@@ -19,5 +19,6 @@ test('every mistake is reported at once; an address on all interfaces is none th
   )
   expect(readConfig({ ...CONNECTIONS, SVC_STREAM_HOST: '::', SVC_STREAM_ADVERTISED_HOST: 'pod-1' })).toMatchObject({
     advertisedHost: 'pod-1',
+    advertisedPort: 0,
   })
 })

@@ -4,11 +4,13 @@ import { DEFAULTS } from '@svc/contracts/limits.ts'
 
 export interface StreamConfig extends ConnectionConfig {
   poolSize: number
-  /** The address that gateways fetch streams from is `http://<advertisedHost>:<port>`. */
   host: string
   /** 0 takes any free port. */
   port: number
+  /** The address that gateways fetch streams from is `http://<advertisedHost>:<advertisedPort>`. */
   advertisedHost: string
+  /** 0 is the port that it listens on. */
+  advertisedPort: number
   streamsPerProcess: number
   /** After so long a stream is closed, and the client comes back. */
   maxSeconds: number
@@ -30,6 +32,7 @@ export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
     host,
     port: e.int('SVC_STREAM_PORT', { default: 0, min: 0, max: 65_535 }),
     advertisedHost: e.string('SVC_STREAM_ADVERTISED_HOST', { default: host }),
+    advertisedPort: e.int('SVC_STREAM_ADVERTISED_PORT', { default: 0, min: 0, max: 65_535 }),
     streamsPerProcess: e.int('SVC_STREAMS_PER_PROCESS', { default: DEFAULTS.streamsPerProcess, min: 1, max: 10_000 }),
     maxSeconds: e.int('SVC_STREAM_MAX_SECONDS', { default: DEFAULTS.streamSeconds, min: 1, max: 86_400 }),
     // Under the minute after which most load balancers drop a silent connection.

@@ -48,7 +48,7 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
         logger,
         streams,
         processId,
-        address: `http://${bracketed(config.advertisedHost)}:${server.port}`,
+        address: `http://${bracketed(config.advertisedHost)}:${config.advertisedPort || server.port}`,
         silenceSeconds: config.heartbeatSeconds + SILENCE_MARGIN_SECONDS,
       }
       const renewing = startRenewLeases(deps)
