@@ -1,0 +1,361 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { Child, Ending } from '@svc/local/child.ts'
+import { startKeeper } from '@svc/local/keep.ts'
+import { type LogEvent, parseLogLine } from '@svc/local/log-lines.ts'
+import { createMark, findMarked, type Mark } from '@svc/local/marks.ts'
+import { type NatsServer, startNats } from '@svc/local/nats.ts'
+import { findFreePort, isPortFree } from '@svc/local/ports.ts'
+import { type Engine, startPostgres } from '@svc/local/postgres.ts'
+import { removeScratch } from '@svc/local/postgres-user.ts'
+import { createDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
+import { deriveSecrets, secretsOfServer } from '@svc/local/secrets.ts'
+import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
+import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
+import { eventually } from '../../support/eventually.ts'
+
+/**
+ * The whole system, made to be broken: every process is supervised, as it would be anywhere, and the engines are its own. It needs no
+ * vitest, so that it runs for an hour as well as for a minute.
+ */
+export interface FaultSystem extends AsyncDisposable {
+  /** Base addresses of the gateways. */
+  readonly urls: readonly string[]
+  /** What requests are signed for. */
+  readonly authority: string
+  /** Of a NATS user, past the wires. */
+  natsUrlFor(user: NatsUser): string
+  /** As superuser, past the wires. */
+  readonly adminUrl: string
+  /** Of the role of a store, past the wires. */
+  roleUrl(role: string): string
+  /** A folder of the run's own, gone with it. */
+  readonly folder: string
+  /** `gateway-1`, `messaging-2`, ... */
+  readonly names: readonly string[]
+  pidOf(name: string): number | undefined
+  /** What it has logged since it was started last, the last lines of it. */
+  logOf(name: string): readonly LogEvent[]
+  /** Sends a signal and waits for the end. The supervisor starts it again, the next time with these variables too. */
+  end(name: string, signal: NodeJS.Signals, nextEnv?: NodeJS.ProcessEnv): Promise<Ending>
+  /** Until a process of that name says that it is ready. */
+  untilReady(name: string, timeoutMs?: number): Promise<void>
+  /** Never throws: who is meant may have ended just now. */
+  signal(pid: number, signal: NodeJS.Signals): void
+  readonly postgres: EngineControl
+  readonly nats: EngineControl
+  /** Until every process is ready and every gateway says that all is well. */
+  untilHealthy(timeoutMs: number): Promise<void>
+}
+
+export interface EngineControl {
+  readonly port: number
+  /** The one process, or the postmaster and all of its children, in this order. */
+  pids(): number[]
+  /** SIGKILL; it stays away until `start`. */
+  kill(): Promise<void>
+  /** In its own way; it stays away until `start`. */
+  stop(): Promise<void>
+  /** Does nothing where it runs. @param options.wipe loses everything it had stored, where it is NATS. */
+  start(options?: { wipe?: boolean }): Promise<void>
+}
+
+/** What stands between processes and engines. Each process may be told another URL, e.g. that of a proxy of its own. */
+export interface Wires {
+  databaseUrl?(url: string, processName: string): string
+  natsUrl?(url: string, processName: string): string
+}
+
+export interface FaultSystemOptions {
+  readonly replicas?: Partial<Record<ServiceName, number>>
+  /** For every service. */
+  readonly env?: NodeJS.ProcessEnv
+  /** Made when the engines listen, before any process is started. */
+  readonly wires?: Wires
+  /** Called with each line that an engine or a process logs at warning or above. */
+  readonly onProblem?: (name: string, line: string) => void
+}
+
+const REPLICAS = 2
+const POSTGRES_CONNECTIONS = 200
+const RESTART_MS = 150
+const MAX_RESTART_MS = 2_000
+/** Who lived this long has started well. */
+const SETTLED_MS = 5_000
+const READY_LIMIT_MS = 30_000
+const PORT_ATTEMPTS = 20
+const KEPT_LOG_LINES = 200
+const WARN = 40
+
+interface Supervised {
+  child: Child
+  /** Of the present child. */
+  log: LogEvent[]
+  ready: boolean
+  nextEnv: NodeJS.ProcessEnv
+}
+
+export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
+  const { replicas = {}, env = {}, wires = {}, onProblem = () => {} } = options
+  await using started = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
+  const mark = createMark(folder)
+  const keeper = await startKeeper(mark, folder)
+  started.defer(async () => {
+    await keeper.release()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  started.defer(() => removeScratch(mark))
+
+  const password = randomBytes(16).toString('hex')
+  const postgres = started.use(
+    await superviseEngine(mark, 'postgres', (port) =>
+      startPostgres({
+        folder,
+        mark,
+        password,
+        durable: false, // processes die here, the machine does not
+        maxConnections: POSTGRES_CONNECTIONS,
+        sharedBuffersMib: 64,
+        ...(port === undefined ? {} : { port }),
+        onProblem: (line) => onProblem('postgres', line),
+      }).then((engine) => ({ ...engine, port: Number(new URL(engine.url).port), url: engine.url })),
+    ),
+  )
+  const superuserUrl = `postgres://postgres:${password}@127.0.0.1:${postgres.port}/postgres`
+  const adminUrl = await createDatabase(superuserUrl, 'svc')
+  const setup = { adminUrl, stores: STORES, passwordOf: secretsOfServer(superuserUrl).rolePassword }
+  await prepareRoles(setup)
+  await migrateStores({ ...setup, migrationsOf: (store) => join(ROOT, 'services', store, 'migrations') })
+
+  const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
+  const nats = started.use(
+    await superviseEngine(
+      mark,
+      'nats',
+      (port) =>
+        startNats({
+          folder,
+          mark,
+          passwords,
+          ...(port === undefined ? {} : { port }),
+          onProblem: (line) => onProblem('nats', line),
+        }),
+      () => rmSync(join(folder, 'nats'), { recursive: true, force: true }),
+    ),
+  )
+  const natsUrlFor = (user: NatsUser): string => `nats://${user}:${passwords[user]}@127.0.0.1:${nats.port}`
+
+  const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
+  const httpPort = await findFreePorts(countOf('gateway'))
+  const authority = `127.0.0.1:${httpPort}`
+  const settings: SystemSettings = {
+    natsUrlFor,
+    databaseUrlFor: (store) => storeUrl(setup, store),
+    httpPort,
+    authority,
+    challengeKey: randomBytes(32).toString('hex'),
+    webhookSecretKey: randomBytes(32).toString('hex'),
+    env: { PATH: process.env.PATH, ...env },
+  }
+  const urls = Array.from({ length: countOf('gateway') }, (_, at) => `http://127.0.0.1:${httpPort + at}`)
+  const names = SERVICES.flatMap((service) =>
+    Array.from({ length: countOf(service) }, (_, at) => `${service}-${at + 1}`),
+  )
+  const supervised = new Map<string, Supervised>()
+  let stopping = false
+  started.defer(async () => {
+    stopping = true
+    for (const one of supervised.values()) one.child.kill('SIGCONT')
+    await Promise.all([...supervised.values()].map(({ child }) => child.stop()))
+  })
+
+  const launch = (name: string, extra: NodeJS.ProcessEnv): void => {
+    const { service, index } = parseName(name)
+    const own = environmentFor(service, index, settings)
+    const one: Supervised = { child: undefined as never, log: [], ready: false, nextEnv: {} }
+    const onLine = (line: string): void => {
+      const event = parseLogLine(line, Date.now())
+      one.log.push(event)
+      if (one.log.length > KEPT_LOG_LINES) one.log.shift()
+      if (event.message === 'ready') one.ready = true
+      if (event.level >= WARN) onProblem(name, line)
+    }
+    const through = {
+      ...own,
+      ...(own.SVC_DATABASE_URL && wires.databaseUrl
+        ? { SVC_DATABASE_URL: wires.databaseUrl(own.SVC_DATABASE_URL, name) }
+        : {}),
+      ...(own.SVC_NATS_URL && wires.natsUrl ? { SVC_NATS_URL: wires.natsUrl(own.SVC_NATS_URL, name) } : {}),
+    }
+    one.child = startService({ service, index, mark, env: { ...through, ...extra }, onLine })
+    supervised.set(name, one)
+  }
+  const keepRunning = async (name: string): Promise<void> => {
+    let delayMs = RESTART_MS
+    let extra: NodeJS.ProcessEnv = {}
+    while (!stopping) {
+      const startedMs = Date.now()
+      launch(name, extra)
+      const one = get(name)
+      await one.child.ended
+      if (stopping) return
+      delayMs = Date.now() - startedMs > SETTLED_MS ? RESTART_MS : Math.min(delayMs * 2, MAX_RESTART_MS)
+      await sleep(delayMs)
+      extra = one.nextEnv
+    }
+  }
+  const get = (name: string): Supervised => {
+    const one = supervised.get(name)
+    if (one === undefined) throw new Error(`no process is called ${name}`)
+    return one
+  }
+  const untilReady = async (name: string, timeoutMs: number = READY_LIMIT_MS): Promise<void> => {
+    await eventually(() => get(name).ready && isAlive(get(name).child.pid), { timeoutMs, what: `${name} being ready` })
+  }
+  const untilHealthy = async (timeoutMs: number): Promise<void> => {
+    await Promise.all(names.map((name) => untilReady(name, timeoutMs)))
+    const what = 'every gateway being healthy'
+    const isHealthy = async (url: string): Promise<boolean> =>
+      (await fetch(`${url}/v2/health`, { signal: AbortSignal.timeout(6_000) })).status === 200
+    await Promise.all(urls.map((url) => eventually(() => isHealthy(url), { timeoutMs, what })))
+  }
+
+  for (const name of names) void keepRunning(name)
+  await untilHealthy(2 * READY_LIMIT_MS)
+
+  const running = started.move()
+  return {
+    urls,
+    authority,
+    natsUrlFor,
+    adminUrl,
+    roleUrl: (role) => storeUrl(setup, role),
+    folder,
+    names,
+    pidOf: (name) => supervised.get(name)?.child.pid,
+    logOf: (name) => supervised.get(name)?.log ?? [],
+    async end(name, signal, nextEnv = {}) {
+      const one = get(name)
+      one.nextEnv = nextEnv
+      one.child.kill(signal)
+      return one.child.ended
+    },
+    untilReady,
+    signal: sendSignal,
+    postgres,
+    nats,
+    untilHealthy,
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+/** An engine that is started again, on its port, when it has ended by itself. */
+async function superviseEngine(
+  mark: Mark,
+  name: 'postgres' | 'nats',
+  start: (port: number | undefined) => Promise<(Engine | NatsServer) & { readonly port: number }>,
+  wipe: () => void = () => {},
+): Promise<EngineControl & AsyncDisposable> {
+  let engine = await start(undefined)
+  const { port } = engine
+  /** Nobody is to start it again. */
+  let away = false
+  let turn: Promise<unknown> = Promise.resolve()
+  watch()
+
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const next = turn.then(work, work)
+    turn = next.catch(() => {})
+    return next
+  }
+  const begin = async (): Promise<void> => {
+    engine = await start(port)
+    away = false
+    watch()
+  }
+  return {
+    port,
+    pids: () => pidsOf(mark, name, engine.pid),
+    kill: () =>
+      inTurn(async () => {
+        away = true
+        engine.kill('SIGKILL')
+        await engine.ended
+      }),
+    stop: () =>
+      inTurn(async () => {
+        away = true
+        await engine.stop()
+      }),
+    start: ({ wipe: wiped = false } = {}) =>
+      inTurn(async () => {
+        if (!away) return
+        if (wiped) wipe()
+        await begin()
+      }),
+    async [Symbol.asyncDispose]() {
+      await inTurn(async () => {
+        away = true
+        for (const pid of pidsOf(mark, name, engine.pid)) sendSignal(pid, 'SIGCONT')
+        await engine.stop()
+      })
+    },
+  }
+
+  function watch(): void {
+    const watched = engine
+    void watched.ended.then(() =>
+      inTurn(async () => {
+        if (away || engine !== watched) return
+        await begin()
+      }),
+    )
+  }
+}
+
+/** Of an engine with all of its children: a Postgres that is stopped must not have children that go on. */
+function pidsOf(mark: Mark, name: string, pid: number | undefined): number[] {
+  const others = findMarked(mark.stack, mark.run).filter((one) => one.name === `${name}-child` && one.pid !== pid)
+  return [...(pid === undefined ? [] : [pid]), ...others.map((one) => one.pid)]
+}
+
+function sendSignal(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has ended just now.
+  }
+}
+
+function isAlive(pid: number | undefined): boolean {
+  if (pid === undefined) return false
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** @returns the first of `count` free ports in a row. */
+async function findFreePorts(count: number): Promise<number> {
+  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt += 1) {
+    const first = await findFreePort()
+    const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
+    if (!free.includes(false)) return first
+  }
+  throw new Error(`no ${count} free ports in a row`)
+}
+
+function parseName(name: string): { service: ServiceName; index: number } {
+  const [, prefix, digits] = /^([a-z]+)-(\d+)$/.exec(name) ?? []
+  const service = SERVICES.find((one) => one === prefix)
+  if (service === undefined) throw new Error(`no service is called ${prefix}`)
+  return { service, index: Number(digits) }
+}
