@@ -1,0 +1,35 @@
+/**
+ * `node deploy/image/src/roles.ts <service>` makes the service's schema and roles, or brings them to this state, and sets
+ * their passwords. `SVC_DATABASE_URL` is that of a role that may make roles, with the service's database in it;
+ * `SVC_DATABASE_PASSWORD` and `SVC_DATABASE_OWNER_PASSWORD` are what the service and its migrations log in with.
+ * `SVC_DATABASE_LOGIN` names another login for the service, for a change of password while it runs (docs/deploy.md).
+ */
+import { envReader } from '@svc/config/env-reader.ts'
+import { prepareRoles } from '@svc/postgres/roles.ts'
+import { runCommand } from './run-command.ts'
+import { parseStore } from './store.ts'
+
+const MIN_PASSWORD_LENGTH = 16
+const ROLE = /^[a-z][a-z0-9_]{0,62}$/
+
+await runCommand(async ({ args, env, say }) => {
+  const e = envReader(env)
+  const store = parseStore(args)
+  const adminUrl = e.secret('SVC_DATABASE_URL')
+  const login = e.string('SVC_DATABASE_LOGIN', {
+    default: store,
+    pattern: ROLE,
+    hint: 'must be a name of lower case letters, digits and _',
+  })
+  const password = e.secret('SVC_DATABASE_PASSWORD', { minLength: MIN_PASSWORD_LENGTH })
+  const ownerPassword = e.secret('SVC_DATABASE_OWNER_PASSWORD', { minLength: MIN_PASSWORD_LENGTH })
+  if (login === `${store}_owner`) e.fail('SVC_DATABASE_LOGIN', "must not be the owner's")
+  e.check()
+  await prepareRoles({
+    adminUrl,
+    stores: [store],
+    loginOf: () => login,
+    passwordOf: (role) => (role === login ? password : ownerPassword),
+  })
+  say('roles prepared', { store, login })
+})
