@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Child, type Ending, startChild } from './child.ts'
 import { type Mark, markOf } from './marks.ts'
@@ -8,13 +9,15 @@ export interface ServiceOptions {
   /** From 1. */
   index: number
   mark: Mark
-  /** All of its environment. */
+  /** All of its environment that matters to what it does. */
   env: NodeJS.ProcessEnv
   /** Every line it prints. */
   onLine: (line: string) => void
 }
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+/** Compiled code that a process leaves for the next one, which starts in half the time; where it cannot be written, nothing is. */
+const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node-compile')
 
 /** What the processes of a system are told. */
 export interface SystemSettings {
@@ -50,7 +53,14 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 export function startService({ service, index, mark, env, onLine }: ServiceOptions): Child {
   const name = `${service}-${index}`
   const args = [`--title=${markOf(mark, name)}`, `services/${service}/src/main.ts`]
-  return startChild({ name, command: process.execPath, args, env, cwd: ROOT, onLine })
+  return startChild({
+    name,
+    command: process.execPath,
+    args,
+    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
+    cwd: ROOT,
+    onLine,
+  })
 }
 
 export interface SupervisorOptions extends ServiceOptions {
