@@ -2,6 +2,8 @@
  * Natural batching: the first call runs at once, calls that come while it runs go together in the next run. No timers:
  * nothing is slower when idle, and under load one packet and one commit serve many. Source: design.md, Natural batching.
  */
+import { defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
+import { activeTrace, inBatchSpan, isTracing } from '@svc/telemetry/tracing.ts'
 
 export interface BatcherOptions<Item, Result> {
   /**
@@ -9,6 +11,8 @@ export interface BatcherOptions<Item, Result> {
    * it throws is every item's failure.
    */
   run: (items: Item[]) => Promise<readonly (Result | Error)[]>
+  /** What its batches are called in metrics and traces; without a name they are in neither. */
+  name?: string
   /** Items in one run at most. */
   maxItems?: number
   /** Runs under way at once at most; more fill a slow round trip, fewer make larger batches. */
@@ -28,12 +32,24 @@ export interface BatcherOptions<Item, Result> {
 
 export type Batcher<Item, Result> = (item: Item) => Promise<Result>
 
+const batchItems = defineDistribution({
+  name: 'svc_batch_items',
+  help: 'Items that went together in one batch',
+  labels: ['batch'],
+  buckets: [1, 2, 4, 8, 16, 32, 64, 128, 1_000],
+})
+const batchWaiting = defineLevel({
+  name: 'svc_batch_waiting',
+  help: 'Items that wait for their batch',
+  labels: ['batch'],
+})
+
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
 
 /** Groups calls into runs. The returned function's promise settles with its own item's outcome. */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
-  const { run, keyOf } = options
+  const { run, keyOf, name } = options
   const maxItems = options.maxItems ?? DEFAULT_MAX_ITEMS
   const concurrency = options.concurrency ?? 1
   const maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
@@ -41,6 +57,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   let waiting: Pending<Item, Result>[] = []
   let running = 0
   let scheduled = false
+  if (name !== undefined) batchWaiting.read(() => [[{ batch: name }, waiting.length]])
 
   return (item) =>
     new Promise<Result>((resolve, reject) => {
@@ -48,7 +65,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
         reject(options.overloaded?.() ?? new Error('too many calls wait for a batch'))
         return
       }
-      waiting.push({ item, resolve, reject })
+      waiting.push({ item, resolve, reject, trace: isTracing() ? activeTrace() : undefined })
       schedule()
     })
 
@@ -97,7 +114,9 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
 
   async function settle(batch: Pending<Item, Result>[]): Promise<void> {
     try {
-      const outcomes = await run(batch.map((pending) => pending.item))
+      if (name !== undefined) batchItems.observe({ batch: name }, batch.length)
+      const items = batch.map((pending) => pending.item)
+      const outcomes = isTracing() ? await runTraced(batch, items) : await run(items)
       if (outcomes.length !== batch.length) throw new Error('a batch must answer every item')
       batch.forEach((pending, index) => {
         const outcome = outcomes[index]
@@ -108,10 +127,21 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       for (const pending of batch) pending.reject(error)
     }
   }
+
+  /** A batch is part of the work of each of its items, and was begun by whichever came first, of this batch or another. */
+  function runTraced(batch: Pending<Item, Result>[], items: Item[]): Promise<readonly (Result | Error)[]> {
+    return inBatchSpan(
+      name,
+      batch.map(({ trace }) => trace),
+      () => run(items),
+    )
+  }
 }
 
 interface Pending<Item, Result> {
   item: Item
   resolve: (result: Result) => void
   reject: (error: unknown) => void
+  /** What it is part of, where that is traced. */
+  trace: string | undefined
 }

@@ -37,7 +37,7 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
     async commit(tx, { operation, deadlineMs }) {
       try {
         const [row] = await tx<{ outcome: 'committed' | 'duplicate' }[]>`
-          select ${tx(commitOperation)}(${operation}, ${deadlineMs}) as outcome`
+          /* charging.commit */ select ${tx(commitOperation)}(${operation}, ${deadlineMs}) as outcome`
         if (row === undefined) throw new Error('commit_operation answers one row')
         return row.outcome
       } catch (error) {
@@ -49,7 +49,7 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
       const rows = await retryOnConflict(() =>
         database.run(
           (sql) => sql<{ operation: string; committed: boolean }[]>`
-            select f.operation, f.committed from ${sql(fenceOperations)}(
+            /* charging.fence */ select f.operation, f.committed from ${sql(fenceOperations)}(
               ${items.map((item) => item.operation)}::text[],
               ${items.map((item) => item.deadlineMs)}::bigint[]
             ) f`,
@@ -65,19 +65,21 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
     async listCommitted(ageMs, limit) {
       const rows = await database.run(
         (sql) => sql<{ id: string }[]>`
-          select id from ${sql(table)} where committed and deadline_ms < ${olderThan(sql, ageMs)}
+          /* charging.list-committed */ select id from ${sql(table)} where committed and deadline_ms < ${olderThan(sql, ageMs)}
           order by deadline_ms limit ${limit}`,
       )
       return rows.map((row) => row.id)
     },
     async remove(ids) {
       if (ids.length === 0) return
-      await database.run((sql) => sql`delete from ${sql(table)} where committed and id = any(${[...ids]}::text[])`)
+      await database.run(
+        (sql) => sql`/* charging.remove */ delete from ${sql(table)} where committed and id = any(${[...ids]}::text[])`,
+      )
     },
     async removeFences(ageMs, limit) {
       const removed = await database.run(
         (sql) => sql`
-          with old as (
+          /* charging.remove-fences */ with old as (
             select id from ${sql(table)} where not committed and deadline_ms < ${olderThan(sql, ageMs)}
             order by deadline_ms limit ${limit} for update skip locked
           )

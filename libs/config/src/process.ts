@@ -1,10 +1,20 @@
 import type { EnvReader } from './env-reader.ts'
 
+/** Of traces, what is not the exporter's own (libs/telemetry, otel.ts). */
+export interface TracingConfig {
+  /** Of requests that are traced, from 0 to 1. */
+  ratio: number
+  /** Spans are sent at least so often. */
+  delayMs: number
+}
+
 /** What every process has besides its work: a log, and a port for those who watch over it. */
 export interface ProcessConfig {
   logLevel: LogLevel
   /** Where metrics and probes are answered (libs/telemetry, process-server.ts); undefined: nowhere. */
   metrics: { host: string; port: number } | undefined
+  /** Undefined: there are none. */
+  tracing?: TracingConfig | undefined
 }
 
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
@@ -19,5 +29,29 @@ export function readProcess(env: EnvReader): ProcessConfig {
   const host = env.string('SVC_METRICS_HOST', { default: '127.0.0.1' })
   const port =
     env.optional('SVC_METRICS_PORT') === undefined ? undefined : env.int('SVC_METRICS_PORT', { min: 0, max: 65_535 })
-  return { logLevel: logLevel ?? 'info', metrics: port === undefined ? undefined : { host, port } }
+  return {
+    logLevel: logLevel ?? 'info',
+    metrics: port === undefined ? undefined : { host, port },
+    tracing: readTracing(env),
+  }
+}
+
+const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
+
+/**
+ * The standard variables of OpenTelemetry. Naming an endpoint turns traces on; no trace begins outside of the gateway, so
+ * that the samplers with and without `parentbased_` are the same.
+ */
+function readTracing(env: EnvReader): TracingConfig | undefined {
+  const endpoint = env.optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? env.optional('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const isOff = env.optional('OTEL_SDK_DISABLED') === 'true' || env.optional('OTEL_TRACES_EXPORTER') === 'none'
+  if (endpoint === undefined || isOff) return undefined
+  const sampler = env.string('OTEL_TRACES_SAMPLER', { default: 'parentbased_always_on', pattern: SAMPLER })
+  const ratio = sampler.endsWith('traceidratio')
+    ? env.number('OTEL_TRACES_SAMPLER_ARG', { default: 1, min: 0, max: 1 })
+    : 1
+  return {
+    ratio: sampler.endsWith('always_off') ? 0 : ratio,
+    delayMs: env.int('OTEL_BSP_SCHEDULE_DELAY', { default: 5_000, min: 0, max: 600_000 }),
+  }
 }

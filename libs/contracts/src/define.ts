@@ -13,6 +13,8 @@ export interface CallContext {
 export interface Call<Request, Reply> {
   readonly kind: 'json'
   readonly subject: string
+  /** What it is called in metrics and traces, where that is not the subject, which then has an id in it. */
+  readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Reply
 }
@@ -28,6 +30,8 @@ export interface TextReply<Meta> {
 export interface TextCall<Request, Meta> {
   readonly kind: 'text'
   readonly subject: string
+  /** As in `Call`. */
+  readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Meta
 }

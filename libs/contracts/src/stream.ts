@@ -25,7 +25,7 @@ export const openStream = defineCall({ subject: 'svc.stream.open', request: Stre
 
 /** As `openStream`, in one process alone. */
 export function openStreamAt(processId: string): Call<StreamRequest, StreamPlace> {
-  return { ...openStream, subject: `svc.stream.open-at.${processId}` }
+  return { ...openStream, subject: `svc.stream.open-at.${processId}`, name: 'svc.stream.open-at' }
 }
 
 /** What the answering process holds, as numbers for whoever watches over the system. */

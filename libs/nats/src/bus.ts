@@ -1,9 +1,11 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
+import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, type Msg } from 'nats'
 import type { Nats } from './connect.ts'
-import { decodeReply, encodeRequest } from './frames.ts'
+import { decodeReply, encodeRequest, type ReplyLine } from './frames.ts'
 
 /** Calls other services. Calls to one subject that are made together, or while others leave, share a NATS message. */
 export interface Bus {
@@ -16,6 +18,27 @@ export interface Bus {
   /** Calls that wait for an answer now. */
   readonly inFlight: number
 }
+
+const calls = defineCount({
+  name: 'svc_calls_total',
+  help: 'Calls to other services that have ended, by how: ok, or the code of the error',
+  labels: ['call', 'outcome'],
+})
+const callSeconds = defineDistribution({
+  name: 'svc_call_seconds',
+  help: 'From a call to its answer, as the caller sees it',
+  labels: ['call'],
+})
+const callMessages = defineCount({
+  name: 'svc_call_messages_total',
+  help: 'NATS messages that calls left in; several calls share one',
+  labels: ['call'],
+})
+const callsWaiting = defineLevel({
+  name: 'svc_calls_waiting',
+  help: 'Calls that have no answer yet',
+  labels: [],
+})
 
 /** Unanswered calls of one process at most; past that a call is refused at once. */
 const MAX_IN_FLIGHT = 20_000
@@ -30,8 +53,11 @@ const SLOW_ROUND_MS = 50
 /** Deadlines are looked at this often: one timer for all calls, not one for each. */
 const SWEEP_INTERVAL_MS = 50
 
+/** As much of a call as leaves. */
+type AnyCall = Pick<Call<never, never>, 'subject' | 'name'>
+
 interface Waiting {
-  resolve: (line: ReturnType<typeof decodeReply>) => void
+  resolve: (line: ReplyLine) => void
   reject: (error: unknown) => void
   deadlineMs: number
 }
@@ -59,40 +85,65 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   const subscription = connection.subscribe(`${inbox}.*`, { callback: (_error, message) => receive(message) })
   const sweep = setInterval(expire, SWEEP_INTERVAL_MS)
   sweep.unref()
+  const waitingLevel = callsWaiting.read(() => [[{}, inFlight]])
 
   return {
     get inFlight() {
       return inFlight
     },
     async call(call, request, context) {
-      const line = await ask(call.subject, request, context)
+      const line = await ask(call, request, context)
       if (line.kind !== 'json' || !call.isReply(line.reply)) throw contractBreach(call.subject)
       return line.reply
     },
     async callText(call, request, context) {
-      const line = await ask(call.subject, request, context)
+      const line = await ask(call, request, context)
       if (line.kind !== 'text' || !call.isReply(line.reply.meta)) throw contractBreach(call.subject)
       return { meta: line.reply.meta, text: line.reply.text }
     },
     [Symbol.dispose]() {
       clearInterval(sweep)
+      waitingLevel[Symbol.dispose]()
       subscription.unsubscribe()
     },
   }
 
-  function ask(subject: string, request: unknown, context: CallContext): Promise<ReturnType<typeof decodeReply>> {
+  function ask(call: AnyCall, request: unknown, context: CallContext): Promise<ReplyLine> {
+    const name = call.name ?? call.subject
+    if (!isSampled(context.traceparent)) return measured(name, call.subject, request, context)
+    const options = { kind: 'client', parent: context.traceparent } as const
+    return inSpan(name, options, (traceparent) => measured(name, call.subject, request, { ...context, traceparent }))
+  }
+
+  function measured(name: string, subject: string, request: unknown, context: CallContext): Promise<ReplyLine> {
+    const beganMs = performance.now()
+    return send(subject, name, request, context).then(
+      (line) => {
+        calls.add({ call: name, outcome: 'ok' })
+        callSeconds.observe({ call: name }, (performance.now() - beganMs) / 1_000)
+        return line
+      },
+      (error: unknown) => {
+        calls.add({ call: name, outcome: error instanceof ServiceError ? error.code : 'internal' })
+        callSeconds.observe({ call: name }, (performance.now() - beganMs) / 1_000)
+        throw error
+      },
+    )
+  }
+
+  function send(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
     if (inFlight >= MAX_IN_FLIGHT || context.deadlineMs <= Date.now())
       return Promise.reject(new ServiceError('unavailable'))
     inFlight += 1
-    return new Promise<ReturnType<typeof decodeReply>>((resolve, reject) => {
+    return new Promise<ReplyLine>((resolve, reject) => {
       const outgoing = { line: encodeRequest(request, context), resolve, reject, deadlineMs: context.deadlineMs }
-      laneOf(subject)(outgoing).catch(reject)
+      laneOf(subject, name)(outgoing).catch(reject)
     }).finally(() => {
       inFlight -= 1
     })
   }
 
-  function laneOf(subject: string): Batcher<Outgoing, void> {
+  function laneOf(subject: string, name: string): Batcher<Outgoing, void> {
     let lane = lanes.get(subject)
     if (lane === undefined) {
       lane = createBatcher<Outgoing, void>({
@@ -100,7 +151,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
         concurrency: ROUNDS_PER_SUBJECT,
         maxWaiting: MAX_IN_FLIGHT,
         run: async (items) => {
-          await Promise.all(groupBySize(items).map((group) => send(subject, group)))
+          await Promise.all(groupBySize(items).map((group) => leave(subject, name, group)))
           return items.map(() => undefined)
         },
       })
@@ -110,7 +161,8 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   }
 
   /** Settles when the first answer to the message has come, or the message is given up. */
-  function send(subject: string, items: Outgoing[]): Promise<void> {
+  function leave(subject: string, name: string, items: Outgoing[]): Promise<void> {
+    callMessages.add({ call: name })
     const reply = `${inbox}.${nextRound}`
     nextRound += 1
     return new Promise((release) => {

@@ -2,14 +2,19 @@ import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import type { Call, CallContext, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { requestIdOf } from '@svc/telemetry/trace.ts'
+import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './frames.ts'
+import type { ProcessStats } from './process-stats.ts'
 
 /** One call that a service answers, ready to be registered. */
 export interface Endpoint {
   readonly subject: string
+  /** What it is called in metrics and traces. */
+  readonly name: string
   /** @returns the reply line for the item at `index`. */
   readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
 }
@@ -17,6 +22,7 @@ export interface Endpoint {
 export function handle<Q, R>(call: Call<Q, R>, handler: (request: Q, context: CallContext) => Promise<R>): Endpoint {
   return {
     subject: call.subject,
+    name: call.name ?? call.subject,
     answer: async (index, request, context) => {
       if (!call.isRequest(request)) throw requestBreach(call.subject)
       return encodeReply(index, await handler(request, context))
@@ -30,6 +36,7 @@ export function handleText<Q, M>(
 ): Endpoint {
   return {
     subject: call.subject,
+    name: call.name ?? call.subject,
     answer: async (index, request, context) => {
       if (!call.isRequest(request)) throw requestBreach(call.subject)
       return encodeTextReply(index, await handler(request, context))
@@ -44,6 +51,8 @@ export interface ServeOptions {
   version: string
   logger: Logger
   endpoints: Endpoint[]
+  /** What the process says of itself (process-stats.ts); what its calls come to, where nothing is said. */
+  stats?: () => ProcessStats
   /** Items under way in this process at most; past that an item is answered `unavailable` at once. */
   maxInFlight?: number
 }
@@ -54,6 +63,22 @@ export interface Serving {
   /** Stops taking, waits until what was taken is answered. Other processes of the service take over at once. */
   drain(): Promise<void>
 }
+
+const served = defineCount({
+  name: 'svc_served_total',
+  help: 'Calls that this process has answered, by how: ok, or the code of the error',
+  labels: ['call', 'outcome'],
+})
+const servedSeconds = defineDistribution({
+  name: 'svc_served_seconds',
+  help: 'From taking a call to its answer, as the service sees it',
+  labels: ['call'],
+})
+const servedWorking = defineLevel({
+  name: 'svc_served_working',
+  help: 'Calls that this process works on',
+  labels: [],
+})
 
 /** An item with less time left than this is refused: nobody would wait for its answer. */
 const MIN_TIME_LEFT_MS = 5
@@ -71,8 +96,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const maxInFlight = options.maxInFlight ?? DEFAULT_MAX_IN_FLIGHT
   const idle: (() => void)[] = []
   let inFlight = 0
+  const total = { calls: 0, failed: 0, seconds: 0 }
+  const { stats = (): ProcessStats => ({ ...total, working: inFlight }) } = options
+  const working = servedWorking.read(() => [[{}, inFlight]])
 
-  const service = await connection.services.add({ name, version: options.version, queue: name })
+  const service = await connection.services.add({ name, version: options.version, queue: name, statsHandler: async () => stats() })
   for (const endpoint of options.endpoints) {
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
       subject: endpoint.subject,
@@ -94,6 +122,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     async drain() {
       await service.stop()
       if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
+      working[Symbol.dispose]()
     },
   }
 
@@ -106,20 +135,40 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 
   async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
-    if (inFlight >= maxInFlight) return encodeError(index, new ServiceError('unavailable'))
+    const call = endpoint.name
+    if (inFlight >= maxInFlight) {
+      served.add({ call, outcome: 'unavailable' })
+      return encodeError(index, new ServiceError('unavailable'))
+    }
     inFlight += 1
+    const beganMs = performance.now()
+    let outcome = 'ok'
     let requestId: string | undefined
     try {
       const { request, context } = decodeRequest(line)
       requestId = requestIdOf(context.traceparent)
       if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
-      return await endpoint.answer(index, request, context)
+      return await answerTraced(endpoint, index, request, context)
     } catch (error) {
-      return encodeError(index, asServiceError(error, endpoint.subject, requestId))
+      const known = asServiceError(error, endpoint.subject, requestId)
+      outcome = known.code
+      return encodeError(index, known)
     } finally {
+      served.add({ call, outcome })
+      const seconds = (performance.now() - beganMs) / 1_000
+      servedSeconds.observe({ call }, seconds)
+      total.calls += 1
+      total.seconds += seconds
+      if (outcome === 'internal' || outcome === 'unavailable') total.failed += 1
       inFlight -= 1
       if (inFlight === 0) for (const resolve of idle.splice(0)) resolve()
     }
+  }
+
+  function answerTraced(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
+    if (!isSampled(context.traceparent)) return endpoint.answer(index, request, context)
+    const options = { kind: 'server', parent: context.traceparent } as const
+    return inSpan(endpoint.name, options, (traceparent) => endpoint.answer(index, request, { ...context, traceparent }))
   }
 
   function asServiceError(error: unknown, subject: string, requestId: string | undefined): ServiceError {

@@ -1,6 +1,7 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
+import { watchStatements } from './statements.ts'
 
 export type Sql = postgres.Sql
 /** A connection inside a transaction. */
@@ -57,8 +58,10 @@ export interface Database extends AsyncDisposable {
 
 export function openDatabase(options: DatabaseOptions): Database {
   const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS
-  const sql = postgres(options.url, {
-    max: options.poolSize ?? DEFAULT_POOL_SIZE,
+  const poolSize = options.poolSize ?? DEFAULT_POOL_SIZE
+  const statements = watchStatements(poolSize)
+  const pool = postgres(options.url, {
+    max: poolSize,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
     idle_timeout: 0,
@@ -72,6 +75,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     types: { bigint: BIGINT_AS_NUMBER },
   }) as unknown as Sql
+  const sql = statements.watch(pool)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
 
   const run = async <T>(work: (sql: Sql) => PromiseLike<T>): Promise<T> => {
@@ -88,7 +92,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await withDeadline(sql.begin(work) as Promise<T>, clientDeadlineMs * 2)
+          return await withDeadline(pool.begin((tx) => work(statements.watch(tx))) as Promise<T>, clientDeadlineMs * 2)
         } catch (error) {
           if (attempt < MAX_ATTEMPTS && RETRIED.has(sqlStateOf(error))) continue
           throw asServiceError(error)
@@ -96,7 +100,8 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
     },
     async [Symbol.asyncDispose]() {
-      await sql.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      await pool.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      statements[Symbol.dispose]()
     },
   }
 }

@@ -8,6 +8,7 @@ import { type Endpoint, handle, serve } from '@svc/nats/serve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
+import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { Loop } from './loop.ts'
 
 /** What every service works with; each adds its own. */
@@ -45,6 +46,7 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
   try {
     const watched = { service: name, version: SERVICE.version, metrics: config.process?.metrics, logger }
     const server = stack.use(await startProcessServer(watched))
+    stack.use(await startTracing({ ...watched, tracing: config.process?.tracing }))
     const database = stack.use(
       openDatabase({
         url: config.databaseUrl,

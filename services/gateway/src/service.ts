@@ -13,7 +13,9 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
+import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { FastifyInstance } from 'fastify'
+import { announceGateway } from './announce.ts'
 import { createClientOf } from './client.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDirectory } from './directory.ts'
@@ -62,6 +64,7 @@ export async function startGateway(
   try {
     const watched = { service: 'gateway', version: SERVICE.version, metrics: config.process.metrics, logger }
     const server = stack.use(await startProcessServer(watched))
+    stack.use(await startTracing({ ...watched, tracing: config.process.tracing }))
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: 'svc-gateway', logger }), drainNats)
     const bus = stack.use(createBus(nats))
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
@@ -88,6 +91,8 @@ export async function startGateway(
     })
     stack.defer(() => closeApp(app))
     stack.use(streams)
+    const serving = await announceGateway({ nats, server: app.server, logger, isReady: () => !draining })
+    stack.defer(() => serving.drain())
     const port = await listen(app, config)
     // Each gateway for itself: where all went away with a service that is missing, clients would get no answer at all.
     server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is away']) })

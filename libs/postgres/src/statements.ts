@@ -1,0 +1,144 @@
+import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
+import { activeTrace, isTracing, type Span, startSpan } from '@svc/telemetry/tracing.ts'
+
+const statements = defineCount({
+  name: 'svc_sql_total',
+  help: 'SQL statements that have ended, by how: ok, or SQLSTATE, or the code of the driver',
+  labels: ['statement', 'outcome'],
+})
+const statementSeconds = defineDistribution({
+  name: 'svc_sql_seconds',
+  help: 'From sending a statement to its answer',
+  labels: ['statement'],
+})
+const poolSize = defineLevel({
+  name: 'svc_sql_connections',
+  help: 'Connections that the pool has at most',
+  labels: [],
+})
+const underWay = defineLevel({
+  name: 'svc_sql_under_way',
+  help: 'Statements that have no answer yet: those for which there is a connection, and those behind another one',
+  labels: ['state'],
+})
+
+/** As much of a query as matters here: it is sent when somebody first waits for it. */
+interface Query {
+  then(
+    fulfilled?: ((rows: unknown) => unknown) | null,
+    rejected?: ((error: unknown) => unknown) | null,
+  ): Promise<unknown>
+}
+
+/** Counts and times the statements of one pool. */
+export interface StatementWatch extends Disposable {
+  /** The same connection, whose statements are watched. */
+  watch<S extends object>(sql: S): S
+}
+
+export function watchStatements(connections: number): StatementWatch {
+  let running = 0
+  const levels = [
+    poolSize.read(() => [[{}, connections]]),
+    underWay.read(() => [
+      [{ state: 'running' }, Math.min(running, connections)],
+      [{ state: 'waiting' }, Math.max(running - connections, 0)],
+    ]),
+  ]
+  return {
+    watch: (sql) =>
+      new Proxy(sql, {
+        apply(target, self, args) {
+          const made: unknown = Reflect.apply(target as unknown as (...args: unknown[]) => unknown, self, args)
+          if (isTemplate(args[0])) watchQuery(made as Query, statementName(args[0]))
+          return made
+        },
+      }),
+    [Symbol.dispose]() {
+      for (const level of levels) level[Symbol.dispose]()
+    },
+  }
+
+  /** A fragment, which becomes a part of another query, is made like one and never sent. */
+  function watchQuery(query: Query, statement: string): void {
+    const { then } = query
+    let isSent = false
+    // biome-ignore lint/suspicious/noThenProperty: it is a promise, and its own method is what the driver sends it by.
+    query.then = (fulfilled, rejected) => {
+      if (isSent) return then.call(query, fulfilled, rejected)
+      isSent = true
+      const end = begin(statement)
+      return then.call(
+        query,
+        (rows) => {
+          end('ok')
+          return fulfilled ? fulfilled(rows) : rows
+        },
+        (error: unknown) => {
+          end(codeOf(error), error)
+          if (rejected) return rejected(error)
+          throw error
+        },
+      )
+    }
+  }
+
+  function begin(statement: string): (outcome: string, error?: unknown) => void {
+    running += 1
+    const beganMs = performance.now()
+    const span = isTracing() ? beginSpan(statement) : undefined
+    return (outcome, error) => {
+      running -= 1
+      statements.add({ statement, outcome })
+      statementSeconds.observe({ statement }, (performance.now() - beganMs) / 1_000)
+      span?.end(error)
+    }
+  }
+}
+
+function beginSpan(statement: string): Span | undefined {
+  const parent = activeTrace()
+  if (parent === undefined) return undefined
+  return startSpan(`sql ${statement}`, { kind: 'client', parent, attributes: { 'db.system.name': 'postgresql' } })
+}
+
+const names = new WeakMap<TemplateStringsArray, string>()
+
+function statementName(strings: TemplateStringsArray): string {
+  let name = names.get(strings)
+  if (name === undefined) {
+    name = nameStatement(strings.join(' ? '))
+    names.set(strings, name)
+  }
+  return name
+}
+
+const CHANGE = /\b(insert into|update|delete from)\s+([a-z_]+\.[a-z_]+)/
+const CALL = /(?<![.\w])(?!pg_catalog\.)([a-z_]+\.[a-z_]+)\(/
+const READ = /\b(?:from|join)\s+([a-z_]+\.[a-z_]+)/
+const NAMED = /^\s*\/\* ([\w.-]+) \*\//
+
+/**
+ * What a statement is called in metrics and traces: what it does first, and to what: `call messaging.append`,
+ * `update messaging.outbox`. Where that is not in its text, e.g. because the schema is a value, a comment at its beginning
+ * says it.
+ */
+export function nameStatement(text: string): string {
+  const named = NAMED.exec(text)
+  if (named !== null) return String(named[1])
+  const change = CHANGE.exec(text)
+  if (change !== null) return `${String(change[1]).split(' ')[0]} ${change[2]}`
+  const call = CALL.exec(text)
+  if (call !== null) return `call ${call[1]}`
+  const read = READ.exec(text)
+  return read === null ? 'other' : `select ${read[1]}`
+}
+
+function isTemplate(value: unknown): value is TemplateStringsArray {
+  return Array.isArray(value) && 'raw' in value
+}
+
+function codeOf(error: unknown): string {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
+  return typeof code === 'string' ? code : 'other'
+}
