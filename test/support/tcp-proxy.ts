@@ -9,10 +9,14 @@ export interface TcpProxy extends AsyncDisposable {
   cut(): Promise<void>
   /** Listens again, on the same port. */
   mend(): Promise<void>
+  /** Passes nothing on, either way, and ends nothing: a peer that is gone without a word. Until `thaw`. */
+  freeze(): void
+  thaw(): void
 }
 
 export async function startTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
+  let isFrozen = false
   let target: { host: string; port: number } | undefined
   const server = createServer((client) => {
     if (target === undefined) {
@@ -30,7 +34,14 @@ export async function startTcpProxy(): Promise<TcpProxy> {
         sockets.delete(socket)
         other.destroy()
       })
-      socket.pipe(other)
+      socket.on('data', (chunk: Buffer) => {
+        if (!other.write(chunk)) socket.pause()
+      })
+      other.on('drain', () => {
+        if (!isFrozen) socket.resume()
+      })
+      socket.on('end', () => other.end())
+      if (isFrozen) socket.pause()
     }
   })
   const listen = async (port: number): Promise<void> => {
@@ -55,6 +66,14 @@ export async function startTcpProxy(): Promise<TcpProxy> {
     },
     cut: close,
     mend: () => listen(port),
+    freeze() {
+      isFrozen = true
+      for (const socket of sockets) socket.pause()
+    },
+    thaw() {
+      isFrozen = false
+      for (const socket of sockets) socket.resume()
+    },
     [Symbol.asyncDispose]: close,
   }
 }

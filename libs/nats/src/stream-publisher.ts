@@ -1,5 +1,6 @@
 import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from './connect.ts'
+import { ConnectionWatch } from './connection-watch.ts'
 import { ensureStream, type StreamDefinition } from './streams.ts'
 
 export interface Publication {
@@ -47,6 +48,7 @@ export class StreamPublisher implements Disposable {
   readonly #manager: JetStreamManager
   readonly #definition: StreamDefinition
   readonly #inbox: string
+  readonly #watch: ConnectionWatch
   readonly #waiting = new Map<string, Waiting>()
   readonly #unsubscribe: () => void
 
@@ -58,6 +60,7 @@ export class StreamPublisher implements Disposable {
     const callback = (_error: Error | null, message: Msg): void => this.#receive(message)
     const subscription = connection.subscribe(`${this.#inbox}.>`, { callback })
     this.#unsubscribe = () => subscription.unsubscribe()
+    this.#watch = new ConnectionWatch(connection)
   }
 
   static async open(nats: Nats, definition: StreamDefinition): Promise<StreamPublisher> {
@@ -75,7 +78,7 @@ export class StreamPublisher implements Disposable {
 
   /** The stream's state; makes the stream where it is not there. */
   async state(): Promise<StreamState> {
-    const info = await ensureStream(this.#manager, this.#definition)
+    const info = await this.#watch.whileConnected(() => ensureStream(this.#manager, this.#definition))
     return { epoch: info.created, lastSequence: info.state.last_seq }
   }
 
@@ -102,7 +105,7 @@ export class StreamPublisher implements Disposable {
         reply: this.#replySubject(batch, index + 1, operation),
       })
     })
-    const { seq = 0, count } = await acknowledged
+    const { seq = 0, count } = await this.#watch.whileConnected(() => acknowledged)
     if (count !== length) throw new Error(`the stream took ${count} of ${length} messages`)
     return seq > 0 ? seq : (await this.state()).lastSequence
   }

@@ -44,8 +44,8 @@ export interface ConsumerDefinition {
   readonly config: Partial<ConsumerConfig> & { durable_name: string }
 }
 
-/** Longer than the work on one event ever takes; what a dead process was given comes to another after so long. */
-const ACK_WAIT_MS = 30_000
+/** Longer than the work on one event takes; what a dead process was given comes to another after so long. */
+const ACK_WAIT_MS = 10_000
 
 /**
  * `webhook`: makes jobs of the events of inboxes, shared by every process of the webhook service. It begins with all that
@@ -75,15 +75,20 @@ export async function ensureStream(manager: JetStreamManager, definition: Stream
   }
 }
 
-/** The durable consumer, made where it does not exist. Two that make it at once both succeed. */
+/** The durable consumer, made where it does not exist, and brought in line with its definition. Two that do it at once both succeed. */
 export async function ensureConsumer(manager: JetStreamManager, { stream, config }: ConsumerDefinition): Promise<void> {
   try {
-    await manager.consumers.info(stream, config.durable_name)
+    const { config: present } = await manager.consumers.info(stream, config.durable_name)
+    const isAsDefined = CHANGEABLE.every((name) => present[name] === config[name])
+    if (!isAsDefined) await manager.consumers.update(stream, config.durable_name, config)
   } catch (error) {
     if (!isMissing(error)) throw error
     await manager.consumers.add(stream, config)
   }
 }
+
+/** What of a consumer's configuration differs from one version to the next. */
+const CHANGEABLE = ['ack_wait', 'max_ack_pending', 'max_deliver'] as const
 
 const STREAM_NOT_FOUND = 10059
 const CONSUMER_NOT_FOUND = 10014

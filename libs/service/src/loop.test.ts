@@ -33,16 +33,57 @@ describe('design.md, Failing: background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('a pass that hangs for a minute beyond the interval is a standstill', async () => {
+  test('issue 4, Build 7: a pass that hangs is given up after 30 s, its signal aborted, and the next one begins', async () => {
+    const signals: AbortSignal[] = []
     const hanging = Promise.withResolvers<boolean>()
-    await using loop = startLoop({ ...options, run: () => hanging.promise })
+    const run = async (signal: AbortSignal): Promise<boolean> => {
+      signals.push(signal)
+      return signals.length === 1 ? hanging.promise : false
+    }
+    await using loop = startLoop({ ...options, run })
+    await vi.advanceTimersByTimeAsync(29_999)
+    expect(signals).toHaveLength(1)
+    await vi.advanceTimersByTimeAsync(1)
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
+    // However the one that was given up ends, and whenever: the loop goes on as it does.
+    hanging.reject(new Error('late'))
+    await vi.advanceTimersByTimeAsync(10_000)
+    expect(signals).toHaveLength(12)
+    expect(loop.isStalled()).toBe(false)
+  })
+
+  test('issue 4, Build 7: no pass that ends for a minute beyond the interval is a standstill, and three that hang are the end', async () => {
+    const hanging: PromiseWithResolvers<boolean>[] = []
+    const run = (): Promise<boolean> => {
+      const one = Promise.withResolvers<boolean>()
+      hanging.push(one)
+      return one.promise
+    }
+    const loop = startLoop({ ...options, run })
+    let failure: Error | undefined
+    void loop.failed.then((error) => {
+      failure = error
+    })
     await vi.advanceTimersByTimeAsync(61_000)
     expect(loop.isStalled()).toBe(false)
     await vi.advanceTimersByTimeAsync(1)
     expect(loop.isStalled()).toBe(true)
-    hanging.resolve(false)
-    await vi.advanceTimersByTimeAsync(0)
-    expect(loop.isStalled()).toBe(false)
+    expect([hanging.length, failure]).toEqual([3, undefined])
+    await vi.advanceTimersByTimeAsync(30_000)
+    expect([hanging.length, failure?.message]).toEqual([3, 'the loop test does not go on'])
+    // Its end does not wait for what hangs.
+    await loop[Symbol.asyncDispose]()
+  })
+
+  test('a pass that was given up and ended after all does not count among those that hang', async () => {
+    const run = (signal: AbortSignal): Promise<boolean> =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)))
+    const loop = startLoop({ ...options, run })
+    const failed = vi.fn()
+    void loop.failed.then(failed)
+    await vi.advanceTimersByTimeAsync(300_000)
+    expect(failed).not.toHaveBeenCalled()
+    await loop[Symbol.asyncDispose]()
   })
 
   test('woken during a pass, the next one follows at once', async () => {
@@ -73,5 +114,19 @@ describe('design.md, Failing: background work', () => {
     expect([signal?.aborted, ended]).toEqual([true, false])
     pass.resolve(true)
     await end
+  })
+
+  test('what passes have begun is ended behind the last of them', async () => {
+    const steps: string[] = []
+    const pass = Promise.withResolvers<boolean>()
+    const loop = startLoop({
+      ...options,
+      run: () => pass.promise.finally(() => steps.push('pass')),
+      ended: async () => void steps.push('ended'),
+    })
+    const end = loop[Symbol.asyncDispose]()
+    pass.resolve(true)
+    await end
+    expect(steps).toEqual(['pass', 'ended'])
   })
 })

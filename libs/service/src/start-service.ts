@@ -69,7 +69,10 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
     server.started({ live: stalled, ready: whatIsWrong })
     logger.info('ready')
     return {
-      failed: nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
+      failed: Promise.race([
+        nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
+        ...loops.map((loop) => loop.failed),
+      ]),
       async [Symbol.asyncDispose]() {
         logger.info('draining')
         server.draining()

@@ -12,8 +12,6 @@ import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/webhook.ts'
 import { handle } from '@svc/nats/serve.ts'
-import { StreamConsumer } from '@svc/nats/stream-consumer.ts'
-import { WEBHOOK_CONSUMER } from '@svc/nats/streams.ts'
 import type { Loop } from '@svc/service/loop.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { WebhookConfig } from './config.ts'
@@ -48,7 +46,6 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         )
       }
       const operations = createOperations({ database, schema: 'webhook' })
-      const consumer = await StreamConsumer.open(nats, WEBHOOK_CONSUMER)
       let deliver: Loop | undefined
       const wake = (): void => deliver?.wake()
       const deps: WebhookDeps = {
@@ -71,18 +68,19 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         finish: createFinish(database),
         onEnd: wake,
       })
-      deliver = drained(startDeliver({ ...deps, deliveries, leaseSeconds }), () => deliveries.drain())
+      deliver = startDeliver({ ...deps, deliveries, leaseSeconds })
+      const ingestion = await startIngest({ ...deps, nats })
       return {
         endpoints: [
           handle(calls.setWebhook, (request, context) => setWebhook(deps, request, context)),
           handle(calls.getWebhook, (request) => getWebhook(deps, request)),
           handle(calls.deleteWebhook, (request) => deleteWebhook(deps, request)),
           handle(calls.closeWebhook, (request) => closeWebhook(deps, request)),
-          handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, consumer, deliveries })),
+          handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
         ],
         loops: [
           deliver,
-          startIngest({ ...deps, consumer }),
+          ingestion.loop,
           startRemoveJobs(deps),
           startResealSecrets(deps),
           startResolver({ owner: 'webhook', bus, logger, fences: operations }),
@@ -91,17 +89,4 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
       }
     },
   })
-}
-
-/** The loop, whose end also waits for what it has begun. */
-function drained(loop: Loop, drain: () => Promise<void>): Loop {
-  return {
-    name: loop.name,
-    wake: () => loop.wake(),
-    isStalled: () => loop.isStalled(),
-    async [Symbol.asyncDispose]() {
-      await loop[Symbol.asyncDispose]()
-      await drain()
-    },
-  }
 }

@@ -15,7 +15,7 @@ const PLACES = [
   'webhook.finished',
 ]
 const EVENTS = 6
-const RECOVERY = { timeoutMs: 60_000 }
+const RECOVERY = { timeoutMs: 20_000 }
 
 interface Endpoint {
   agentId: string

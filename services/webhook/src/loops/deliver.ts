@@ -24,5 +24,6 @@ export function startDeliver({
       deliveries.start(jobs)
       return jobs.length > 0
     },
+    ended: () => deliveries.drain(),
   })
 }

@@ -1,5 +1,7 @@
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import type { Handled, StreamConsumer, StreamEvent } from '@svc/nats/stream-consumer.ts'
+import type { Nats } from '@svc/nats/connect.ts'
+import { type Handled, StreamConsumer, type StreamEvent } from '@svc/nats/stream-consumer.ts'
+import { WEBHOOK_CONSUMER } from '@svc/nats/streams.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { agentOf, type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
@@ -11,37 +13,47 @@ const PULL_MS = 5_000
 /** While there is no stream: messaging makes it with its first message. */
 const INTERVAL_MS = 500
 
+export interface Ingest {
+  readonly loop: Loop
+  /** Events of the stream that are not jobs yet. @throws Error where the stream is away. */
+  lag(): Promise<number>
+}
+
 /** Turns inbox events into jobs. Shared by every process: each event is given to one of them. */
-export function startIngest({
-  consumer,
+export async function startIngest({
+  nats,
   isConfigured,
   ingest,
   logger,
-}: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & { consumer: StreamConsumer }): Loop {
-  return startLoop({
+}: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & { nats: Nats }): Promise<Ingest> {
+  let failure: unknown
+  const handle = async (event: StreamEvent): Promise<Handled> => {
+    try {
+      if (!(await isConfigured(agentOf(event.subject)))) return 'done'
+      const parsed = parse(event)
+      if (parsed === undefined) return 'never'
+      await ingest(parsed)
+      failpoint('webhook.ingested')
+      return 'done'
+    } catch (error) {
+      failure = error
+      return 'again'
+    }
+  }
+  const consumer = await StreamConsumer.open(nats, WEBHOOK_CONSUMER, { handle, onBack: () => loop.wake() })
+  const loop = startLoop({
     name: 'ingest',
     logger,
     intervalMs: INTERVAL_MS,
     run: async (signal) => {
-      let failure: unknown
-      const handle = async (event: StreamEvent): Promise<Handled> => {
-        try {
-          if (!(await isConfigured(agentOf(event.subject)))) return 'done'
-          const parsed = parse(event)
-          if (parsed === undefined) return 'never'
-          await ingest(parsed)
-          failpoint('webhook.ingested')
-          return 'done'
-        } catch (error) {
-          failure = error
-          return 'again'
-        }
-      }
-      const found = await consumer.pull({ maxEvents: MAX_EVENTS, waitMs: PULL_MS, handle, signal })
+      failure = undefined
+      const found = await consumer.pull({ maxEvents: MAX_EVENTS, waitMs: PULL_MS, signal })
       if (failure !== undefined) throw failure
       return found
     },
+    ended: () => consumer[Symbol.asyncDispose](),
   })
+  return { loop, lag: () => consumer.lag() }
 
   function parse({ subject, text }: StreamEvent): InboxEvent | undefined {
     try {

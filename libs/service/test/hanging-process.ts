@@ -1,0 +1,21 @@
+/** A service with a loop that has failed. */
+import { readConnections } from '@svc/config/connections.ts'
+import { envReader } from '@svc/config/env-reader.ts'
+import { runService } from '@svc/config/run-service.ts'
+import type { Loop } from '../src/loop.ts'
+import { startService } from '../src/start-service.ts'
+
+const loop: Loop = {
+  name: 'hanging',
+  failed: Promise.resolve(new Error('the loop hanging does not go on')),
+  wake() {},
+  isStalled: () => true,
+  async [Symbol.asyncDispose]() {},
+}
+await runService(() =>
+  startService({
+    name: 'budget',
+    config: readConnections(envReader(process.env)),
+    build: () => ({ endpoints: [], loops: [loop] }),
+  }),
+)
