@@ -1,6 +1,7 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
+import { createSockets, HEARD_WITHIN_MS } from './sockets.ts'
 import { watchStatements } from './statements.ts'
 
 export type Sql = postgres.Sql
@@ -33,8 +34,23 @@ const STABLE_PLANS = {
 
 const DEFAULT_POOL_SIZE = 8
 const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
-/** The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. */
+/**
+ * The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. It only
+ * passes where the server says nothing, so a connection of which nothing was heard for that long is half open, and is ended.
+ */
 const QUERY_GRACE_MS = 500
+/**
+ * Work of a pool that the database has not finished, at most; past it there is `unavailable` at once. What nobody waits for any
+ * more counts, since the driver keeps it for as long as the database is away.
+ */
+export const MAX_UNDER_WAY = 1_000
+/** How the server finds out that a client is gone without a word, whose session may hold locks and counts as a connection. */
+const NOTICE_LOST_CLIENTS = {
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  tcp_user_timeout: 25_000,
+}
 const CONNECT_TIMEOUT_SECONDS = 3
 /**
  * A query may wait this long before the next attempt to connect. The driver's own wait grows to 20 s, shared by the pool,
@@ -60,7 +76,9 @@ export function openDatabase(options: DatabaseOptions): Database {
   const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS
   const poolSize = options.poolSize ?? DEFAULT_POOL_SIZE
   const statements = watchStatements(poolSize)
+  const sockets = createSockets()
   const pool = postgres(options.url, {
+    ...{ socket: sockets.connect }, // which its types do not know
     max: poolSize,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
@@ -71,16 +89,28 @@ export function openDatabase(options: DatabaseOptions): Database {
       application_name: options.application,
       statement_timeout: statementTimeoutMs,
       idle_in_transaction_session_timeout: statementTimeoutMs * 2,
+      ...NOTICE_LOST_CLIENTS,
       ...STABLE_PLANS,
     },
     types: { bigint: BIGINT_AS_NUMBER },
   }) as unknown as Sql
   const sql = statements.watch(pool)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
+  const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - HEARD_WITHIN_MS)
+  let underWay = 0
+  const onSettled = (): void => {
+    underWay -= 1
+  }
+  const within = <T>(deadlineMs: number, begin: () => PromiseLike<T>): Promise<T> => {
+    if (underWay >= MAX_UNDER_WAY) throw new ServiceError('unavailable', { cause: new Error('too much is under way') })
+    const work = begin()
+    underWay += 1
+    return withDeadline(work, deadlineMs, { onLate: endHalfOpen, onSettled })
+  }
 
   const run = async <T>(work: (sql: Sql) => PromiseLike<T>): Promise<T> => {
     try {
-      return await withDeadline(work(sql), clientDeadlineMs)
+      return await within(clientDeadlineMs, () => work(sql))
     } catch (error) {
       throw asServiceError(error)
     }
@@ -92,7 +122,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await withDeadline(pool.begin((tx) => work(statements.watch(tx))) as Promise<T>, clientDeadlineMs * 2)
+          return await within(clientDeadlineMs * 2, () => pool.begin((tx) => work(statements.watch(tx))) as Promise<T>)
         } catch (error) {
           if (attempt < MAX_ATTEMPTS && RETRIED.has(sqlStateOf(error))) continue
           throw asServiceError(error)
@@ -101,6 +131,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     },
     async [Symbol.asyncDispose]() {
       await pool.end({ timeout: CLOSE_TIMEOUT_SECONDS })
+      sockets[Symbol.dispose]()
       statements[Symbol.dispose]()
     },
   }
@@ -176,19 +207,30 @@ function sqlStateOf(error: unknown): string {
   return typeof code === 'string' ? code : ''
 }
 
-function withDeadline<T>(work: PromiseLike<T>, deadlineMs: number): Promise<T> {
+interface Deadline {
+  /** Called when it passes, before the error is thrown. */
+  onLate: () => void
+  /** Called when the work has ended, which may be long after. */
+  onSettled: () => void
+}
+
+function withDeadline<T>(work: PromiseLike<T>, deadlineMs: number, { onLate, onSettled }: Deadline): Promise<T> {
   return new Promise<T>((resolve, reject) => {
-    const timer = setTimeout(
-      () => reject(Object.assign(new Error(`no answer from postgres in ${deadlineMs} ms`), { code: 'QUERY_TIMEOUT' })),
-      deadlineMs,
-    )
+    const timer = setTimeout(() => {
+      onLate()
+      const error = Object.assign(new Error(`no answer from postgres in ${deadlineMs} ms`), { code: 'QUERY_TIMEOUT' })
+      // Behind the end of what `onLate` has ended, so that what is asked next is not asked there.
+      setTimeout(reject, 1, error)
+    }, deadlineMs)
     work.then(
       (value) => {
         clearTimeout(timer)
+        onSettled()
         resolve(value)
       },
       (error: unknown) => {
         clearTimeout(timer)
+        onSettled()
         reject(error)
       },
     )

@@ -1,0 +1,128 @@
+/** What a network does to connections besides ending them; the link between is the test's own (test/faults/proxy). */
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { type Link, startLink } from '@svc/test/faults/proxy/link.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Database, type DatabaseOptions, MAX_UNDER_WAY, openDatabase } from '../src/database.ts'
+
+const logger = createLogger('test', 'silent')
+const POOL = 4
+const STATEMENT_MS = 300
+/** The client's deadline is half a second behind the server's; and a connection takes a moment. */
+const GIVEN_UP_MS = STATEMENT_MS + 1_000
+
+let stored: TestDatabase
+let link: Link
+let stack: AsyncDisposableStack
+beforeAll(async () => {
+  stored = await createTestDatabase([])
+})
+afterAll(() => stored[Symbol.asyncDispose]())
+beforeEach(async () => {
+  stack = new AsyncDisposableStack()
+  link = stack.use(await startLink())
+})
+afterEach(() => stack.disposeAsync())
+
+function open(options: Partial<DatabaseOptions> = {}): Database {
+  const url = link.through(stored.adminUrl)
+  return stack.use(
+    openDatabase({ url, application: 'test', logger, poolSize: POOL, statementTimeoutMs: STATEMENT_MS, ...options }),
+  )
+}
+
+const ask = async (database: Database): Promise<string> => {
+  try {
+    await database.run((sql) => sql`select pg_sleep(0.005)`)
+    return 'answered'
+  } catch (error) {
+    return (error as { code?: string }).code ?? String(error)
+  }
+}
+
+const askAll = (database: Database, count = POOL * 3): Promise<string[]> =>
+  Promise.all(Array.from({ length: count }, () => ask(database)))
+
+describe('design.md, Failing: never a hang', () => {
+  test.each(['to-server', 'to-client'] as const)(
+    'connections that are half open (%s) are given up with the first query that has no answer',
+    async (direction) => {
+      const database = open()
+      expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
+      // These, and not those that are made from now on: nobody will ever hear of them again.
+      for (const connection of link.connections) connection.hold(direction)
+      const begun = performance.now()
+      expect(new Set(await askAll(database))).toEqual(new Set(['unavailable']))
+      expect(performance.now() - begun).toBeLessThan(GIVEN_UP_MS)
+      expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
+    },
+  )
+
+  test('one that is half open costs the queries that it was given, and no others', async () => {
+    const database = open()
+    await askAll(database)
+    const [connection] = link.connections
+    connection?.hold()
+    const outcomes = await askAll(database)
+    expect(new Set(outcomes)).toEqual(new Set(['answered', 'unavailable']))
+    expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
+  })
+
+  test('where no connection can be made either, each query is unavailable in its time, and the first behind it is answered', async () => {
+    const database = open()
+    await askAll(database)
+    link.hold()
+    expect(new Set(await askAll(database))).toEqual(new Set(['unavailable']))
+    const begun = performance.now()
+    expect(new Set(await askAll(database))).toEqual(new Set(['unavailable']))
+    expect(performance.now() - begun).toBeLessThan(GIVEN_UP_MS)
+    await link.heal()
+    expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
+  })
+
+  test('issue 5, 4: what waits for a database that is away is bounded, and past the bound unavailable at once', async () => {
+    const database = open()
+    await askAll(database)
+    link.hold()
+    let late = 0
+    const waiting = Array.from({ length: MAX_UNDER_WAY }, () => ask(database).finally(() => (late += 1)))
+    expect(await ask(database)).toBe('unavailable')
+    expect(late).toBe(0)
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set(['unavailable']))
+    await link.heal()
+    await eventually(async () => (await ask(database)) === 'answered')
+  })
+
+  test('where every connection is busy without a pause, what waits for one is served in its turn, transactions too', async () => {
+    const database = open()
+    const outcomes = new Set<string>()
+    const untilMs = performance.now() + GIVEN_UP_MS
+    const load = Array.from({ length: POOL * 4 }, async () => {
+      while (performance.now() < untilMs) outcomes.add(await ask(database))
+    })
+    const transactions = Array.from({ length: POOL }, async () => {
+      while (performance.now() < untilMs) await database.transaction((tx) => tx`select 1`)
+    })
+    await Promise.all([...load, ...transactions])
+    expect([...outcomes]).toEqual(['answered'])
+  })
+
+  test('all connections reset under load: new ones serve at once', async () => {
+    const database = open()
+    let stopped = false
+    const outcomes = new Set<string>()
+    const load = Array.from({ length: POOL * 4 }, async () => {
+      while (!stopped) outcomes.add(await ask(database))
+    })
+    for (let round = 0; round < 3; round += 1) {
+      link.reset()
+      const begun = performance.now()
+      await eventually(async () => (await ask(database)) === 'answered')
+      expect(performance.now() - begun).toBeLessThan(1_500)
+    }
+    stopped = true
+    await Promise.all(load)
+    expect([...outcomes].toSorted()).toEqual(['answered', 'unavailable'])
+  })
+})
