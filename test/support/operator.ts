@@ -13,7 +13,7 @@ export interface Operator extends AsyncDisposable {
 
 const CALL_TIMEOUT_MS = 5_000
 
-export async function startOperator(system: TestSystem): Promise<Operator> {
+export async function startOperator(system: { readonly nats: Pick<TestSystem['nats'], 'urlFor'> }): Promise<Operator> {
   const logger = createLogger('test', 'silent')
   const nats = await connectNats({ url: system.nats.urlFor('admin'), name: 'test-operator', logger })
   const bus: Bus & Disposable = createBus(nats)

@@ -42,6 +42,8 @@ export interface WebhookReceiver extends AsyncDisposable {
   at(path: string): Received[]
   /** From now on requests for a path are answered so; 204 where nothing was said. */
   answer(path: string, respond: Respond): void
+  /** Empties `received`, and what was to be answered. */
+  forget(): void
 }
 
 const HOST = '127.0.0.1'
@@ -51,13 +53,16 @@ export interface ReceiverOptions {
   readonly names?: readonly string[]
   /** Its authority is believed by this process. */
   readonly trusted?: boolean
+  /** Where the file of the authority goes; the folder of the test run where nothing is said. */
+  readonly folder?: string
 }
 
 export async function startReceiver({
   names = ['localhost', 'receiver.test'],
   trusted = true,
+  folder: chosen,
 }: ReceiverOptions = {}): Promise<WebhookReceiver> {
-  const { folder } = await findTestRun()
+  const folder = chosen ?? (await findTestRun()).folder
   const certificate = await generate([{ name: 'commonName', value: `receiver ${randomBytes(4).toString('hex')}` }], {
     keyType: 'ec',
     extensions: [
@@ -102,6 +107,10 @@ export async function startReceiver({
     urlFor: (path) => `https://${HOST}:${port}${path}`,
     at: (path) => received.filter((one) => one.path === path),
     answer: (path, respond) => void answers.set(path, respond),
+    forget() {
+      received.length = 0
+      answers.clear()
+    },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections()
       await new Promise((resolve) => server.close(resolve))

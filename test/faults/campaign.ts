@@ -1,0 +1,185 @@
+/** Rounds of work on a system that is being broken, each with agents of its own, and each judged when it has come to rest. */
+import { createWriteStream, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { watchAnswers } from '../support/described-answers.ts'
+import { startOperator } from '../support/operator.ts'
+import { check } from './checker/check.ts'
+import { readFinal, untilAtRest } from './checker/final.ts'
+import type { Violation } from './checker/violation.ts'
+import { readHistory } from './history/history.ts'
+import type { Fault } from './nemesis/fault.ts'
+import { type FaultSystem, type FaultSystemOptions, startFaultSystem } from './nemesis/fault-system.ts'
+import { startHookReceiver } from './workload/hook-receiver.ts'
+import { createRandom } from './workload/random.ts'
+import { type RoundOptions, runRound } from './workload/round.ts'
+
+export interface CampaignOptions {
+  readonly seed: number
+  /** As many rounds as begin within it; at least one. */
+  readonly minutes: number
+  /** How long the agents of a round act. */
+  readonly roundSeconds: number
+  readonly actors: number
+  readonly faults: readonly Fault[]
+  /** Instead of everything that the API offers. */
+  readonly operations?: RoundOptions['operations']
+  readonly system?: Pick<FaultSystemOptions, 'replicas' | 'wires' | 'env'>
+  /** Called after each round. */
+  readonly onRound?: (round: RoundReport) => void
+}
+
+export interface RoundReport {
+  readonly seed: number
+  readonly operations: number
+  readonly attempts: number
+  /** By outcome: `202`, `503 unavailable`, `lost`. */
+  readonly outcomes: Readonly<Record<string, number>>
+  /** By kind. */
+  readonly faults: Readonly<Record<string, number>>
+  readonly violations: readonly Violation[]
+  readonly history: string
+}
+
+/** High enough for some agents of a round, and low enough for others to come to them. */
+export const CAMPAIGN_LIMITS = { freeUnits: 80, hardLimit: 320, introductions: 8 }
+
+const MINUTE_MS = 60_000
+const WATCH_MS = 2_000
+/** No reservation is older than its deadline plus a minute. */
+const OVERDUE_MS = 60_000
+
+export async function runCampaign(options: CampaignOptions): Promise<RoundReport[]> {
+  await using started = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'svc-faults-history-'))
+  const hooks = started.use(await startHookReceiver(folder))
+  // What engines and processes complain of, which is a lot: for whoever looks into a violation.
+  const log = createWriteStream(join(folder, 'problems.log'))
+  started.defer(() => void log.end())
+  const system = started.use(
+    await startFaultSystem({
+      onProblem: (name, line) => void log.write(`${new Date().toISOString()} ${name} ${line}\n`),
+      ...options.system,
+      env: { ...environmentFor(hooks.host, hooks.caFile), ...options.system?.env },
+    }),
+  )
+  const answers = started.use(await watchAnswers(system.urls))
+  const operator = started.use(await startOperator({ nats: { urlFor: system.natsUrlFor } }))
+  const random = createRandom(options.seed)
+  const untilMs = Date.now() + options.minutes * MINUTE_MS
+  const reports: RoundReport[] = []
+  do {
+    // The first round is what the seed says, so that a seed that was printed repeats its round.
+    const seed = reports.length === 0 ? options.seed : random.int(1, 2 ** 31 - 1)
+    const report = await runOne(options, { system, hooks, operator, folder, seed })
+    reports.push(report)
+    options.onRound?.(report)
+  } while (Date.now() < untilMs)
+  try {
+    answers.check()
+  } catch (error) {
+    const last = reports.pop()
+    const violation = { rule: 'answers are as the OpenAPI description has them', text: String(error) }
+    if (last !== undefined) reports.push({ ...last, violations: [...last.violations, violation] })
+  }
+  return reports
+}
+
+async function runOne(
+  { actors, faults, roundSeconds, operations }: CampaignOptions,
+  shared: Pick<RoundOptions, 'system' | 'hooks' | 'operator' | 'folder' | 'seed'>,
+): Promise<RoundReport> {
+  const { system, seed } = shared
+  await using overdue = watchReservations(system)
+  await using round = await runRound({
+    ...shared,
+    actors,
+    faults,
+    seconds: roundSeconds,
+    ...(operations === undefined ? {} : { operations }),
+  })
+  const restless = await untilAtRest(round, system)
+  const readFromMs = Date.now()
+  const final = await readFinal(round, system)
+  const readUntilMs = Date.now()
+  await Promise.all(round.followers.map((follower) => follower.stop()))
+  await round.history.flush()
+  const entries = await readHistory(round.history.path)
+  const violations = [
+    ...restless.map((text) => ({ rule: 'all comes to rest', text })),
+    ...overdue.found.map((text) => ({ rule: 'no reservation is older than its deadline plus a minute', text })),
+    ...check(entries, final, { limits: CAMPAIGN_LIMITS, readFromMs, readUntilMs }),
+  ]
+  const calls = entries.filter((entry) => entry.type === 'call')
+  const outcomes = entries.flatMap((entry) =>
+    entry.type === 'answer' ? [entry.status === null ? 'lost' : `${entry.status} ${entry.body.code ?? ''}`.trim()] : [],
+  )
+  return {
+    seed,
+    operations: new Set(calls.map(({ op }) => op)).size,
+    attempts: calls.length,
+    outcomes: countOf(outcomes),
+    faults: countOf(
+      entries.flatMap((entry) => (entry.type === 'fault' && entry.phase === 'begin' ? [entry.name] : [])),
+    ),
+    violations,
+    history: round.history.path,
+  }
+}
+
+function countOf(items: readonly string[]): Record<string, number> {
+  const counts = Map.groupBy(items, (item) => item)
+  return Object.fromEntries([...counts].map(([item, all]): [string, number] => [item, all.length]).toSorted())
+}
+
+/** Looks for reservations that nobody resolves, from the beginning of a round to its end. */
+function watchReservations({ adminUrl }: FaultSystem): AsyncDisposable & { readonly found: string[] } {
+  const stop = new AbortController()
+  const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
+  const found: string[] = []
+  const done = watch()
+  return {
+    found,
+    async [Symbol.asyncDispose]() {
+      stop.abort()
+      await done
+      await sql.end({ timeout: 5 })
+    },
+  }
+
+  async function watch(): Promise<void> {
+    while (!stop.signal.aborted) {
+      await sleep(WATCH_MS, undefined, { signal: stop.signal }).catch(() => {})
+      try {
+        const rows = await sql`
+          select operation from budget.reservations
+          where state = 'held' and deadline_ms < extract(epoch from clock_timestamp()) * 1000 - ${OVERDUE_MS}`
+        for (const { operation } of rows) if (!found.includes(operation)) found.push(operation)
+      } catch {
+        // The database is away just now.
+      }
+    }
+  }
+}
+
+function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
+  const plenty = '1000000'
+  return {
+    SVC_POW_DIFFICULTY: '2',
+    SVC_RATE_PER_SECOND: plenty,
+    SVC_RATE_BURST: plenty,
+    SVC_REGISTRATION_RATE_PER_SECOND: plenty,
+    SVC_REGISTRATION_RATE_BURST: plenty,
+    SVC_DAILY_FREE_UNITS: String(CAMPAIGN_LIMITS.freeUnits),
+    SVC_DAILY_HARD_LIMIT: String(CAMPAIGN_LIMITS.hardLimit),
+    SVC_DAILY_INTRODUCTIONS: String(CAMPAIGN_LIMITS.introductions),
+    SVC_STREAM_HEARTBEAT_SECONDS: '1',
+    SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: host,
+    SVC_WEBHOOK_BACKOFF_SECONDS: '0,1,2,4,8',
+    SVC_WEBHOOK_ATTEMPT_SECONDS: '3',
+    SVC_WEBHOOK_LEASE_SECONDS: '5',
+    NODE_EXTRA_CA_CERTS: caFile,
+  }
+}

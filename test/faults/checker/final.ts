@@ -1,0 +1,261 @@
+/** How everything stands when all has come to rest: asked for like anybody, and, for the books, read from each schema. */
+import postgres from 'postgres'
+import { eventually } from '../../support/eventually.ts'
+import type { Body, Call, Seen } from '../history/calls.ts'
+import type { FaultSystem } from '../nemesis/fault-system.ts'
+import type { Round } from '../workload/round.ts'
+import type { Actor } from '../workload/scene.ts'
+
+export interface FinalAgent {
+  readonly id: string
+  readonly name: string
+  /** The rest is empty then: it is told nothing. */
+  readonly revoked: boolean
+  readonly me: Body
+  readonly budget: { used: number; introductions: number; credits: number }
+  readonly contacts: Readonly<Record<string, string>>
+  readonly inbox: readonly Seen[]
+  readonly requests: readonly Seen[]
+  readonly events: readonly Seen[]
+  readonly exported: readonly Seen[]
+  readonly webhook: NonNullable<Body['webhook']> | undefined
+}
+
+export interface FinalBoard {
+  readonly id: string
+  /** As its owner sees them; undefined where the owner is revoked. */
+  readonly members: Readonly<Record<string, string>> | undefined
+  readonly feed: readonly Seen[] | undefined
+}
+
+/** A row of messaging.messages, or what stays of one. */
+export interface StoredMessage {
+  readonly id: string
+  readonly sender: string
+  readonly recipient: string | null
+  readonly lane: string
+  readonly position: number | null
+  readonly request_position: number | null
+  readonly upvotes: number
+  readonly hidden: boolean
+  readonly purged: boolean
+}
+
+export interface StoredEntry {
+  readonly log: string
+  readonly kind: string
+  readonly position: number
+  readonly message: string
+}
+
+/** What an operation has taken, and of whom. */
+export interface StoredCharge {
+  readonly operation: string
+  readonly state: string
+  readonly agent_id: string
+  readonly units: number
+  readonly credits: number
+  readonly introduces: boolean
+  readonly introduction_peer: string | null
+  readonly day: string
+}
+
+export interface Final {
+  readonly agents: readonly FinalAgent[]
+  readonly boards: readonly FinalBoard[]
+  readonly messages: readonly StoredMessage[]
+  readonly entries: readonly StoredEntry[]
+  readonly heads: Readonly<Record<string, number>>
+  readonly votes: readonly { readonly message: string; readonly voter: string }[]
+  readonly charges: readonly StoredCharge[]
+  /** Of these agents, by UTC day. */
+  readonly days: readonly { agent_id: string; day: string; used: number; introductions: number; drawn: number }[]
+  readonly accounts: readonly { agent_id: string; credits: number; granted: number }[]
+  readonly introductions: readonly { agent_id: string; peer: string; day: string; settled: boolean }[]
+  /** Operations that the owners have recorded as done. */
+  readonly committed: readonly string[]
+  readonly memberships: readonly { board_id: string; agent_id: string; role: string }[]
+  readonly owned: readonly { id: string; owner: string }[]
+}
+
+const HEALTHY_LIMIT_MS = 60_000
+/** A reservation has a minute after its deadline. */
+const RESOLVED_LIMIT_MS = 80_000
+const CAUGHT_UP_LIMIT_MS = 60_000
+const PAGE = 100
+
+export interface Rest {
+  readonly problems: readonly string[]
+}
+
+/** Waits until nothing is under way any more. @returns what has not come to rest in its time. */
+export async function untilAtRest({ scene, followers }: Round, system: FaultSystem): Promise<string[]> {
+  const problems: string[] = []
+  const within = async (what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> => {
+    await eventually(check, { timeoutMs, what }).catch((error: unknown) => problems.push(`${what}: ${error}`))
+  }
+  await system.untilHealthy(HEALTHY_LIMIT_MS)
+  const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    const ids = scene.actors.map(({ agent }) => agent.id)
+    const none = (rows: readonly unknown[]): boolean => rows.length === 0
+    await within('every reservation being settled or given back', RESOLVED_LIMIT_MS, async () =>
+      none(await sql`select from budget.reservations where state = 'held' limit 1`),
+    )
+    await within('every event being published', CAUGHT_UP_LIMIT_MS, async () =>
+      none(await sql`select from messaging.outbox where published_at is null limit 1`),
+    )
+    await within('identity having told messaging of every mailbox', CAUGHT_UP_LIMIT_MS, async () =>
+      none(await sql`select from identity.agents where mailbox_pushed < mailbox_version limit 1`),
+    )
+    await within('every stream having come to the end of its log', CAUGHT_UP_LIMIT_MS, async () => {
+      const heads = await sql`select id, head::int from messaging.logs where id = any (${ids})`
+      const headOf = new Map(heads.map((row) => [row.id as string, row.head as number]))
+      return followers.every(({ actor, last }) => actor.revoked || last >= (headOf.get(actor.agent.id) ?? 0))
+    })
+    const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
+    await within('every webhook having nothing to do', CAUGHT_UP_LIMIT_MS, async () => {
+      const states = await Promise.all(hooked.map(({ client }) => client.attempt({ kind: 'webhook' })))
+      return states.every(({ status, body }) => status === 404 || body.webhook?.pending === 0 || status === 401)
+    })
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+  return problems
+}
+
+export async function readFinal({ scene }: Round, system: FaultSystem): Promise<Final> {
+  const agents: FinalAgent[] = []
+  for (const actor of scene.actors) agents.push(await readAgent(actor))
+  const boards: FinalBoard[] = []
+  for (const { id, owner } of scene.boards) {
+    const actor = scene.actorOf(owner)
+    const isGone = actor === undefined || agents.some((one) => one.id === owner && one.revoked)
+    if (isGone) boards.push({ id, members: undefined, feed: undefined })
+    else {
+      const { members } = (await got(actor, { kind: 'members', board: id })) ?? {}
+      boards.push({
+        id,
+        members,
+        feed: await readAll(actor, (after) => ({ kind: 'feed', board: id, after, limit: PAGE })),
+      })
+    }
+  }
+  const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {}, types: { bigint: postgres.BigInt } })
+  try {
+    return {
+      agents,
+      boards,
+      ...(await readSchemas(
+        sql,
+        scene.actors.map(({ agent }) => agent.id),
+      )),
+    }
+  } finally {
+    await sql.end({ timeout: 5 })
+  }
+}
+
+async function readAgent(actor: Actor): Promise<FinalAgent> {
+  const { id, name } = actor.agent
+  const me = await got(actor, { kind: 'me' })
+  const empty = { budget: { used: 0, introductions: 0, credits: 0 }, contacts: {}, inbox: [], requests: [], events: [] }
+  if (me === undefined) return { id, name, revoked: true, me: {}, exported: [], webhook: undefined, ...empty }
+  const lane = (which: 'inbox' | 'requests'): Promise<Seen[]> =>
+    readAll(actor, (after) => ({ kind: 'inbox', lane: which, after, limit: PAGE, unacked: false }))
+  return {
+    id,
+    name,
+    revoked: false,
+    me,
+    budget: (await got(actor, { kind: 'budget' }))?.budget ?? empty.budget,
+    contacts: (await got(actor, { kind: 'contacts' }))?.contacts ?? {},
+    inbox: await lane('inbox'),
+    requests: await lane('requests'),
+    events: await readEvents(actor),
+    exported: await readAll(actor, (after) => ({ kind: 'export', after, limit: PAGE })),
+    webhook: (await got(actor, { kind: 'webhook' }))?.webhook,
+  }
+}
+
+/** @returns undefined for one who is revoked, or what is not there. @throws Error for any other refusal. */
+async function got({ client, agent }: Actor, call: Call): Promise<Body | undefined> {
+  const { status, body } = await client.ask(call, { attempts: 12 })
+  if (status === 200) return body
+  if (status === 404 || body.code === 'signer_revoked') return undefined
+  throw new Error(`${agent.name} was told ${status} ${body.code} when all was at rest: ${JSON.stringify(call)}`)
+}
+
+async function readAll(actor: Actor, callAfter: (after: string) => Call): Promise<Seen[]> {
+  const all: Seen[] = []
+  for (let after = ''; ; ) {
+    const body = await got(actor, callAfter(after))
+    all.push(...(body?.messages ?? []))
+    if (!body?.nextCursor) return all
+    after = String(body.nextCursor)
+  }
+}
+
+async function readEvents(actor: Actor): Promise<Seen[]> {
+  const all: Seen[] = []
+  for (let after = 0; ; ) {
+    const body = await got(actor, { kind: 'events', after, limit: PAGE })
+    all.push(...(body?.messages ?? []))
+    if (body === undefined || Number(body.nextCursor) <= after) return all
+    after = Number(body.nextCursor)
+  }
+}
+
+async function readSchemas(
+  sql: postgres.Sql<{ bigint: bigint }>,
+  ids: string[],
+): Promise<Omit<Final, 'agents' | 'boards'>> {
+  const messages = await sql<StoredMessage[]>`
+    select id, sender, recipient, lane, position::int, request_position::int, upvotes, hidden, false as purged
+    from messaging.messages where sender = any (${ids})
+    union all
+    select id, sender, null, lane, null, null, 0, false, true from messaging.tombstones where sender = any (${ids})`
+  const entries = await sql<StoredEntry[]>`
+    select log, kind, position::int, message from messaging.entries where log = any (${ids}) order by log, position`
+  const heads = await sql<
+    { id: string; head: number }[]
+  >`select id, head::int from messaging.logs where id = any (${ids})`
+  const votes = await sql<{ message: string; voter: string }[]>`
+    select message, voter from messaging.votes where voter = any (${ids})`
+  const charges = await sql<StoredCharge[]>`
+    select operation, state, agent_id, units::int, credits::int, introduces, introduction_peer, day::text
+    from budget.reservations where agent_id = any (${ids})`
+  const days = await sql<Final['days'][number][]>`
+    select agent_id, day::text, used_units::int as used, used_introductions::int as introductions, credits_drawn::int as drawn
+    from budget.accounts where agent_id = any (${ids}) and day > '-infinity'
+    union all
+    select agent_id, day::text, used_units::int, used_introductions::int, credits_drawn::int
+    from budget.past_days where agent_id = any (${ids})`
+  const accounts = await sql<Final['accounts'][number][]>`
+    select a.agent_id, a.credit_balance::int as credits,
+      coalesce((select sum(g.units) from budget.grants g where g.agent_id = a.agent_id), 0)::int as granted
+    from budget.accounts a where a.agent_id = any (${ids})`
+  const introductions = await sql<Final['introductions'][number][]>`
+    select agent_id, peer, day::text, settled from budget.introductions where agent_id = any (${ids})`
+  const committed = await sql<{ id: string }[]>`
+    select id from messaging.operations where committed
+    union all select id from identity.operations where committed
+    union all select id from boards.operations where committed
+    union all select id from webhook.operations where committed`
+  const memberships = await sql<Final['memberships'][number][]>`
+    select board_id, agent_id, role from boards.memberships where agent_id = any (${ids})`
+  const owned = await sql<Final['owned'][number][]>`select id, owner from boards.boards where owner = any (${ids})`
+  return {
+    messages,
+    entries,
+    heads: Object.fromEntries(heads.map(({ id, head }) => [id, head])),
+    votes,
+    charges,
+    days,
+    accounts,
+    introductions,
+    committed: committed.map(({ id }) => id),
+    memberships,
+    owned,
+  }
+}

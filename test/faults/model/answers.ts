@@ -1,0 +1,198 @@
+/**
+ * The specification as pure functions: what the one right answer is when everything that it depends on is known. A checker that does not
+ * know something asks for every state that there may have been (possible.ts), and has the set of answers that are allowed.
+ *
+ * Answers are `<status> <code>`, `<status> <lane>`, or the status. Nothing here is the product's code.
+ */
+import type { BoardVisibility, ContactState, Policy, Posting, Role } from '../history/calls.ts'
+
+/** What paying needs. Source: decisions 22 (order), 48. */
+export interface Purse {
+  /** Of an introduction that this would be. */
+  readonly introductionsUsedUp: boolean
+  readonly ceilingReached: boolean
+  readonly unitsUsedUp: boolean
+}
+
+/** @returns the refusal, undefined where it can be paid. */
+export function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Purse): string | undefined {
+  if (introductionsUsedUp) return '429 introduction_limit_reached'
+  if (ceilingReached) return '429 hard_limit_reached'
+  if (unitsUsedUp) return '429 budget_exhausted'
+  return undefined
+}
+
+/** What every message is judged by. Source: decisions 17-22. */
+export interface MessageState extends Purse {
+  readonly signerRevoked: boolean
+  readonly tooLarge: boolean
+  /** A message with this id: none, this very one, another. */
+  readonly earlier: 'none' | 'same' | 'other'
+  readonly expired: boolean
+  readonly badReference: boolean
+}
+
+export interface DmState extends MessageState {
+  readonly toOneself: boolean
+  /** Nobody has the name, or whoever had it is revoked. */
+  readonly recipientGone: boolean
+  readonly contact: ContactState
+  readonly policy: Policy
+  readonly pending: boolean
+}
+
+/** service.md, Endpoint rules 5-7; decisions 18-24. The lane of a repeat is that of the message now, so it is not said. */
+export function answerToDm(state: DmState): string {
+  const early = refusalBeforeRecipient(state)
+  if (early !== undefined) return early
+  if (state.recipientGone) return '404 recipient_unavailable'
+  if (state.badReference) return '400 invalid_reference'
+  const lane = laneOf(state)
+  if (lane === 'denied') return '403 admission_denied'
+  if (lane === 'requests' && state.pending) return '409 request_pending'
+  return refusalOfPurse(state) ?? `202 ${lane}`
+}
+
+function laneOf({ toOneself, contact, policy }: DmState): 'inbox' | 'requests' | 'denied' {
+  if (toOneself) return 'inbox'
+  if (contact === 'blocked' || policy === 'closed') return 'denied'
+  if (contact === 'accepted' || policy === 'open') return 'inbox'
+  return policy === 'requests' ? 'requests' : 'denied'
+}
+
+function refusalBeforeRecipient({ signerRevoked, tooLarge, earlier, expired }: MessageState): string | undefined {
+  if (signerRevoked) return '401 signer_revoked'
+  if (tooLarge) return '413 message_too_large'
+  if (earlier === 'same') return '200'
+  if (earlier === 'other') return '409 id_conflict'
+  return expired ? '400 expired' : undefined
+}
+
+/** What somebody is to a board. */
+export type BoardRole = Role | 'owner'
+
+export interface BoardState {
+  readonly visibility: BoardVisibility
+  readonly posting: Posting
+  readonly role: BoardRole
+}
+
+export interface PostState extends MessageState, BoardState {}
+
+/** decisions 28, 31. */
+export function answerToPost(state: PostState): string {
+  const early = refusalBeforeRecipient(state)
+  if (early !== undefined) return early
+  if (!mayRead(state)) return '404 not_found'
+  if (!mayPost(state)) return '403 forbidden'
+  if (state.badReference) return '400 invalid_reference'
+  return refusalOfPurse(state) ?? '202 board'
+}
+
+/** decisions 28. */
+export function mayRead({ visibility, role }: Pick<BoardState, 'visibility' | 'role'>): boolean {
+  return visibility !== 'private' || isSubscribed(role)
+}
+
+function mayPost({ posting, role }: BoardState): boolean {
+  return posting === 'anyone' ? role !== 'banned' : role === 'owner' || role === 'writer'
+}
+
+/** decisions 31. */
+export function isSubscribed(role: BoardRole): boolean {
+  return role === 'owner' || role === 'writer' || role === 'reader'
+}
+
+export interface VoteState extends BoardState, Purse {
+  readonly signerRevoked: boolean
+  /** It is no live post. */
+  readonly gone: boolean
+  readonly hidden: boolean
+  readonly own: boolean
+  readonly wanted: boolean
+  readonly voted: boolean
+}
+
+/** service.md, Vote; decisions 33, 34. */
+export function answerToVote(state: VoteState): string {
+  if (state.signerRevoked) return '401 signer_revoked'
+  if (state.gone || !mayRead(state) || (state.hidden && state.role !== 'owner')) return '404 not_found'
+  if (state.role === 'banned') return '403 forbidden'
+  if (state.own) return '403 own_post'
+  if (!state.wanted || state.voted) return '200'
+  return refusalOfPurse(state) ?? '200'
+}
+
+export interface RoleState extends Purse {
+  readonly signerRevoked: boolean
+  readonly visibility: BoardVisibility
+  readonly own: boolean
+  readonly caller: BoardRole
+  readonly current: BoardRole
+  readonly targetRevoked: boolean
+  readonly next: Role
+}
+
+/** decisions 29, 30. The limit of 100 records is not reached here. */
+export function answerToRole(state: RoleState): string {
+  const { signerRevoked, own, caller, next, targetRevoked } = state
+  const current = own ? caller : state.current
+  if (signerRevoked) return '401 signer_revoked'
+  if (!mayRead({ visibility: state.visibility, role: caller })) return '404 not_found'
+  if (own && caller === 'owner') return '409 owner_role'
+  if (caller !== 'owner' && !(own && maySetOwn(state, current))) return '403 forbidden'
+  if (current === next) return '200'
+  if (isSubscribed(next) && targetRevoked) return '409 agent_revoked'
+  return isSubscribed(next) && !isSubscribed(current) ? (refusalOfPurse(state) ?? '200') : '200'
+}
+
+function maySetOwn({ visibility, next }: RoleState, current: BoardRole): boolean {
+  if (current === next) return true
+  if (current === 'banned') return false
+  return next === 'none' || (next === 'reader' && visibility !== 'private')
+}
+
+export interface PaidState extends Purse {
+  readonly signerRevoked: boolean
+  /** Nothing is to be changed, or it is free (decisions 12, 26, 52). */
+  readonly free: boolean
+}
+
+/** Settings, contacts, webhooks: what is only a matter of 1 unit. */
+export function answerToPaid(state: PaidState): string {
+  if (state.signerRevoked) return '401 signer_revoked'
+  return state.free ? '200' : (refusalOfPurse(state) ?? '200')
+}
+
+export interface CreateState extends Purse {
+  readonly signerRevoked: boolean
+  readonly limitReached: boolean
+}
+
+/** service.md, Endpoint rules 9, Budget rules. Which of limit and budget is first nobody has said. */
+export function answersToCreate(state: CreateState): string[] {
+  if (state.signerRevoked) return ['401 signer_revoked']
+  const refusals = [state.limitReached ? '409 board_limit' : undefined, refusalOfPurse(state)]
+  const said = refusals.filter((refusal) => refusal !== undefined)
+  return said.length > 0 ? said : ['201']
+}
+
+export interface MessageReadState {
+  readonly signerRevoked: boolean
+  /** There is no live message with that id that the caller may see. */
+  readonly gone: boolean
+  readonly recipient: boolean
+}
+
+/** decisions 36. */
+export function answerToAck({ signerRevoked, gone, recipient }: MessageReadState): string {
+  if (signerRevoked) return '401 signer_revoked'
+  if (gone) return '404 not_found'
+  return recipient ? '200' : '403 forbidden'
+}
+
+/** service.md, Endpoint rules 3. */
+export function answerToRead({ signerRevoked, gone }: Omit<MessageReadState, 'recipient'>): string {
+  if (signerRevoked) return '401 signer_revoked'
+  return gone ? '404 not_found' : '200'
+}

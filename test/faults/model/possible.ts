@@ -1,0 +1,30 @@
+/** What may be: `[true, false]` where nobody knows. */
+export const MAYBE: readonly boolean[] = [true, false]
+export const YES: readonly boolean[] = [true]
+export const NO: readonly boolean[] = [false]
+
+/** @param certain it is so. @param possible it can be so. */
+export function trilean(certain: boolean, possible: boolean): readonly boolean[] {
+  if (certain) return YES
+  return possible ? MAYBE : NO
+}
+
+type Sets<State> = { readonly [Name in keyof State]: Iterable<State[Name]> }
+
+/** Every state that the possible values of its members allow. */
+export function* statesOf<State extends object>(sets: Sets<State>): Generator<State> {
+  const names = Object.keys(sets) as (keyof State)[]
+  yield* complete<State>(names, sets, {})
+}
+
+function* complete<State extends object>(
+  [name, ...rest]: (keyof State)[],
+  sets: Sets<State>,
+  begun: Partial<State>,
+): Generator<State> {
+  if (name === undefined) {
+    yield begun as State
+    return
+  }
+  for (const value of sets[name]) yield* complete(rest, sets, { ...begun, [name]: value })
+}

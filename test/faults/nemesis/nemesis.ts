@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { History } from '../history/history.ts'
+import type { Random } from '../workload/random.ts'
+import type { Fault } from './fault.ts'
+import type { FaultSystem } from './fault-system.ts'
+
+export interface NemesisOptions {
+  readonly system: FaultSystem
+  readonly faults: readonly Fault[]
+  readonly random: Random
+  readonly history: History
+}
+
+export interface Nemesis {
+  /** Ends what is under way, begins nothing more, and settles when all is on its way back. */
+  stop(): Promise<void>
+}
+
+/** Between two faults of one target. Without an engine nothing can be broken but the waiting, so engines are left alone for longer. */
+const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
+  processes: [300, 2_500],
+  postgres: [3_000, 12_000],
+  nats: [3_000, 12_000],
+  network: [2_000, 9_000],
+}
+const TARGETS = Object.keys(PAUSE_MS) as Fault['target'][]
+
+/** Breaks one thing after the other of each target, all targets at once, until it is stopped. */
+export function startNemesis({ system, faults, random, history }: NemesisOptions): Nemesis {
+  const stop = new AbortController()
+  const done = Promise.all(TARGETS.map((target) => haunt(target, random.fork(target))))
+
+  return {
+    async stop() {
+      stop.abort()
+      await done
+    },
+  }
+
+  async function haunt(target: Fault['target'], draw: Random): Promise<void> {
+    const kinds = faults.filter((fault) => fault.target === target)
+    if (kinds.length === 0) return
+    while (!stop.signal.aborted) {
+      await pause(draw.int(...PAUSE_MS[target]))
+      if (stop.signal.aborted) return
+      const fault = draw.weighted(kinds.map((kind) => [kind.weight ?? 1, kind] as const))
+      const holdMs = draw.int(...fault.holdMs)
+      await afflict(fault, holdMs, draw)
+    }
+  }
+
+  async function afflict({ name, inject }: Fault, holdMs: number, draw: Random): Promise<void> {
+    const note = (phase: 'begin' | 'end' | 'refused', detail: string): void =>
+      history.add({ type: 'fault', name, detail, phase, atMs: Date.now() })
+    try {
+      const { detail, heal } = await inject(system, draw)
+      note('begin', detail)
+      await pause(holdMs)
+      await heal()
+      note('end', detail)
+    } catch (error) {
+      // E.g. a process that was to be waited for while the engine that it needs is away: no finding, and it is counted.
+      note('refused', String(error))
+    }
+  }
+
+  async function pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: stop.signal }).catch(() => {})
+  }
+}

@@ -1,0 +1,93 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { openEventStream } from '../../support/event-stream.ts'
+import { fingerprint } from '../history/fingerprint.ts'
+import type { History } from '../history/history.ts'
+import type { Actor } from './scene.ts'
+
+/** A client of the stream that comes back with its last cursor, whatever breaks (decisions 39). */
+export interface RoundFollower {
+  readonly actor: Actor
+  /** Which of the agent's. */
+  readonly client: number
+  /** Everything at or below was delivered, or there was nothing to deliver. */
+  readonly last: number
+  stop(): Promise<void>
+}
+
+const RETRY_MS = 150
+
+export function startRoundFollower(
+  actor: Actor,
+  client: number,
+  urls: readonly string[],
+  history: History,
+): RoundFollower {
+  let connection = 0
+  let last = 0
+  let stopped = false
+  let close: (() => void) | undefined
+  const done = follow()
+  return {
+    actor,
+    client,
+    get last() {
+      return last
+    },
+    async stop() {
+      stopped = true
+      close?.()
+      await done
+    },
+  }
+
+  async function follow(): Promise<void> {
+    for (let turn = client; !stopped; turn += 1) {
+      const wasAt = last
+      try {
+        await connect(urls[turn % urls.length] ?? '')
+      } catch (error) {
+        if (!isLost(error)) note('stream', String(error))
+      }
+      if (last === wasAt && !stopped) await sleep(RETRY_MS)
+    }
+  }
+
+  async function connect(url: string): Promise<void> {
+    const common = { type: 'stream', actor: actor.agent.id, client, connection: connection + 1 } as const
+    using stream = await openEventStream(actor.agent, '', {
+      url,
+      headers: { 'last-event-id': String(last) },
+      onFrame: ({ event, id, data }) => {
+        if (event === undefined) return
+        const cursor = Number(id)
+        if (event === 'message') {
+          const { kind, message } = JSON.parse(data ?? '')
+          const { envelope } = message
+          const digest = fingerprint(envelope)
+          history.add({ ...common, atMs: Date.now(), event, cursor, id: envelope.id, digest, kind })
+        } else history.add({ ...common, atMs: Date.now(), event: 'cursor', cursor })
+        last = Math.max(last, cursor)
+      },
+    })
+    if (stream.status !== 200) {
+      // 503, and 429 while the leases of a process that died run out; 401 of one who was revoked.
+      if (![401, 429, 503].includes(stream.status)) note('stream', `${stream.status} ${stream.text}`)
+      return
+    }
+    connection += 1
+    history.add({ ...common, atMs: Date.now(), event: 'open', cursor: last })
+    close = () => stream.close()
+    if (stopped) stream.close()
+    await stream.over
+    history.add({ ...common, atMs: Date.now(), event: 'over', cursor: last })
+  }
+
+  function note(rule: string, text: string): void {
+    history.add({ type: 'problem', rule, text: `${actor.agent.name}: ${text}`, atMs: Date.now() })
+  }
+}
+
+/** What `fetch` throws where nobody listens, or where the connection ends before there is an answer. */
+function isLost(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof DOMException && error.name === 'AbortError')
+}

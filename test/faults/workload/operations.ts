@@ -1,0 +1,48 @@
+import { createBoard, createBoards, hidePost, readBoard, setRole, subscribe, vote, voteAtOnce } from './boards.ts'
+import { changeContact, changeSettings, readContacts, readSettings, registerAgain, revoke } from './identity.ts'
+import { repeatMessage, reuseId, sendBurst, sendMessage, sendNowhere, sendPost, sendTwin } from './messages.ts'
+import { replay } from './nonces.ts'
+import { acknowledge, readBudget, readDirectory, readEvents, readExport, readInbox, readMessage } from './reads.ts'
+import type { Actor, Scene } from './scene.ts'
+import { deleteWebhook, readWebhook, setWebhook } from './webhooks.ts'
+
+export type Operation = (scene: Scene, actor: Actor) => Promise<void>
+
+/** Everything that the API offers, and how often. */
+export const OPERATIONS: readonly (readonly [weight: number, operation: Operation])[] = [
+  [24, sendMessage],
+  [4, sendBurst],
+  [4, sendTwin],
+  [6, repeatMessage],
+  [2, reuseId],
+  [1, sendNowhere],
+  [8, sendPost],
+  [6, changeContact],
+  [3, changeSettings],
+  [1, readSettings],
+  [1, readContacts],
+  [1, registerAgain],
+  [0.1, revoke],
+  [1.5, createBoard],
+  [0.3, createBoards],
+  [5, subscribe],
+  [4, setRole],
+  [5, vote],
+  [2, voteAtOnce],
+  [2, hidePost],
+  [4, readBoard],
+  [5, readInbox],
+  [6, readEvents],
+  [2, readExport],
+  [6, readMessage],
+  [5, acknowledge],
+  [2, readBudget],
+  [1, readDirectory],
+  [1, setWebhook],
+  [1, readWebhook],
+  [0.3, deleteWebhook],
+  [1.5, replay],
+]
+
+/** They take long, and their agent goes on meanwhile. */
+export const IN_BACKGROUND: ReadonlySet<Operation> = new Set([replay])

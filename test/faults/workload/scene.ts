@@ -1,0 +1,96 @@
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { Agent, type Place } from '../../support/agent.ts'
+import type { BoardVisibility, Call, Posting, Sent } from '../history/calls.ts'
+import type { History } from '../history/history.ts'
+import { type Client, createClient } from './client.ts'
+import type { Random } from './random.ts'
+
+/** A message that somebody has tried to send. */
+export interface Known {
+  readonly sent: Sent
+  /** The body of its request. */
+  readonly text: string
+  /** It was answered 200 or 202. */
+  accepted: boolean
+}
+
+export interface KnownBoard {
+  readonly id: string
+  readonly owner: string
+  readonly visibility: BoardVisibility
+  readonly posting: Posting
+}
+
+/** One agent that acts at random. */
+export interface Actor {
+  readonly agent: Agent
+  readonly client: Client
+  readonly random: Random
+  /** Has asked to be revoked: it goes on asking, and is refused. */
+  revoked: boolean
+  /** Where its walks through lists are. */
+  readonly places: { events: number; inbox: string; requests: string; export: string }
+  /** Configurations that it has asked for so far. */
+  webhooks: number
+}
+
+/** Everybody of one round, and what they know of each other. */
+export interface Scene {
+  readonly urls: readonly string[]
+  readonly history: History
+  readonly random: Random
+  readonly actors: Actor[]
+  readonly known: Known[]
+  readonly boards: KnownBoard[]
+  /** Where webhooks go: a path for each configuration. */
+  readonly hookUrl: (path: string) => string
+  /** Told of a secret before a path is configured with it. */
+  readonly expectHook: (path: string, secret: string) => void
+  actorOf(agentId: string): Actor | undefined
+}
+
+export interface SceneOptions {
+  readonly urls: readonly string[]
+  readonly history: History
+  readonly random: Random
+  readonly hookUrl: Scene['hookUrl']
+  readonly expectHook: Scene['expectHook']
+}
+
+export function createScene({ urls, history, random, hookUrl, expectHook }: SceneOptions): Scene {
+  const actors: Actor[] = []
+  return {
+    urls,
+    history,
+    random,
+    actors,
+    known: [],
+    boards: [],
+    hookUrl,
+    expectHook,
+    actorOf: (agentId) => actors.find(({ agent }) => agent.id === agentId),
+  }
+}
+
+/** An agent with a key and a name from the seed, not registered yet. */
+export function addActor(scene: Scene, place: Place, name: string): Actor {
+  const random = scene.random.fork(name)
+  const key = createKeyPair(Buffer.from(random.hex(32), 'hex'))
+  const agent = new Agent(place, name, key)
+  const { urls, history } = scene
+  const actor: Actor = {
+    agent,
+    client: createClient({ agent, urls, history, random: random.fork('client') }),
+    random,
+    revoked: false,
+    places: { events: 0, inbox: '', requests: '', export: '' },
+    webhooks: 0,
+  }
+  scene.actors.push(actor)
+  return actor
+}
+
+/** Asks for a call whose request says all of it. */
+export function ask(actor: Actor, call: Call) {
+  return actor.client.ask(call, actor.random.chance(0.1) ? { attempts: 1 } : {})
+}
