@@ -133,4 +133,33 @@ describe('issue 4, Build 4: secrets at rest', () => {
     for (const agent of agents) await one.accept(agent, 1)
     await eventually(() => one.receiver.received.length === agents.length, { timeoutMs: 10_000 })
   })
+
+  test('a secret that does not open holds up no other: it is counted, said, and left as it is', async () => {
+    const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
+    await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
+    const before = await one.start()
+    const [spoilt, sound] = [newAgent(), newAgent()]
+    for (const agent of [spoilt, sound]) await one.set(agent, '/hook')
+    await before[Symbol.asyncDispose]()
+    await one.database.run((sql) => sql`update webhook.endpoints set sealed = 'x' where agent_id = ${spoilt}`)
+    // More of them than a pass looks at, in front of all others.
+    await one.database.run(
+      (sql) => sql`
+        insert into webhook.endpoints (agent_id, configuration, url, key_id, sealed)
+        select 'lost-' || n, gen_random_uuid(), 'https://x/', '', 'x' from generate_series(1, 150) n`,
+    )
+    const sealedWith = async (agent: string): Promise<unknown> =>
+      (await one.database.run((sql) => sql`select key_id, sealed from webhook.endpoints where agent_id = ${agent}`))[0]
+    const asItWas = await Promise.all([spoilt, 'lost-1'].map(sealedWith))
+    const both = await one.spawn({ SVC_WEBHOOK_SECRET_KEY: `${next},${old}` })
+    const said = (message: string) => both.log.filter((event) => event.message === message)
+    await eventually(() => said('webhook secrets do not open').length === 1, { timeoutMs: 10_000 })
+    expect(said('webhook secrets do not open')[0]?.fields.secrets).toBe(151)
+    expect(said('secrets sealed with the present key')[0]?.fields.secrets).toBe(1)
+    expect(await Promise.all([spoilt, 'lost-1'].map(sealedWith))).toEqual(asItWas)
+    await both.stop()
+    await one.start({ secretKeys: [next] })
+    await one.accept(sound, 1)
+    await eventually(() => one.receiver.received.length === 1, { timeoutMs: 10_000 })
+  })
 })

@@ -78,7 +78,7 @@ test('issue 4, Build 4: due jobs are chosen by an index, however many wait at on
     await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 } })
     await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
     await service.run(oldestDueSeconds)
-    await service.run((sql) => listSealedOtherwise(sql, 'key', 10))
+    await service.run((sql) => listSealedOtherwise(sql, 'key', { keyId: '', agentId: '' }, 10))
     await service.run((sql) => purgeJobs(sql, 3_600, 10))
     await service.run((sql) => sql`select pg_stat_force_next_flush()`)
     const [read] = await admin.run(

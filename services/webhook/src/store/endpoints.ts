@@ -92,24 +92,37 @@ export interface SealedEndpoint extends Sealed {
   readonly configuration: string
 }
 
-/** Endpoints whose secret another key than this one has sealed. */
-export async function listSealedOtherwise(sql: Sql, keyId: string, limit: number): Promise<SealedEndpoint[]> {
+/** A place in the order of keys, and of agents under each. */
+export interface SealedPlace {
+  readonly keyId: string
+  readonly agentId: string
+}
+
+/** Endpoints behind a place whose secret another key than this one has sealed. */
+export async function listSealedOtherwise(
+  sql: Sql,
+  keyId: string,
+  after: SealedPlace,
+  limit: number,
+): Promise<SealedEndpoint[]> {
   return sql<SealedEndpoint[]>`
     (select e.agent_id as "agentId", e.configuration, e.key_id as "keyId", e.sealed
-     from webhook.endpoints e where e.key_id < ${keyId} order by e.key_id limit ${limit})
+     from webhook.endpoints e where e.key_id < ${keyId} and (e.key_id, e.agent_id) > (${after.keyId}, ${after.agentId})
+     order by e.key_id, e.agent_id limit ${limit})
     union all
     (select e.agent_id, e.configuration, e.key_id, e.sealed
-     from webhook.endpoints e where e.key_id > ${keyId} order by e.key_id limit ${limit})
+     from webhook.endpoints e where e.key_id > ${keyId} and (e.key_id, e.agent_id) > (${after.keyId}, ${after.agentId})
+     order by e.key_id, e.agent_id limit ${limit})
     limit ${limit}`
 }
 
-/** Puts the same secret under another key, unless the configuration is another by now. */
-export async function replaceSealed(
-  sql: Sql,
-  { agentId, configuration }: SealedEndpoint,
-  { keyId, sealed }: Sealed,
-): Promise<void> {
+/** Puts the same secrets under another key, unless a configuration is another by now. The driver has no arrays of bytes. */
+export async function replaceSealed(sql: Sql, endpoints: readonly SealedEndpoint[]): Promise<void> {
   await sql`
-    update webhook.endpoints e set key_id = ${keyId}, sealed = ${sealed}
-    where e.agent_id = ${agentId} and e.configuration = ${configuration}`
+    update webhook.endpoints e set key_id = u.key_id, sealed = decode(u.sealed, 'base64')
+    from unnest(
+      ${endpoints.map(({ agentId }) => agentId)}::text[], ${endpoints.map(({ configuration }) => configuration)}::uuid[],
+      ${endpoints.map(({ keyId }) => keyId)}::text[], ${endpoints.map(({ sealed }) => sealed.toString('base64'))}::text[]
+    ) as u (agent_id, configuration, key_id, sealed)
+    where e.agent_id = u.agent_id and e.configuration = u.configuration`
 }
