@@ -3,7 +3,7 @@
  * can tell apart; who may call is `fake-service.ts`'s to say.
  */
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
-import type { Envelope, Lane, Message } from '@svc/contracts/resources.ts'
+import type { Envelope, Lane, Message, WebhookState } from '@svc/contracts/resources.ts'
 import { type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -23,6 +23,7 @@ export interface Account {
   used: number
   cursor: number
   events: { cursor: number; kind: string; message: Message }[]
+  webhook: WebhookState | undefined
 }
 
 interface Stored {
@@ -163,6 +164,14 @@ export function createFakeApi({
       }
       case 'GET events':
         return listEvents(signer, url)
+      case 'PUT webhook':
+        return { value: setWebhook(signer, String(body.url)) }
+      case 'GET webhook':
+        return { value: signer.webhook ?? refuse('not_found') }
+      case 'DELETE webhook':
+        if (signer.webhook === undefined) throw new ServiceError('not_found')
+        signer.webhook = undefined
+        return { value: { status: 'deleted' } }
     }
     throw new ServiceError('not_found')
   }
@@ -201,6 +210,7 @@ export function createFakeApi({
       used: 0,
       cursor: 0,
       events: [],
+      webhook: undefined,
     })
     return result
   }
@@ -218,6 +228,14 @@ export function createFakeApi({
       append(signer, message)
     }
     return { state }
+  }
+
+  /** decisions 41. */
+  function setWebhook(signer: Account, url: string): WebhookState {
+    if (!url.startsWith('https://')) throw new ServiceError('invalid_webhook_url')
+    signer.used += 1
+    signer.webhook = { url, pending: 0, failed: 0 }
+    return signer.webhook
   }
 
   function accept(signer: Account, body: Record<string, unknown>): Reply {

@@ -1,0 +1,99 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { startScene } from './scene.ts'
+
+const URL = 'https://bob.example/svc'
+
+type Scene = Awaited<ReturnType<typeof startScene>>
+
+function secretsSent({ service }: Scene): unknown[] {
+  return service.requests.filter(({ method }) => method === 'PUT').map(({ body }) => JSON.parse(body).secret)
+}
+
+test('the main job, in words', async () => {
+  await using scene = await startScene('bob')
+  const file = scene.folder.path('bob.secret')
+  const set = await scene.as('bob', `webhook set ${URL} --secret-file ${file}`)
+  expect(set).toMatchObject({ exitCode: 0, stdout: `url      ${URL}\npending  0\nfailed   0\n` })
+  expect(set.stderr).toBe(`made a secret, in ${file}\n`)
+  expect(await scene.as('bob', 'webhook show')).toMatchObject({ exitCode: 0, stdout: set.stdout, stderr: '' })
+  expect(await scene.as('bob', 'webhook')).toMatchObject({ exitCode: 0, stdout: set.stdout })
+  expect(await scene.as('bob', 'webhook delete')).toMatchObject({ exitCode: 0, stdout: 'deleted\n' })
+  for (const command of ['webhook show', 'webhook delete']) {
+    const run = await scene.as('bob', command)
+    expect(run).toMatchObject({ exitCode: 1, stdout: '', stderr: expect.stringContaining('(not_found)') })
+  }
+})
+
+test('--json gives the answers of the API, and nothing else on stdout', async () => {
+  await using scene = await startScene('bob')
+  const state = { url: URL, pending: 0, failed: 0 }
+  const file = scene.folder.path('bob.secret')
+  writeFileSync(file, 's'.repeat(32))
+  const commands: [string, object][] = [
+    [`webhook set ${URL} --secret-file ${file} --json`, state],
+    ['webhook show --json', state],
+    ['webhook delete --json', { status: 'deleted' }],
+  ]
+  for (const [command, expected] of commands) {
+    const run = await scene.as('bob', command)
+    expect({ command, exitCode: run.exitCode, stderr: run.stderr }).toEqual({ command, exitCode: 0, stderr: '' })
+    expect(run.documents()).toMatchObject([expected])
+  }
+})
+
+describe('the secret', () => {
+  test('is made once, for its owner alone, with 256 bits in it, and never printed', async () => {
+    await using scene = await startScene('bob')
+    const file = scene.folder.path('bob.secret')
+    const runs = [1, 2].map(() => `webhook set ${URL} --secret-file ${file}`)
+    const printed: string[] = []
+    for (const command of runs) {
+      const { stdout, stderr } = await scene.as('bob', command)
+      printed.push(stdout, stderr)
+    }
+    const secret = readFileSync(file, 'utf8').trimEnd()
+    expect(secret).toMatch(/^[0-9a-f]{64}$/)
+    if (process.platform !== 'win32') expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(secretsSent(scene)).toEqual([secret, secret])
+    expect(printed.join('')).not.toContain(secret)
+  })
+
+  test.each([
+    ['no line feed at its end', 'ü'.repeat(32), 'ü'.repeat(32)],
+    ['one', `${'s'.repeat(32)}\n`, 's'.repeat(32)],
+    ['one of Windows', `${'s'.repeat(32)}\r\n`, 's'.repeat(32)],
+    ['white space that is its own', ` ${'s'.repeat(32)} \n\n`, ` ${'s'.repeat(32)} \n`],
+  ])('is the text of a file with %s', async (_, text, secret) => {
+    await using scene = await startScene('bob')
+    const file = scene.folder.path('secret')
+    writeFileSync(file, text)
+    expect((await scene.as('bob', `webhook set ${URL} --secret-file ${file}`)).exitCode).toBe(0)
+    expect(secretsSent(scene)).toEqual([secret])
+  })
+
+  test.each([
+    ['--secret-file is missing', `webhook set ${URL}`],
+    ['the file is a folder', `webhook set ${URL} --secret-file FOLDER`],
+    ['the URL is missing', 'webhook set --secret-file FOLDER'],
+  ])('where %s nothing is sent', async (_, command) => {
+    await using scene = await startScene('bob')
+    const folder = scene.folder.path('folder')
+    mkdirSync(folder)
+    const run = await scene.as('bob', command.replace('FOLDER', folder))
+    expect(run).toMatchObject({ exitCode: 2, stdout: '' })
+    expect(secretsSent(scene)).toEqual([])
+  })
+})
+
+test('what the service refuses says so, and where no answer came nobody knows', async () => {
+  await using scene = await startScene('bob')
+  const set = `webhook set http://bob.example/ --secret-file ${scene.folder.path('bob.secret')}`
+  expect(await scene.as('bob', set)).toMatchObject({
+    exitCode: 1,
+    stderr: expect.stringContaining('(invalid_webhook_url)'),
+  })
+  scene.service.meet('PUT /v2/webhook', { kind: 'lose' })
+  expect((await scene.as('bob', set.replace('http:', 'https:'))).exitCode).toBe(3)
+  expect((await scene.as('bob', 'webhook show --json')).documents()).toMatchObject([{ url: 'https://bob.example/' }])
+})
