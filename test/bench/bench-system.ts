@@ -14,6 +14,8 @@ import { cpuMs, residentBytes } from './process-cpu.ts'
 export interface BenchSystem extends AsyncDisposable {
   readonly port: number
   readonly authority: string
+  /** Of the local stack. */
+  readonly dataDir: string
   /** As superuser, of the database that the one-process floor may use. */
   readonly adminUrl: string
   /** CPU milliseconds used so far, by kind of process. */
@@ -76,6 +78,7 @@ export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promis
   return {
     port,
     authority,
+    dataDir,
     adminUrl: postgres.url,
     cpu: () => ({ postgres: cpuMs(postgres.pid ?? 0, { withChildren: true }), ...sumOf(cpuMs) }),
     memory: () => sumOf(residentBytes),

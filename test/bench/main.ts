@@ -1,9 +1,10 @@
-/** `npx pnpm bench [send|reads|posts|live]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [send|reads|posts|live|storage]`: figures with the floors they are compared to, in one run. */
 import { parseArgs } from 'node:util'
 import { benchLive } from './live.ts'
 import { benchPosts } from './posts.ts'
 import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
+import { benchStorage } from './storage.ts'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,6 +28,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
+  storage: () => benchStorage(options),
 }
 
 const name = positionals[0] ?? 'send'

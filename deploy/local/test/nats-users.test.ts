@@ -1,8 +1,33 @@
 import { readFileSync } from 'node:fs'
 import { connect, type NatsConnection } from 'nats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import * as admin from '../../../libs/contracts/src/admin.ts'
+import * as boards from '../../../libs/contracts/src/boards.ts'
+import * as budget from '../../../libs/contracts/src/budget.ts'
+import type { Call } from '../../../libs/contracts/src/define.ts'
+import { healthOf } from '../../../libs/contracts/src/health.ts'
+import * as identity from '../../../libs/contracts/src/identity.ts'
+import * as messaging from '../../../libs/contracts/src/messaging.ts'
+import * as stream from '../../../libs/contracts/src/stream.ts'
+import * as webhook from '../../../libs/contracts/src/webhook.ts'
 import { startTestNats, type TestNats } from '../../../test/support/engines.ts'
-import { NATS_USERS, type NatsUser } from '../src/topology.ts'
+import { NATS_USERS, type NatsUser, SERVICES } from '../src/topology.ts'
+
+/** Who may ask a service for anything, and a single call besides (design.md, Pieces). */
+const ASKED_BY: Record<string, readonly NatsUser[]> = {
+  identity: ['gateway'],
+  messaging: ['gateway', 'identity', 'stream'],
+  boards: ['gateway', 'messaging'],
+  budget: ['gateway', 'identity', 'messaging', 'boards', 'webhook'],
+  stream: ['gateway', 'stream'],
+  webhook: ['gateway'],
+  gateway: ['gateway'],
+  'svc.webhook.close-webhook': ['gateway', 'identity'],
+  'svc.messaging.measure': ['gateway', 'identity', 'stream', 'admin'],
+  'svc.stream.measure': ['gateway', 'stream', 'admin'],
+  'svc.webhook.measure': ['gateway', 'admin'],
+}
+const OWNERS = ['messaging', 'identity', 'boards', 'webhook'] as const
 
 let nats: TestNats
 const connections = new Map<NatsUser, NatsConnection>()
@@ -34,7 +59,7 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
     'svc.identity.get-identity': ['gateway'],
     'svc.messaging.send-message': ['gateway', 'identity', 'stream'],
     'svc.boards.judge-access': ['gateway', 'messaging'],
-    'svc.budget.reserve': ['gateway', 'identity', 'messaging', 'boards', 'webhook', 'admin'],
+    'svc.budget.reserve': ['gateway', 'identity', 'messaging', 'boards', 'webhook'],
     'svc.gateway.anything': ['gateway'],
     'svc.stream.open': ['gateway', 'stream'],
     'svc.webhook.set-webhook': ['gateway'],
@@ -42,14 +67,31 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
     'svc.webhook.measure': ['gateway', 'admin'],
     'svc.messaging.measure': ['gateway', 'identity', 'stream', 'admin'],
     'svc.stream.measure': ['gateway', 'stream', 'admin'],
+    // The operator may ask for each of its calls by name, and for nothing else.
+    'admin.anything': [],
+    'admin.budget.anything': [],
+    'admin.messaging.anything': [],
     'accepted.agent.inbox': ['messaging'],
     '$JS.API.STREAM.CREATE.ACCEPTED': ['messaging'],
+    '$JS.API.STREAM.UPDATE.ACCEPTED': ['messaging'],
+    '$JS.API.STREAM.INFO.ACCEPTED': ['messaging', 'admin'],
+    '$JS.API.STREAM.INFO.OTHER': [],
+    // What agents have written is not for the operator.
+    '$JS.API.STREAM.MSG.GET.ACCEPTED': [],
+    '$JS.API.DIRECT.GET.ACCEPTED': [],
+    '$JS.API.STREAM.NAMES': [],
+    '$JS.API.STREAM.SNAPSHOT.ACCEPTED': [],
     '$JS.API.STREAM.DELETE.ACCEPTED': [],
     '$JS.API.STREAM.PURGE.ACCEPTED': [],
     '$JS.API.STREAM.CREATE.OTHER': [],
     '$JS.API.CONSUMER.CREATE.ACCEPTED.webhook.accepted.>': ['webhook'],
     '$JS.API.CONSUMER.CREATE.ACCEPTED.other.accepted.>': [],
+    '$JS.API.CONSUMER.CREATE.ACCEPTED': [],
+    '$JS.API.CONSUMER.INFO.ACCEPTED.webhook': ['webhook'],
+    '$JS.API.CONSUMER.MSG.NEXT.ACCEPTED.webhook': ['webhook'],
     '$JS.API.CONSUMER.DELETE.ACCEPTED.webhook': [],
+    '$SYS.REQ.SERVER.PING': [],
+    anything: [],
     '$JS.ACK.ACCEPTED.webhook.1.1.1.1.1': ['webhook'],
     '$JS.ACK.ACCEPTED.other.1.1.1.1.1': [],
     '$SRV.PING': ['admin'],
@@ -65,6 +107,29 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
   const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
   )
+  test('design.md, Pieces: every call of the contracts may be asked for by those who depend on its service, and by nobody else', async () => {
+    const calls = [
+      ...[admin, boards, budget, identity, messaging, stream, webhook].flatMap((contract) => Object.values(contract)),
+      ...OWNERS.flatMap((owner) => [admin.listOperations(owner), admin.judgeOperations(owner)]),
+      ...SERVICES.map((service) => healthOf(service)),
+    ].filter((each): each is Call<unknown, unknown> => typeof each === 'object' && each !== null && 'subject' in each)
+    expect(calls.length).toBeGreaterThan(60)
+    const found = await Promise.all(
+      NATS_USERS.map(async (user) => {
+        const wrong: string[] = []
+        for (const { subject } of calls) {
+          const [root = '', service = ''] = subject.split('.')
+          const expected =
+            root === 'admin' ? user === 'admin' : (ASKED_BY[subject] ?? ASKED_BY[service] ?? []).includes(user)
+          const allowed = await isAllowed(user, (connection) => connection.publish(subject))
+          if (allowed !== expected) wrong.push(`${user} ${allowed ? 'may' : 'may not'} ask for ${subject}`)
+        }
+        return wrong
+      }),
+    )
+    expect(found.flat()).toEqual([])
+  })
+
   test.each(PUBLISHES)('$user publishes $subject: $allowed', async ({ user, subject, allowed }) => {
     expect(await isAllowed(user, (connection) => connection.publish(subject))).toBe(allowed)
   })
@@ -78,6 +143,16 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
     'svc.stream.>': ['stream'],
     'svc.webhook.>': ['webhook'],
     'svc.>': [],
+    'admin.>': [],
+    'admin.budget.>': ['budget'],
+    'admin.messaging.>': ['messaging'],
+    'admin.identity.>': ['identity'],
+    'admin.boards.>': ['boards'],
+    'admin.webhook.>': ['webhook'],
+    'accepted.agent.>': ['stream'],
+    '$JS.API.>': [],
+    '$JS.EVENT.>': [],
+    '$SYS.>': [],
     'accepted.>': ['stream'],
     '$SRV.PING': ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'],
     '_INBOX.>': [],

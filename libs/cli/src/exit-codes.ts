@@ -9,6 +9,8 @@ export const EXIT = {
   noAnswer: 3,
   /** A message did not open, or is not from whom it was said to be. */
   notVerified: 4,
+  /** The books do not add up. */
+  wrongBooks: 5,
   /** A fault of this program. */
   internal: 70,
   interrupted: 130,

@@ -39,3 +39,14 @@ export function columns(rows: Readonly<Record<string, string | number | boolean>
   const width = Math.max(...Object.keys(rows).map((name) => name.length))
   return Object.entries(rows).map(([name, value]) => `${name.padEnd(width)}  ${value}`)
 }
+
+/** Rows of cells under each other. */
+export function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)), [])
+  return rows.map((row) =>
+    row
+      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
+      .join('  ')
+      .trimEnd(),
+  )
+}

@@ -67,6 +67,7 @@ Exit codes:
   2  the command, a file or a variable is not as it must be; nothing was sent
   3  no answer, or not one of this API; what was asked for may or may not have been done
   4  a message did not open, or is not from its sender
+  5  the books do not add up (svc admin verify)
   70 a fault of svc itself
   130 interrupted`,
     )
@@ -95,6 +96,6 @@ Exit codes:
   addExport(program, io)
   addRevoke(program, io)
   addHealth(program, io, setExitCode)
-  addAdmin(program, io)
+  addAdmin(program, io, setExitCode)
   return program
 }

@@ -62,7 +62,7 @@ test('issue 4: svc listen shows what arrives, survives restarts of what holds it
   listening.stop()
   expect(await listening.done).toBe(130)
   const shown = listening.texts.out.split('\n').filter((line) => /^ {4}\S/.test(line))
-  expect(shown.map((line) => line.trim())).toEqual(['first', 'meanwhile', 'last'])
+  expect(shown.map((line) => line.trim())).toEqual(['| first', '| meanwhile', '| last'])
 })
 
 test('listen --after and --count, as JSON: events as the API has them', async () => {

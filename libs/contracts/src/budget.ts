@@ -92,11 +92,13 @@ export type GrantResult = Static<typeof GrantResult>
  * For the operator tool alone. Source: decisions 49. Codes: `id_conflict`.
  */
 export const grantCredits = defineCall({
-  subject: 'svc.budget.grant-credits',
+  subject: 'admin.budget.grant-credits',
   request: closed({
     agent_id: AgentId,
     units: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
     reference: Type.String({ minLength: 1, maxLength: 200 }),
+    /** Answers what it would, and grants nothing. */
+    dry_run: Type.Optional(Type.Boolean()),
   }),
   reply: GrantResult,
 })

@@ -4,6 +4,7 @@
  * Limit: one Postgres primary; a board is the unit of sharding for all but creation and lists; pool size x processes under
  *        max_connections.
  */
+import { auditEndpoints } from '@svc/charging/audit.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
@@ -46,6 +47,7 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
           handle(calls.judgeAccess, (request) => judgeAccess(deps, request)),
           handle(calls.judgeBoards, (request) => judgeBoards(deps, request)),
           handle(calls.listSubscribers, (request) => listSubscribers(deps, request)),
+          ...auditEndpoints({ owner: 'boards', database }),
         ],
         loops: [
           startResolver({ owner: 'boards', bus, logger, fences: operations }),

@@ -4,10 +4,12 @@
  * Limit: one Postgres primary; an agent is the unit of sharding, and pays for one batch at a time; pool size x processes under max_connections.
  */
 import type { RunningService } from '@svc/config/run-service.ts'
+import * as adminCalls from '@svc/contracts/admin.ts'
 import * as calls from '@svc/contracts/budget.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BudgetConfig } from './config.ts'
+import { judgeCharges, listCharges, verifyAccounts } from './handlers/audit.ts'
 import { getBudget } from './handlers/get-budget.ts'
 import { grantCredits } from './handlers/grant-credits.ts'
 import { listOverdue } from './handlers/list-overdue.ts'
@@ -31,6 +33,9 @@ export function startBudget(config: BudgetConfig): Promise<RunningService> {
           handle(calls.listOverdue, (request) => listOverdue(deps, request)),
           handle(calls.getBudget, (request) => getBudget(deps, request)),
           handle(calls.grantCredits, (request) => grantCredits(deps, request)),
+          handle(adminCalls.verifyAccounts, (request) => verifyAccounts(deps, request)),
+          handle(adminCalls.listCharges, (request) => listCharges(deps, request)),
+          handle(adminCalls.judgeCharges, (request) => judgeCharges(deps, request)),
         ],
         loops: [startPurgeReservations(deps)],
       }

@@ -26,6 +26,7 @@ describe('two processes of the service', () => {
   const buses: Bus[] = []
   let sql: Sql
   let nats: Nats
+  let operator: Bus
   let made = 0
 
   beforeAll(async () => {
@@ -43,9 +44,11 @@ describe('two processes of the service', () => {
     stack.defer(async () => void (await Promise.all(processes.map((process) => process.stop()))))
     await Promise.all(processes.map((process) => process.untilReady()))
     for (let caller = 0; caller < CALLERS; caller += 1) {
-      nats = stack.adopt(await connectNats({ url: server.urlFor('admin'), name: 'test', logger }), drainNats)
-      buses.push(stack.use(createBus(nats)))
+      const caller = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), drainNats)
+      buses.push(stack.use(createBus(caller)))
     }
+    nats = stack.adopt(await connectNats({ url: server.urlFor('admin'), name: 'test', logger }), drainNats)
+    operator = stack.use(createBus(nats))
     sql = stack.use(openDatabase({ url: database.urlFor('budget'), application: 'test', logger })).sql
   })
   afterAll(() => stack.disposeAsync())
@@ -83,7 +86,7 @@ describe('two processes of the service', () => {
   const count = (outcomes: string[], wanted: string): number => outcomes.filter((one) => one === wanted).length
   const budget = (agent: string) => callerAt(0).call(calls.getBudget, { agent_id: agent }, context())
   const grant = (agent: string, units: number) =>
-    callerAt(0).call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
+    operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
 
   test('decisions 48: 50 at the end of the free units: as many as are left, exactly', async () => {
     const agent = newAgent()

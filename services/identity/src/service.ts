@@ -5,6 +5,7 @@
  *        under max_connections.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
+import { auditEndpoints } from '@svc/charging/audit.ts'
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import { startOperationsPurge } from '@svc/charging/purge.ts'
@@ -59,6 +60,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
           handle(calls.getIdentity, (request) => getIdentity(deps, request)),
           handle(calls.updateSettings, (request, context) => updateSettings(deps, request, context)),
           handle(calls.revokeAgent, (request, context) => revokeAgent(deps, request, context)),
+          ...auditEndpoints({ owner: 'identity', database }),
         ],
         loops: [
           startPushMailboxes({ database, bus, logger }),

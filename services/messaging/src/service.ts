@@ -14,6 +14,7 @@ import { handle, handleText } from '@svc/nats/serve.ts'
 import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { startService } from '@svc/service/start-service.ts'
+import { adminEndpoints } from './admin-calls.ts'
 import { createBoards } from './boards.ts'
 import type { MessagingConfig } from './config.ts'
 import type { Deps, SendDeps } from './deps.ts'
@@ -107,6 +108,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handle(calls.listContacts, (request) => listContacts(deps, request)),
           handle(calls.setMailbox, (request) => setMailbox(deps, request)),
           handle(calls.measureOutbox, () => measureOutbox(deps)),
+          ...adminEndpoints(deps),
         ],
         loops: [
           startOutboxLoop(database, publisher, logger),

@@ -14,6 +14,7 @@ import * as calls from '@svc/contracts/webhook.ts'
 import { handle } from '@svc/nats/serve.ts'
 import type { Loop } from '@svc/service/loop.ts'
 import { startService } from '@svc/service/start-service.ts'
+import { adminEndpoints } from './admin-calls.ts'
 import type { WebhookConfig } from './config.ts'
 import { createDeliveries } from './deliveries.ts'
 import type { WebhookDeps } from './deps.ts'
@@ -77,6 +78,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
           handle(calls.deleteWebhook, (request) => deleteWebhook(deps, request)),
           handle(calls.closeWebhook, (request) => closeWebhook(deps, request)),
           handle(calls.measureWebhooks, () => measureWebhooks({ ...deps, ingestion, deliveries })),
+          ...adminEndpoints({ database, wake }),
         ],
         loops: [
           deliver,

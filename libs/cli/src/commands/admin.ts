@@ -1,55 +1,68 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
-import type { Command } from 'commander'
-import { contextOf } from '../context.ts'
+import { type Command, InvalidArgumentError } from 'commander'
+import type { Operator } from '../admin/operator.ts'
+import { type Context, contextOf } from '../context.ts'
+import type { ExitCode } from '../exit-codes.ts'
 import { type Io, UsageError } from '../io.ts'
+import { addGrant } from './admin-grant.ts'
+import { addJobs } from './admin-jobs.ts'
+import { addOutbox } from './admin-outbox.ts'
+import { addPurge } from './admin-purge.ts'
+import { addStatus } from './admin-status.ts'
+import { addVerify } from './admin-verify.ts'
 
-const MAX_UNITS = 1_000_000_000
-const MAX_REFERENCE_LENGTH = 200
+/** What the commands of the operator are made with. */
+export interface AdminGroup {
+  readonly group: Command
+  readonly io: Io
+  readonly setExitCode: (code: ExitCode) => void
+}
 
-export function addAdmin(program: Command, io: Io): void {
-  const group = program.command('admin').description('for the operator, over NATS')
-
-  group
-    .command('grant')
-    .argument('<agent_id>', 'who gets the credits')
-    .argument('<units>', 'how many, 1 to 1,000,000,000')
-    .argument('<reference>', 'what they are for, e.g. the number of a settlement: one reference is granted once')
+export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
+  const group = program
+    .command('admin')
+    .description('for the operator, over NATS: status, credits, outbox, webhook jobs, purge, the books')
     .option('--nats-url <url>', 'nats://user:password@host:port')
-    .description('grant credits; the same grant again changes nothing')
     .addHelpText(
       'after',
       `
 NATS is found by --nats-url, by SVC_NATS_URL, or by the local stack's data folder (SVC_DATA_DIR, .data) while it runs.
+All of these may be repeated: what is done already is not done again. Those that change something have --dry-run.
 
-Example:
-  svc admin grant "$(svc lookup alice --json | jq -r .agent_id)" 500 invoice-2026-17`,
+Examples:
+  svc admin status --watch
+  svc admin grant <agent_id> 500 invoice-2026-17
+  svc admin verify`,
     )
-    .action(
-      async (agentId: string, units: string, reference: string, options: { natsUrl?: string }, command: Command) => {
-        const context = contextOf(io, command)
-        const grant = parseGrant(agentId, units, reference)
-        const url = options.natsUrl ?? findNatsUrl(io)
-        // loaded by this command alone: NATS and the schema compiler are most of what the others would load
-        const { grantCredits } = await import('../grant-credits.ts')
-        const result = await grantCredits(url, grant)
-        const done = result.granted
-          ? `granted ${grant.units} credits to ${agentId}`
-          : `${reference} was granted before; nothing changed`
-        context.out.print(result, [`${done}; balance ${result.credit_balance}`])
-      },
-    )
+  const admin = { group, io, setExitCode }
+  addStatus(admin)
+  addGrant(admin)
+  addOutbox(admin)
+  addJobs(admin)
+  addPurge(admin)
+  addVerify(admin)
 }
 
-function parseGrant(agentId: string, units: string, reference: string) {
-  if (!isAgentId(agentId)) throw new UsageError(`${agentId} is not an agent id: svc lookup <name> shows it`)
-  const count = /^[1-9]\d{0,9}$/.test(units) ? Number(units) : Number.NaN
-  if (!(count <= MAX_UNITS)) throw new UsageError(`units are a whole number from 1 to ${MAX_UNITS}`)
-  if (reference.length < 1 || reference.length > MAX_REFERENCE_LENGTH) {
-    throw new UsageError(`a reference has 1 to ${MAX_REFERENCE_LENGTH} characters`)
-  }
-  return { agent_id: agentId, units: count, reference }
+/** Connects as the operator. NATS and the schema compiler are most of what other commands would load, so they are loaded here. */
+export async function operate<T>(
+  io: Io,
+  command: Command,
+  work: (operator: Operator, context: Context) => Promise<T>,
+): Promise<T> {
+  const context = contextOf(io, command)
+  const url = command.optsWithGlobals<{ natsUrl?: string }>().natsUrl ?? findNatsUrl(io)
+  const { withOperator } = await import('../admin/operator.ts')
+  return withOperator(url, (operator) => work(operator, context))
+}
+
+export const DRY_RUN = ['--dry-run', 'say what it would do, and change nothing'] as const
+
+/** Parses an argument. */
+export function agentId(text: string): string {
+  if (isAgentId(text)) return text
+  throw new InvalidArgumentError('It is not an agent id: svc lookup <name> shows it.')
 }
 
 function findNatsUrl({ env }: Io): string {

@@ -18,3 +18,19 @@ export async function grantCredits(sql: Sql, { agentId, units, reference }: Gran
   if (row === undefined) throw new Error('grant_credits answers one row')
   return row
 }
+
+/** What `grantCredits` would answer now; changes nothing. */
+export async function previewGrant(sql: Sql, { agentId, units, reference }: Grant): Promise<Granted> {
+  const [row] = await sql<Granted[]>`
+    select
+      case
+        when g.reference is null then 'granted' when g.agent_id = ${agentId} and g.units = ${units}::bigint then 'repeated'
+        else 'differs'
+      end as outcome,
+      coalesce(a.credit_balance, 0) + case when g.reference is null then ${units}::bigint else 0 end as "creditBalance"
+    from (select 1) one
+    left join budget.grants g on g.reference = ${reference}
+    left join budget.accounts a on a.agent_id = ${agentId}`
+  if (row === undefined) throw new Error('a left join answers one row')
+  return row
+}

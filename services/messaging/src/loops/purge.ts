@@ -1,6 +1,7 @@
 import type { Database, Tx } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import type { Purged } from '../store/expired.ts'
 import { purgeMessageFences } from '../store/message-fences.ts'
 import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/purge.ts'
 
@@ -18,12 +19,18 @@ export function startPurgeLoop(database: Database, logger: Logger): Loop {
 
 /** One batch of each kind. @returns true where more is waiting. */
 export async function purgeOnce(database: Database): Promise<boolean> {
+  return (await purgeBatch(database)).more
+}
+
+/** As `purgeOnce`, with numbers. */
+export async function purgeBatch(database: Database): Promise<Purged> {
   const messages = await database.transaction((tx) => purgeMessages(tx))
   const votes = await database.run((sql) => purgeVotes(sql, BATCH_ROWS))
-  const pending = await database.run((sql) => purgePending(sql, BATCH_ROWS))
+  const requests = await database.run((sql) => purgePending(sql, BATCH_ROWS))
   const outbox = await database.run((sql) => purgeOutbox(sql, OUTBOX_SECONDS, BATCH_ROWS))
   const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
-  return Math.max(messages, votes, pending, outbox, fences) === BATCH_ROWS
+  const more = Math.max(messages, votes, requests, outbox, fences) === BATCH_ROWS
+  return { messages, votes, requests, outbox_rows: outbox, fences, more }
 }
 
 /** Two statements: the second sees what was done to the messages until the first had locked them. @returns how many. */

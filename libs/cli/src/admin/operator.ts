@@ -1,0 +1,65 @@
+import type { Call } from '@svc/contracts/define.ts'
+import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
+import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { UsageError } from '../io.ts'
+
+/** A connection as the operator: NATS user `admin`, who may ask for what is in libs/contracts, admin.ts, and little else. */
+export interface Operator {
+  readonly nats: Nats
+  /**
+   * @param limitMs how long to wait; calls that look at whole tables take their time.
+   * @throws NetworkError where NATS or the service does not answer: every call of the operator may be repeated. ApiError where it refuses.
+   */
+  ask<Q, R>(call: Call<Q, R>, request: Q, limitMs?: number): Promise<R>
+}
+
+const CONNECT_MS = 5_000
+const ASK_MS = 5_000
+
+/** Connects, works, and disconnects. @throws UsageError where the URL is none; NetworkError where nobody is there. */
+export async function withOperator<T>(url: string, work: (operator: Operator) => Promise<T>): Promise<T> {
+  const nats = await connect(url)
+  const bus = createBus(nats)
+  try {
+    return await work({
+      nats,
+      async ask(call, request, limitMs = ASK_MS) {
+        try {
+          return await bus.call(call, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + limitMs })
+        } catch (error) {
+          throw explain(error, call.subject)
+        }
+      },
+    })
+  } finally {
+    bus[Symbol.dispose]()
+    await drainNats(nats, 1_000)
+  }
+}
+
+function explain(error: unknown, subject: string): unknown {
+  if (!(error instanceof ServiceError)) return error
+  const { code, message } = error
+  const [, service = subject] = subject.split('.')
+  if (code === 'unavailable') {
+    return new NetworkError(`the ${service} service does not answer, or not in time; this may be repeated`, {
+      cause: error,
+    })
+  }
+  return new ApiError({ status: ERRORS[code].status, code, message })
+}
+
+async function connect(url: string): Promise<Nats> {
+  const logger = createLogger('svc', 'silent')
+  try {
+    return await connectNats({ url, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
+  } catch (cause) {
+    if (!URL.canParse(url)) throw new UsageError('the URL of NATS is none: nats://user:password@host:port', { cause })
+    // without the credentials
+    throw new NetworkError(`NATS at ${new URL(url).host} does not answer: ${(cause as Error).message}`, { cause })
+  }
+}

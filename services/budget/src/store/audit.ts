@@ -1,0 +1,136 @@
+/** Queries of who verifies the books; each reads ranges of whole tables, on a snapshot (libs/postgres, report.ts). */
+import type { Charge, Discrepancy } from '@svc/contracts/admin.ts'
+import type { ChargeOwner } from '@svc/contracts/budget.ts'
+import type { Tx } from '@svc/postgres/database.ts'
+
+/** Agents by id: those behind `after`, up to `last` (null: to the end); or `only` one. */
+export interface AgentRange {
+  after: string
+  last: string | null
+  only: string | null
+}
+
+/** The agents of a page. @returns how many, and the last where there may be more. */
+export async function findAgentPage(
+  tx: Tx,
+  after: string,
+  limit: number,
+): Promise<{ count: number; last: string | null }> {
+  const [page] = await tx<{ count: number; last: string | null }[]>`
+    select count(*) as count, max(p.agent_id) as last from (
+      select a.agent_id from budget.accounts a where a.agent_id > ${after} order by a.agent_id limit ${limit}
+    ) p`
+  const count = page?.count ?? 0
+  return { count, last: count === limit ? (page?.last ?? null) : null }
+}
+
+/** A reservation may be held for so long past its deadline before somebody has to look: resolvers ask every 2 s. */
+const OVERDUE_MS = 60_000
+
+/** All rules of one range of accounts; at most `limit` discrepancies. */
+export async function findWrongAccounts(tx: Tx, range: AgentRange, limit: number): Promise<Discrepancy[]> {
+  const { after, last, only } = range
+  const of = (column: string) => tx`(
+    ${tx(column)} > ${after} and (${last}::text is null or ${tx(column)} <= ${last}) and (${only}::text is null or ${tx(column)} = ${only})
+  )`
+  return tx<Discrepancy[]>`
+    with today as (
+      select (statement_timestamp() at time zone 'UTC')::date as date
+    ), days as (
+      select d.agent_id, d.day, d.used_units, d.credits_drawn, d.used_introductions
+      from budget.past_days d where ${of('d.agent_id')}
+      union all
+      select a.agent_id, a.day, a.used_units, a.credits_drawn, a.used_introductions
+      from budget.accounts a where ${of('a.agent_id')} and a.day > '-infinity'
+    ), taken as (
+      -- Those of today are all still there: an ended one is kept for 25 hours.
+      select r.agent_id, r.day, sum(r.units)::bigint as units, sum(r.credits)::bigint as credits
+      from budget.reservations r, today t
+      where ${of('r.agent_id')} and r.state <> 'released' and r.day >= t.date group by r.agent_id, r.day
+    ), current_days as (
+      select agent_id, day, coalesce(d.used_units, 0) as used_units, coalesce(t.units, 0) as units,
+        coalesce(d.credits_drawn, 0) as credits_drawn, coalesce(t.credits, 0) as credits
+      from (select d.* from days d, today t where d.day >= t.date) d full join taken t using (agent_id, day)
+    ), introduced as (
+      select i.agent_id, i.day, count(*) as pairs from budget.introductions i where ${of('i.agent_id')}
+      group by i.agent_id, i.day
+    ), introductions as (
+      select agent_id, day, coalesce(d.used_introductions, 0) as used, coalesce(i.pairs, 0) as pairs
+      from days d full join introduced i using (agent_id, day), today t
+      -- A day that is missing was archived, unless it is a late one.
+      where d.agent_id is not null or day >= t.date - 1
+    ), issued as (
+      select g.agent_id, sum(g.units)::bigint as units from budget.grants g where ${of('g.agent_id')} group by g.agent_id
+    ), drawn as (
+      select d.agent_id, sum(d.credits_drawn)::bigint as credits from days d group by d.agent_id
+    ), balances as (
+      select agent_id, coalesce(a.credit_balance, 0) as balance, coalesce(i.units, 0) - coalesce(d.credits, 0) as due
+      from (select a.agent_id, a.credit_balance from budget.accounts a where ${of('a.agent_id')}) a
+      full join issued i using (agent_id) left join drawn d using (agent_id)
+    ), holders as (
+      select r.agent_id, r.introduction_peer as peer, count(*) as holders from budget.reservations r
+      where ${of('r.agent_id')} and r.state = 'held' and r.introduces group by r.agent_id, r.introduction_peer
+    ), open_pairs as (
+      select i.agent_id, i.peer, i.holders, coalesce(h.holders, 0) as held from budget.introductions i
+      left join holders h on h.agent_id = i.agent_id and h.peer = i.peer
+      where ${of('i.agent_id')} and not i.settled
+    )
+    select w.rule, w.id, w.day, w.expected, w.found from (
+      select 'units of today' as rule, agent_id as id, day::text as day, units as expected, used_units as found
+      from current_days where units <> used_units
+      union all
+      select 'credits drawn today', agent_id, day::text, credits, credits_drawn from current_days where credits <> credits_drawn
+      union all
+      select 'introductions', agent_id, day::text, pairs, used from introductions where pairs <> used
+      union all
+      select 'credit balance', agent_id, null, due, balance from balances where due <> balance
+      union all
+      select 'pairs that wait', agent_id, null, held, holders from open_pairs where held <> holders
+      union all
+      select 'overdue reservation', r.operation, null, null, r.deadline_ms from budget.reservations r
+      where ${of('r.agent_id')} and r.state = 'held'
+        and r.deadline_ms < extract(epoch from statement_timestamp()) * 1000 - ${OVERDUE_MS}::bigint
+    ) w order by w.id, w.rule limit ${limit}`
+}
+
+export interface SettledCharge extends Charge {
+  owner: ChargeOwner
+  deadline_ms: number
+}
+
+/** Settled charges with deadlines later than `sinceMs` ago, by deadline and operation. */
+export async function listSettled(
+  tx: Tx,
+  {
+    sinceMs,
+    after,
+    agentId,
+    limit,
+  }: { sinceMs: number; after: { deadlineMs: number; operation: string }; agentId: string | null; limit: number },
+): Promise<SettledCharge[]> {
+  return tx<SettledCharge[]>`
+    select r.owner, r.operation, r.agent_id, r.units, r.introduction_peer, r.deadline_ms from budget.reservations r
+    where r.state = 'settled'
+      and r.deadline_ms > (extract(epoch from statement_timestamp()) * 1000)::bigint - ${sinceMs}::bigint
+      and (r.deadline_ms, r.operation) > (${after.deadlineMs}::bigint, ${after.operation})
+      and (${agentId}::text is null or r.agent_id = ${agentId})
+    order by r.deadline_ms, r.operation limit ${limit}`
+}
+
+/** What is held or settled of these operations. */
+export async function findCharges(tx: Tx, operations: readonly string[]): Promise<Charge[]> {
+  return tx<Charge[]>`
+    select r.operation, r.agent_id, r.units, r.introduction_peer from budget.reservations r
+    where r.operation = any (${[...operations]}::text[]) and r.state <> 'released'`
+}
+
+/** Whether the pairs were introduced, in their order. */
+export async function findIntroduced(tx: Tx, pairs: readonly { agent_id: string; peer: string }[]): Promise<boolean[]> {
+  const rows = await tx<{ introduced: boolean }[]>`
+    select i.agent_id is not null as introduced
+    from unnest(${pairs.map((pair) => pair.agent_id)}::text[], ${pairs.map((pair) => pair.peer)}::text[])
+      with ordinality u (agent_id, peer, ordinal)
+    left join budget.introductions i on i.agent_id = u.agent_id and i.peer = u.peer
+    order by u.ordinal`
+  return rows.map((row) => row.introduced)
+}

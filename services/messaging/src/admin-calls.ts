@@ -1,0 +1,19 @@
+import { auditEndpoints } from '@svc/charging/audit.ts'
+import * as calls from '@svc/contracts/admin.ts'
+import { type Endpoint, handle } from '@svc/nats/serve.ts'
+import type { Deps } from './deps.ts'
+import { judgeMessages, verifyLogs, verifyMessages } from './handlers/audit.ts'
+import { inspectOutbox, republish } from './handlers/inspect-outbox.ts'
+import { purgeExpired } from './handlers/purge-expired.ts'
+
+/** What the operator's tool asks of messaging (`svc admin`). */
+export function adminEndpoints(deps: Pick<Deps, 'database'>): Endpoint[] {
+  return [
+    handle(calls.inspectOutbox, (request) => inspectOutbox(deps, request)),
+    handle(calls.republish, (request) => republish(deps, request)),
+    handle(calls.purgeExpired, (request) => purgeExpired(deps, request)),
+    handle(calls.verifyLogs, (request) => verifyLogs(deps, request)),
+    handle(calls.verifyMessages, (request) => verifyMessages(deps, request)),
+    ...auditEndpoints({ owner: 'messaging', database: deps.database, judge: judgeMessages }),
+  ]
+}

@@ -1,0 +1,121 @@
+/** Queries of who verifies the books; each reads ranges of whole tables, on a snapshot (libs/postgres, report.ts). */
+import type { Discrepancy } from '@svc/contracts/admin.ts'
+import type { Tx } from '@svc/postgres/database.ts'
+
+export interface LogPage {
+  checked: number
+  last: string | null
+}
+
+/** The logs of a page. @returns how many, and the last where there may be more. */
+export async function findLogPage(tx: Tx, after: string, limit: number): Promise<LogPage> {
+  const [page] = await tx<LogPage[]>`
+    select count(*) as checked, max(p.id) as last from (
+      select l.id from messaging.logs l where l.id > ${after} order by l.id limit ${limit}
+    ) p`
+  const checked = page?.checked ?? 0
+  return { checked, last: checked === limit ? (page?.last ?? null) : null }
+}
+
+export interface LogRange {
+  after: string
+  last: string | null
+  only: string | null
+}
+
+/**
+ * A position is taken once, and at or below the head; an entry has its message. While nothing was ever purged every
+ * position up to the head is there, but for those of hidden posts in their board's log; afterwards some may be missing.
+ */
+export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, limit: number): Promise<Discrepancy[]> {
+  return tx<Discrepancy[]>`
+    with purged as materialized (
+      select exists (select from messaging.tombstones) as any
+    ), held as (
+      select l.id, l.head, e.entries, e.positions, e.highest, e.orphans, (
+        select count(*) from messaging.messages m where m.recipient = l.id and m.lane = 'board' and m.hidden
+      ) as hidden
+      from messaging.logs l
+      cross join lateral (
+        select count(*) as entries, count(distinct e.position) as positions, coalesce(max(e.position), 0) as highest,
+          count(*) filter (where m.id is null) as orphans
+        from messaging.entries e left join messaging.messages m on m.id = e.message where e.log = l.id
+      ) e
+      where l.id > ${after} and (${last}::text is null or l.id <= ${last}) and (${only}::text is null or l.id = ${only})
+    )
+    select w.rule, w.id, null as day, w.expected, w.found from (
+      select 'head of a log' as rule, h.id, h.head as expected, h.highest as found from held h where h.highest > h.head
+      union all
+      select 'positions taken once', h.id, h.positions, h.entries from held h where h.positions <> h.entries
+      union all
+      select 'entries of a log', h.id, h.head - h.hidden, h.positions from held h, purged p
+      where h.positions + h.hidden > h.head or (not p.any and h.positions + h.hidden < h.head)
+      union all
+      select 'entries with their messages', h.id, 0, h.orphans from held h where h.orphans > 0
+    ) w order by w.id, w.rule limit ${limit}`
+}
+
+export interface AuditedMessage {
+  id: string
+  digest: string
+  sender: string
+  recipient: string
+  lane: 'inbox' | 'requests' | 'board'
+  envelope: string
+  batch: number
+  ordinal: number
+  /** Accepted within the time that charges are held against messages. */
+  recent: boolean
+  /** Of a post: agents that it is an event of. */
+  subscribers: number
+  /** It is where it says that it is; a hidden post is nowhere in its board's log. */
+  entered: boolean
+}
+
+export interface MessagePosition {
+  sender: string
+  batch: number
+  ordinal: number
+}
+
+/** Live messages by sender and acceptance, those of `only` or all. */
+export async function listAudited(
+  tx: Tx,
+  { after, only, recentMs, limit }: { after: MessagePosition; only: string | null; recentMs: number; limit: number },
+): Promise<AuditedMessage[]> {
+  return tx<AuditedMessage[]>`
+    select ${audited(tx, recentMs)} from messaging.messages m
+    where (m.sender, m.batch, m.ordinal) > (${after.sender}, ${after.batch}::bigint, ${after.ordinal}::integer)
+      and (${only}::text is null or m.sender = ${only})
+    order by m.sender, m.batch, m.ordinal limit ${limit}`
+}
+
+/** Those that are still there. */
+export async function findAudited(tx: Tx, ids: readonly string[]): Promise<AuditedMessage[]> {
+  return tx<AuditedMessage[]>`
+    select ${audited(tx, 0)} from messaging.messages m where m.id = any (${[...ids]}::text[])`
+}
+
+/** Purged messages among these, as `<id>:<digest>`. */
+export async function findBuried(tx: Tx, ids: readonly string[]): Promise<Set<string>> {
+  const rows = await tx<{ key: string }[]>`
+    select t.id || ':' || encode(t.digest, 'hex') as key from messaging.tombstones t where t.id = any (${[...ids]}::text[])`
+  return new Set(rows.map((row) => row.key))
+}
+
+function audited(tx: Tx, recentMs: number) {
+  return tx`
+    m.id, encode(m.digest, 'hex') as digest, m.sender, m.recipient, m.lane, m.envelope, m.batch, m.ordinal,
+    m.accepted_at * 1000 > extract(epoch from statement_timestamp()) * 1000 - ${recentMs}::bigint as recent,
+    case when m.lane = 'board' then (
+      select count(*) from messaging.entries e where e.kind = 'board' and e.message = m.id and e.log <> m.recipient
+    ) else 0 end as subscribers,
+    exists (
+      select from messaging.entries e
+      where e.log = m.recipient and e.kind = m.lane and e.position = m.position and e.message = m.id
+    ) <> m.hidden
+    and (m.request_position is null or exists (
+      select from messaging.entries e
+      where e.log = m.recipient and e.kind = 'requests' and e.position = m.request_position and e.message = m.id
+    )) as entered`
+}

@@ -1,0 +1,14 @@
+import { auditEndpoints } from '@svc/charging/audit.ts'
+import * as calls from '@svc/contracts/admin.ts'
+import { type Endpoint, handle } from '@svc/nats/serve.ts'
+import type { WebhookDeps } from './deps.ts'
+import { inspectJobs, retryJobs } from './handlers/inspect-jobs.ts'
+
+/** What the operator's tool asks of webhook (`svc admin`). */
+export function adminEndpoints(deps: Pick<WebhookDeps, 'database'> & { wake: () => void }): Endpoint[] {
+  return [
+    handle(calls.inspectJobs, (request) => inspectJobs(deps, request)),
+    handle(calls.retryJobs, (request) => retryJobs(deps, request)),
+    ...auditEndpoints({ owner: 'webhook', database: deps.database }),
+  ]
+}

@@ -1,0 +1,49 @@
+/** What the operator looks at of jobs, and changes (`svc admin jobs`). */
+import type { Sql, Tx } from '@svc/postgres/database.ts'
+
+export interface InspectedEndpoint {
+  agent_id: string
+  url: string | null
+  pending: number
+  due: number
+  failed: number
+  retryable: number
+  oldest_due_seconds: number
+  struggling: boolean
+}
+
+/** Endpoints with jobs that wait or were given up, by agent; `only` one, whatever it has. */
+export async function listInspected(
+  tx: Tx,
+  { only, after, limit }: { only: string | null; after: string; limit: number },
+): Promise<InspectedEndpoint[]> {
+  return tx<InspectedEndpoint[]>`
+    select e.agent_id, e.url, e.failed, e.struggling, j.pending, j.due, j.retryable,
+      coalesce(greatest(extract(epoch from statement_timestamp() - j.oldest), 0), 0)::float8 as oldest_due_seconds
+    from webhook.endpoints e
+    cross join lateral (
+      select count(*) filter (where j.due_at is not null) as pending,
+        count(*) filter (where j.due_at <= statement_timestamp() and j.lease is null) as due,
+        min(j.due_at) filter (where j.due_at <= statement_timestamp() and j.lease is null) as oldest,
+        count(*) filter (
+          where j.ended_at is not null and j.body is not null and j.expires_at > extract(epoch from statement_timestamp())
+        ) as retryable
+      from webhook.jobs j where j.configuration = e.configuration
+    ) j
+    where (${only}::text is null and e.agent_id > ${after} and (e.due_at is not null or e.failed > 0)) or e.agent_id = ${only}
+    order by e.agent_id limit ${limit}`
+}
+
+export interface Retry {
+  agentId: string | null
+  messageId: string | null
+  limit: number
+  dryRun: boolean
+}
+
+/** Makes failed jobs due again. @returns how many, or how many it would be. */
+export async function retryFailed(sql: Sql, { agentId, messageId, limit, dryRun }: Retry): Promise<number> {
+  const [row] = await sql<{ jobs: number }[]>`
+    select webhook.retry_failed(${agentId}, ${messageId}, ${limit}, ${dryRun}) as jobs`
+  return row?.jobs ?? 0
+}
