@@ -1,5 +1,6 @@
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { admitRequest as admitRequestCall } from '@svc/contracts/identity.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { IdentityDeps } from '../deps.ts'
 
 /**
@@ -10,5 +11,7 @@ export async function admitRequest(
   { admit }: Pick<IdentityDeps, 'admit'>,
   { agent_id, nonce }: RequestOf<typeof admitRequestCall>,
 ): Promise<ReplyOf<typeof admitRequestCall>> {
-  return admit({ agentId: agent_id, nonce })
+  const admitted = await admit({ agentId: agent_id, nonce })
+  failpoint('identity.admitted')
+  return admitted
 }

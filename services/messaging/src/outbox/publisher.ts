@@ -1,4 +1,5 @@
 import { createBatcher } from '@svc/batching/batcher.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { MAX_BATCH_MESSAGES, type StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
@@ -60,6 +61,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     async publishLeft() {
       const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
       if (ids.length === 0) return false
+      failpoint('messaging.outbox.leased')
       await publishRows(await database.run((sql) => findOutboxRows(sql, ids)))
       return ids.length === LEFT_ROWS
     },
@@ -77,15 +79,18 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       const events = group.flatMap((row) => row.events)
       // What was purged since there is nothing to say about.
       const lastSequence = events.length === 0 ? 0 : await stream.publish(events)
+      failpoint('messaging.outbox.published')
       published.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
     }
     if (disconnects !== before) throw new Error('the connection was lost: what was acknowledged may be gone')
     await database.run((sql) => markPublished(sql, published))
+    failpoint('messaging.outbox.marked')
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
     const state = await stream.state()
     const requeued = await database.run((sql) => requeueForgotten(sql, state.epoch, state.lastSequence, REQUEUE_ROWS))
+    if (requeued > 0) failpoint('messaging.outbox.requeued')
     if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
     if (requeued < REQUEUE_ROWS) epoch = state.epoch
     return { epoch: state.epoch, requeued }
