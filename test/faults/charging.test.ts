@@ -1,5 +1,5 @@
 /**
- * Messages and contacts, with messaging or budget killed at every step: in the end there is neither a charge without its
+ * Messages and contacts, with messaging, budget or a gateway killed at every step: in the end there is neither a charge without its
  * effect nor an effect without its charge, whether the client repeats its call or not. Source: design.md, Charging;
  * decisions 24, 25, 45, 48.
  */
@@ -138,6 +138,50 @@ describe('design.md, Charging: a message', () => {
   })
 })
 
+describe('design.md, Charging: a message whose cost the gateway has reserved ahead', () => {
+  const deaths = [
+    ['gateway.reserved', 'gateway-1'],
+    ['messaging.appended', 'messaging-1'],
+    ['charging.messaging.committed', 'messaging-1'],
+    ['budget.reserved', 'budget-1'],
+  ] as const
+  const rows = deaths.flatMap(([failpoint, name]) => CLIENTS.map((client) => ({ failpoint, name, client })))
+
+  test.each(rows)('$name dies at $failpoint, the client $client', async ({ failpoint, name, client }) => {
+    const [bob] = await h.agents(1)
+    await got(untilAnswered(() => bob.patch('/v2/me', { inbox_policy: 'open' })))
+    const alice = await payer()
+    const send = (envelope: object) => alice.post('/v2/messages', envelope, { url: h.place.url })
+    // The first makes the two known to the gateway, and the second does where it is the gateway that begins anew.
+    const first = alice.envelope(bob, BODY)
+    await got(untilAnswered(() => send(first)))
+    await withDeathAt(h.system, failpoint, name, () => {
+      const envelopes = [alice.envelope(bob, BODY), alice.envelope(bob, BODY)]
+      const done = envelopes.reduce<Promise<(HttpAnswer | undefined)[]>>(async (before, envelope) => {
+        const answers = await before
+        return [...answers, await callAs(client, () => send(envelope)).catch(() => undefined)]
+      }, Promise.resolve([]))
+      outcomes.push({
+        name: envelopes.map(({ id }) => id).join(),
+        done,
+        async check() {
+          const answers = await done
+          const there = await Promise.all(envelopes.map(({ id }) => isThere(alice, id)))
+          for (const [at, answer] of answers.entries()) {
+            if (client === 'repeats') expect(['200', '202']).toContain(answer && outcomeOf(answer))
+            // What was promised is there; a 503, or no answer, promised nothing.
+            if (answer !== undefined && answer.status !== 503) expect(there[at]).toBe(true)
+          }
+          const accepted = [first, ...envelopes.filter((_, at) => there[at])]
+          expect(idsOf(await readList(bob, '/v2/inbox'))).toEqual(accepted.map(({ id }) => id))
+          await expectPaid(alice, accepted.length * MESSAGE_UNITS, 1)
+        },
+      })
+      return done
+    })
+  })
+})
+
 describe('design.md, Charging: accepting a contact', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
@@ -236,4 +280,4 @@ describe('design.md: any process can be killed at any moment', () => {
   })
 })
 
-describeTheEnd(outcomes, () => admin, 26)
+describeTheEnd(outcomes, () => admin, 34)

@@ -6,7 +6,7 @@
  * purge.ts `.confirmed`.
  */
 import { createBatcher } from '@svc/batching/batcher.ts'
-import { type ChargeOwner, release, reserve, settleSoon } from '@svc/contracts/budget.ts'
+import { type ChargeOwner, RESERVATION_HOLD_MS, release, reserve, settleSoon } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { isDefinite } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
@@ -80,10 +80,9 @@ export interface ChargingDeps {
   holdMs?: number
 }
 
-const DEFAULT_HOLD_MS = 10_000
 const SETTLE_TIMEOUT_MS = 5_000
 
-export function createCharging({ owner, bus, logger, fences, holdMs = DEFAULT_HOLD_MS }: ChargingDeps): Charging {
+export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATION_HOLD_MS }: ChargingDeps): Charging {
   const abandon = createAbandon({ owner, bus, fences })
   const points = {
     reserved: `charging.${owner}.reserved`,

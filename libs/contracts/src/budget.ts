@@ -16,6 +16,20 @@ export type ChargeOwner = Static<typeof ChargeOwner>
 /** Unique over all services: `<owner>:` and what the owner knows the operation by. */
 export const OperationId = Type.String({ minLength: 3, maxLength: 200 })
 
+/** How long an owner takes from a reservation to its commit, at most: more than a call ever takes (design.md, Failing). */
+export const RESERVATION_HOLD_MS = 10_000
+
+/** What one attempt at an operation has taken. */
+export const Reserved = closed({
+  /** Epoch milliseconds by budget's clock; the owner may not commit past it, and a later reservation's is later. */
+  deadline_ms: Type.Integer(),
+  /** The operation was settled before: nothing was charged now. */
+  settled: Type.Boolean(),
+  /** Another attempt may still be under way on the same reservation. */
+  shared: Type.Boolean(),
+})
+export type Reserved = Static<typeof Reserved>
+
 /**
  * Reserves the cost of one operation, idempotent by its id: while a reservation is held or settled the same id is not
  * counted again. Source: decisions 24, 48; service.md, Budget rules.
@@ -32,14 +46,7 @@ export const reserve = defineCall({
     introduction_peer: Type.Union([AgentId, Type.Null()]),
     hold_ms: Type.Integer({ minimum: 1, maximum: 60_000 }),
   }),
-  reply: closed({
-    /** Epoch milliseconds by budget's clock; the owner may not commit past it, and a later reservation's is later. */
-    deadline_ms: Type.Integer(),
-    /** The operation was settled before: nothing was charged now. */
-    settled: Type.Boolean(),
-    /** Another attempt may still be under way on the same reservation. */
-    shared: Type.Boolean(),
-  }),
+  reply: Reserved,
 })
 
 /** Makes a held reservation final. Unknown or settled ones stay as they are. */

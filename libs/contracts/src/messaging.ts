@@ -1,5 +1,6 @@
 /** What the other pieces know of the messaging service. */
 import { type Static, Type } from '@sinclair/typebox'
+import { Reserved } from './budget.ts'
 import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
@@ -33,27 +34,6 @@ export const EnvelopeFacts = closed({
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
 
-/** What the charge of a message has taken, before it is known whether there will be a message. */
-const Reserved = closed({ deadline_ms: Type.Integer(), settled: Type.Boolean(), shared: Type.Boolean() })
-
-/**
- * Reserves the cost of a DM while its request is still being admitted, where nothing needs to be looked up for that; null
- * otherwise, and where it would be refused. Decides nothing. What is reserved goes to `sendMessage` or to `cancelMessage`;
- * where it goes to neither, the resolver gives it back (libs/charging).
- */
-export const prepareMessage = defineCall({
-  subject: 'svc.messaging.prepare-message',
-  request: closed({ signer: AgentId, recipient: Recipient, facts: EnvelopeFacts }),
-  reply: closed({ reserved: Type.Union([Reserved, Type.Null()]) }),
-})
-
-/** Gives back what `prepareMessage` reserved for a request that was not admitted. */
-export const cancelMessage = defineCall({
-  subject: 'svc.messaging.cancel-message',
-  request: closed({ id: MessageId, digest: Digest, reserved: Reserved }),
-  reply: closed({}),
-})
-
 /** Accepts one envelope from `signer`. Source: service.md, Endpoint rules 5-7. Order of checks and codes: decisions 18-25. */
 export const sendMessage = defineCall({
   subject: 'svc.messaging.send-message',
@@ -63,7 +43,7 @@ export const sendMessage = defineCall({
     facts: EnvelopeFacts,
     /** The envelope's JSON as it was sent, without insignificant white space. */
     envelope: Type.String(),
-    /** What `prepareMessage` answered. */
+    /** What budget answered where the gateway has reserved the cost of a DM ahead; it is used, or given back. */
     reserved: Type.Union([Reserved, Type.Null()]),
   }),
   reply: SendResult,

@@ -2,7 +2,7 @@
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
-import { getBudget, reserve } from '@svc/contracts/budget.ts'
+import { getBudget, release, reserve } from '@svc/contracts/budget.ts'
 import type { Call, CallContext, RequestOf, TextCall, TextReply } from '@svc/contracts/define.ts'
 import { healthOf } from '@svc/contracts/health.ts'
 import {
@@ -18,7 +18,6 @@ import {
 } from '@svc/contracts/identity.ts'
 import {
   ackMessage,
-  cancelMessage,
   exportMessages,
   getMessage,
   getReceipt,
@@ -26,7 +25,6 @@ import {
   listEvents,
   listInbox,
   listPosts,
-  prepareMessage,
   sendMessage,
   setContact,
   setVisibility,
@@ -228,8 +226,6 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
         sender_authenticated: true,
       })),
       text(getMessage, () => ({ meta: {}, text: '{"a message":1.0}' })),
-      json(prepareMessage, () => ({ reserved: null })),
-      json(cancelMessage, () => ({})),
       json(ackMessage, () => ({ status: 'acked' as const })),
       json(getReceipt, ({ id }) => ({ msg_id: id, status: 'accepted' as const, accepted_at: 1767268800 })),
       text(listInbox, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
@@ -265,6 +261,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
   function budgetEndpoints(): Endpoint[] {
     return [
       json(reserve, () => ({ deadline_ms: 0, settled: false, shared: false })),
+      json(release, () => ({})),
       json(getBudget, () => ({
         daily_free_units: 100,
         daily_hard_limit: 1000,

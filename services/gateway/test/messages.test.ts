@@ -1,20 +1,25 @@
 import { createHash } from 'node:crypto'
+import { RESERVATION_HOLD_MS, release, reserve } from '@svc/contracts/budget.ts'
+import type { Call } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { admitRequest, findAgentByName } from '@svc/contracts/identity.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { cancelMessage, prepareMessage, sendMessage } from '@svc/contracts/messaging.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { sendMessage } from '@svc/contracts/messaging.ts'
 import { jcs } from '@svc/envelope/jcs.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { AUTHORITY, envelopeOf, type Harness, JSON_BODY, startHarness } from './harness.ts'
 
 let h: Harness
 let alice: ReturnType<Harness['register']>
 let bob: ReturnType<Harness['register']>
+let ann: ReturnType<Harness['register']>
 beforeAll(async () => {
   h = await startHarness()
   alice = h.register('alice')
   bob = h.register('bob')
+  ann = h.register('ann')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
@@ -51,47 +56,103 @@ describe('service.md, POST /v2/messages', () => {
   })
 
   describe('design.md, Charging: the cost is reserved while the nonce is being consumed', () => {
-    const reserved = { deadline_ms: 1767268800000, settled: false, shared: false }
+    const taken = { deadline_ms: 1767268800000, settled: false, shared: false }
+    const accepted: typeof sendMessage extends Call<infer Q, infer R> ? (request: Q) => R : never = ({ facts }) => ({
+      msg_id: facts.id,
+      status: 'accepted',
+      lane: 'inbox',
+      duplicate: false,
+      sender_authenticated: true,
+    })
+    const send = (envelope: string) => post(envelope, ann)
+    const reservations = () => h.callsTo(reserve).length
+    const digestOf = (envelope: string) =>
+      createHash('sha256')
+        .update(jcs(JSON.parse(envelope)))
+        .digest('hex')
+    const operationOf = (envelope: string) => messageOperation(JSON.parse(envelope).id, digestOf(envelope))
 
-    test('and goes with the message', async () => {
-      h.answer(prepareMessage, () => ({ reserved }))
-      try {
-        expect(await post(envelopeOf(alice))).toMatchObject({ status: 202 })
-        expect(lastRequest()).toMatchObject({ reserved })
-      } finally {
-        h.answer(prepareMessage, () => ({ reserved: null }))
-      }
+    beforeEach(async () => {
+      h.answer(sendMessage, accepted)
+      h.answer(reserve, () => taken)
+      h.answer(admitRequest, () => ({ replayed: false, revoked: false }))
+      // From here on ann's messages to bob are known to go straight to the inbox.
+      await send(envelopeOf(ann))
     })
 
-    test('and is given back, before the answer, where that was replayed', async () => {
-      h.answer(prepareMessage, () => ({ reserved }))
+    test('under the name that messaging knows it by, at its price, and goes with the message', async () => {
+      const envelope = envelopeOf(ann, { body: 'x'.repeat(1_500) })
+      expect(await send(envelope)).toMatchObject({ status: 202 })
+      expect(h.callsTo(reserve).at(-1)?.request).toEqual({
+        operation: operationOf(envelope),
+        owner: 'messaging',
+        agent_id: ann.agentId,
+        units: 2,
+        introduction_peer: bob.agentId,
+        hold_ms: RESERVATION_HOLD_MS,
+      })
+      expect(lastRequest()).toMatchObject({ reserved: taken })
+    })
+
+    test('decisions 5: and is given back, before the answer, where that was replayed', async () => {
       h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
       const sent = h.callsTo(sendMessage).length
-      const envelope = envelopeOf(alice)
-      try {
-        expect(await post(envelope)).toMatchObject(errorOf(409, 'nonce_replayed'))
-        const cancelled = h.callsTo(cancelMessage).at(-1)?.request
-        expect(cancelled).toMatchObject({ id: JSON.parse(envelope).id, reserved })
-        expect(h.callsTo(sendMessage)).toHaveLength(sent)
-      } finally {
-        h.answer(prepareMessage, () => ({ reserved: null }))
-        h.answer(admitRequest, () => ({ replayed: false, revoked: false }))
-      }
+      const envelope = envelopeOf(ann)
+      expect(await send(envelope)).toMatchObject(errorOf(409, 'nonce_replayed'))
+      expect(h.callsTo(release).at(-1)?.request).toEqual({
+        operation: operationOf(envelope),
+        deadline_ms: taken.deadline_ms,
+      })
+      expect(h.callsTo(sendMessage)).toHaveLength(sent)
     })
 
-    test('where nothing can be reserved ahead, the message goes as it is', async () => {
-      h.answer(prepareMessage, () => Promise.reject(new ServiceError('unavailable')))
-      try {
-        expect(await post(envelopeOf(alice))).toMatchObject({ status: 202 })
+    test.each([
+      ['was charged for before', { ...taken, settled: true }],
+      ['another attempt may be using', { ...taken, shared: true }],
+    ])('and what %s is not given back', async (_name, reserved) => {
+      h.answer(reserve, () => reserved)
+      h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
+      const given = h.callsTo(release).length
+      await send(envelopeOf(ann))
+      expect(h.callsTo(release)).toHaveLength(given)
+    })
+
+    test.each(['unavailable', 'budget_exhausted'] as const)(
+      'decisions 22: where budget answers `%s`, the message goes as it is, and messaging finds what comes first',
+      async (code) => {
+        h.answer(reserve, () => Promise.reject(new ServiceError(code)))
+        expect(await send(envelopeOf(ann))).toMatchObject({ status: 202 })
         expect(lastRequest()).toMatchObject({ reserved: null })
-      } finally {
-        h.answer(prepareMessage, () => ({ reserved: null }))
-      }
+      },
+    )
+
+    test('but not between agents whose messages wait as requests', async () => {
+      h.answer(sendMessage, (request) => ({ ...accepted(request), lane: 'requests' }))
+      await send(envelopeOf(ann))
+      const before = reservations()
+      await send(envelopeOf(ann))
+      expect(reservations()).toBe(before)
+      expect(lastRequest()).toMatchObject({ reserved: null })
+    })
+
+    test('nor after a refusal', async () => {
+      h.answer(sendMessage, () => Promise.reject(new ServiceError('admission_denied')))
+      await send(envelopeOf(ann))
+      const before = reservations()
+      await send(envelopeOf(ann))
+      expect(reservations()).toBe(before)
+    })
+
+    test('service.md, Limits: nor for what is too large', async () => {
+      const before = reservations()
+      await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))
+      expect(reservations()).toBe(before)
     })
   })
 
   test('messaging is told whose it is, whom it is for, the facts, and the text as it was sent', async () => {
-    const envelope = envelopeOf(alice, {
+    const cleo = h.register('cleo')
+    const envelope = envelopeOf(cleo, {
       ts: '2026-01-01T12:00:00.5+01:00',
       ttl: 60,
       reply_to: 'message-parent',
@@ -99,9 +160,9 @@ describe('service.md, POST /v2/messages', () => {
       body: { é: 'ü€😀', n: 1 },
     })
     const spelled = envelope.replace('"n":1', ' "n" :\n 1.0e0 ')
-    await post(spelled)
+    await post(spelled, cleo)
     expect(lastRequest()).toEqual({
-      signer: alice.agentId,
+      signer: cleo.agentId,
       recipient: { kind: 'agent', id: bob.agentId },
       envelope: envelope.replace('"n":1', '"n":1.0e0'),
       reserved: null,

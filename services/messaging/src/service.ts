@@ -28,7 +28,6 @@ import { listHeads } from './handlers/list-heads.ts'
 import { listInbox } from './handlers/list-inbox.ts'
 import { listPosts } from './handlers/list-posts.ts'
 import { measureOutbox } from './handlers/measure-outbox.ts'
-import { cancelMessage, prepareMessage } from './handlers/prepare-message.ts'
 import { replayEvents } from './handlers/replay-events.ts'
 import { resolvePost } from './handlers/resolve-post.ts'
 import { sendMessage } from './handlers/send-message.ts'
@@ -89,8 +88,6 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
       return {
         endpoints: [
-          handle(calls.prepareMessage, (request, context) => prepareMessage(send, request, context)),
-          handle(calls.cancelMessage, (request, context) => cancelMessage(send, request, context)),
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
           handleText(calls.getMessage, (request, context) => getMessage(deps, request, context)),
           handle(calls.ackMessage, (request) => ackMessage(deps, request)),

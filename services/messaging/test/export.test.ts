@@ -1,7 +1,7 @@
+import { messageOperation } from '@svc/contracts/message-operation.ts'
 import type { MessageList } from '@svc/contracts/resources.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
 import { describe, expect, test } from 'vitest'
-import { messageOperation } from '../src/domain/operations.ts'
 import { exportMessages } from '../src/handlers/export-messages.ts'
 import { createAppend } from '../src/store/append.ts'
 import { contextNow, type Harness, newId, startHarness } from './harness.ts'

@@ -1,20 +1,17 @@
 import { hash } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { MessageId } from '@svc/contracts/ids.ts'
-import {
-  ackMessage,
-  cancelMessage,
-  getMessage,
-  getReceipt,
-  prepareMessage,
-  sendMessage,
-} from '@svc/contracts/messaging.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { ackMessage, getMessage, getReceipt, sendMessage } from '@svc/contracts/messaging.ts'
 import { AckResult, Envelope, Message, Receipt, SendResult } from '@svc/contracts/resources.ts'
+import { chargeOfMessage } from '@svc/envelope/charge.ts'
 import { EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { jsonAnswer, textAnswer } from '../answer.ts'
+import { giveBack, reserveAhead } from '../charge-ahead.ts'
 import { EXAMPLES } from '../examples.ts'
+import { createFamiliarPairs } from '../familiar-pairs.ts'
 import { type BodyRule, defineOperation, type Operation } from '../operation.ts'
 import type { Recipients } from '../recipients.ts'
 
@@ -23,12 +20,10 @@ export interface MessageDeps {
   readonly recipients: Recipients
 }
 
-/** So much of a request's time at most: a repeat is answered also while budget is not (decisions 52). */
-const PREPARE_MS = 1_000
-
 const messageId = { id: { schema: MessageId, description: 'Id of the envelope' } }
 
 export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
+  const familiar = createFamiliarPairs()
   return [
     defineOperation({
       id: 'sendMessage',
@@ -70,25 +65,31 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
         'hard_limit_reached',
         'budget_exhausted',
       ],
+      // The charge is committed while identity consumes the nonce. Between strangers it waits, so that hardly anything is
+      // reserved that would be refused anyway.
       getReady: async ({ signer, body: { facts }, context }) => {
         checkSenderAndSize(signer, facts)
         const recipient = await recipients.resolve(facts.to, context)
-        if (recipient.kind !== 'agent') return { recipient, reserved: null }
-        const soon = { ...context, deadlineMs: Math.min(context.deadlineMs, Date.now() + PREPARE_MS) }
-        const { reserved } = await bus.call(prepareMessage, { signer, recipient, facts: wireFacts(facts) }, soon)
+        if (recipient.kind !== 'agent' || !familiar.has(signer, recipient.id)) return { recipient, reserved: null }
+        const charge = chargeOfMessage({ ...facts, sender: signer, recipient: recipient.id })
+        // What budget refuses is left for messaging to find, and to say in its order.
+        const reserved = await reserveAhead(bus, charge, context).catch(() => null)
         return { recipient, reserved }
       },
       undo: async ({ reserved }, { body: { facts }, context }) => {
-        if (reserved !== null) await bus.call(cancelMessage, { id: facts.id, digest: facts.digest, reserved }, context)
+        if (reserved !== null) await giveBack(bus, messageOperation(facts.id, facts.digest), reserved, context)
       },
       handle: async ({ signer, body: { facts, text }, context, ready }) => {
         checkSenderAndSize(signer, facts)
-        const { recipient, reserved } = ready ?? {
-          recipient: await recipients.resolve(facts.to, context),
-          reserved: null,
+        const recipient = ready?.recipient ?? (await recipients.resolve(facts.to, context))
+        const reserved = ready?.reserved ?? null
+        let result: SendResult | undefined
+        try {
+          const request = { signer, recipient, facts: wireFacts(facts), envelope: text, reserved }
+          result = await bus.call(sendMessage, request, context)
+        } finally {
+          if (recipient.kind === 'agent') familiar.note(signer, recipient.id, result)
         }
-        const request = { signer, recipient, facts: wireFacts(facts), envelope: text, reserved }
-        const result = await bus.call(sendMessage, request, context)
         return jsonAnswer(result.duplicate ? 200 : 202, result)
       },
     }),

@@ -1,20 +1,4 @@
-/**
- * Operation ids of what messaging charges for. A message's is its id and its hash, so that a retry is never charged
- * twice and a conflicting id never releases somebody else's reservation (design.md, Charging).
- */
-
-const MESSAGE = 'messaging:message:'
-
-export function messageOperation(id: string, digest: string): string {
-  return `${MESSAGE}${id}:${digest}`
-}
-
-/** Id and digest of a message's operation, undefined for any other operation. */
-export function parseMessageOperation(operation: string): { id: string; digest: string } | undefined {
-  if (!operation.startsWith(MESSAGE)) return undefined
-  const [id, digest] = operation.slice(MESSAGE.length).split(':')
-  return id === undefined || digest === undefined ? undefined : { id, digest }
-}
+/** Operation ids of what messaging charges for besides messages, whose ids others know too (contracts, message-operation.ts). */
 
 export function contactOperation(uuid: string): string {
   return `messaging:contact:${uuid}`

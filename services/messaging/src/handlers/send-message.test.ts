@@ -4,7 +4,6 @@ import type { SendDeps } from '../deps.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
 import { createStandings } from '../store/standings.ts'
-import { cancelMessage, prepareMessage } from './prepare-message.ts'
 import { sendMessage } from './send-message.ts'
 
 const ALICE = 'A'.repeat(44)
@@ -250,40 +249,6 @@ describe('what is known of a pair from before saves the look, and changes no ans
       const deps = depsWith([{ ...friend, earlier }], [accepted])
       expect(await outcome(deps, prepared)).toMatchObject({ duplicate: true })
       expect(deps.given).toHaveLength(1)
-    })
-
-    test.each([
-      ['a pair that is not known', depsWith([friend], [accepted]), request],
-      [
-        'an envelope out of its time',
-        depsWith([friend], [accepted]),
-        { ...request, facts: { ...request.facts, ts_ms: 0 } },
-      ],
-      [
-        'an envelope that refers to another',
-        depsWith([friend], [accepted]),
-        { ...request, facts: { ...request.facts, reply_to: 'another' } },
-      ],
-    ])('design.md, Charging: nothing is reserved ahead for %s', async (name, deps, asked) => {
-      if (!name.includes('pair')) await knowing(deps)
-      expect(await prepareMessage(deps, asked, context)).toEqual({ reserved: null })
-      expect(deps.taken).toEqual([])
-    })
-
-    test('service.md, Budget rules: what cannot be paid for is refused later, in its order', async () => {
-      const deps = await knowing(depsWith([friend], [accepted]))
-      const reserve = () => Promise.reject(new ServiceError('budget_exhausted'))
-      expect(await prepareMessage({ ...deps, charging: { ...deps.charging, reserve } }, request, context)).toEqual({
-        reserved: null,
-      })
-    })
-
-    test('decisions 5: is given back where the request is not admitted', async () => {
-      const deps = await knowing(depsWith([friend], [accepted]))
-      const { reserved: taken } = await prepareMessage(deps, request, context)
-      if (taken === null) throw new Error('nothing was reserved')
-      await cancelMessage(deps, { id: request.facts.id, digest: DIGEST, reserved: taken }, context)
-      expect(deps.given).toEqual(deps.taken)
     })
   })
 })

@@ -1,14 +1,15 @@
-import type { Reserved } from '@svc/charging/charging.ts'
+import type { Cost, Reserved } from '@svc/charging/charging.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { isDefinite, ServiceError } from '@svc/contracts/errors.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
 import type { sendMessage as sendMessageCall } from '@svc/contracts/messaging.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
+import { chargeOfMessage } from '@svc/envelope/charge.ts'
 import type { SendDeps } from '../deps.ts'
 import { checkReferences, checkTime, expiryCap } from '../domain/acceptance.ts'
 import { laneFor } from '../domain/admission.ts'
 import type { Appended } from '../store/append.ts'
 import type { Preflight } from '../store/preflight.ts'
-import { costOf, recall, reservedOf } from './prepare-message.ts'
 import { sendPost } from './send-post.ts'
 
 type Request = RequestOf<typeof sendMessageCall>
@@ -105,6 +106,24 @@ async function decide(
     },
   )
   return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
+}
+
+/** What is known of a message's pair from before; undefined where something must be looked up. */
+function recall({ standings }: SendDeps, { signer, recipient, facts }: Request): Preflight | undefined {
+  if (recipient.kind !== 'agent' || facts.reply_to !== null || facts.thread_id !== null) return undefined
+  const known = standings.recall(signer, recipient.id)
+  if (known === undefined) return undefined
+  return { ...known, earlier: undefined, recipientRevoked: false, replyTo: undefined, thread: undefined }
+}
+
+function costOf({ signer, facts }: Request, recipient: string): Cost {
+  return chargeOfMessage({ ...facts, sender: signer, recipient, payloadBytes: facts.payload_bytes })
+}
+
+/** What the gateway has taken for this message while its nonce was consumed. */
+function reservedOf({ id, digest }: Request['facts'], reserved: NonNullable<Request['reserved']>): Reserved {
+  const { deadline_ms: deadlineMs, settled, shared } = reserved
+  return { operation: messageOperation(id, digest), deadlineMs, settled, shared }
 }
 
 function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request): Promise<Preflight> {

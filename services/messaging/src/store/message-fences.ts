@@ -1,6 +1,6 @@
 import type { Fences, Reservation } from '@svc/charging/fences.ts'
+import { parseMessageOperation } from '@svc/contracts/message-operation.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
-import { parseMessageOperation } from '../domain/operations.ts'
 
 /** Fences of messages, whose own rows are the record of their operations; everything else goes to `operations`. */
 export function createFences(database: Database, operations: Fences): Fences {

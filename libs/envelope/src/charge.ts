@@ -1,0 +1,28 @@
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { costUnits } from './size.ts'
+
+/** What a DM takes from its sender's budget (service.md, Budget rules). */
+export interface MessageCharge {
+  readonly operation: string
+  readonly agentId: string
+  readonly units: number
+  /** Who is introduced to the sender by it, unless that was done before; null for a message to oneself (decisions 24). */
+  readonly introductionPeer: string | null
+}
+
+/** @param payloadBytes as they are charged (decisions 17). */
+export function chargeOfMessage(message: {
+  id: string
+  digest: string
+  sender: string
+  recipient: string
+  payloadBytes: number
+}): MessageCharge {
+  const { id, digest, sender, recipient, payloadBytes } = message
+  return {
+    operation: messageOperation(id, digest),
+    agentId: sender,
+    units: costUnits(payloadBytes, 1),
+    introductionPeer: sender === recipient ? null : recipient,
+  }
+}
