@@ -7,11 +7,11 @@ import type {
 } from '@svc/contracts/admin.ts'
 import { AUDITED_MS, DISCREPANCIES_MAX } from '@svc/contracts/admin.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { messageOperation, parseMessageOperation } from '@svc/contracts/message-operation.ts'
 import { bodySize, costUnits } from '@svc/envelope/size.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import { runReport } from '@svc/postgres/report.ts'
 import type { Deps } from '../deps.ts'
-import { messageOperation, parseMessageOperation } from '../domain/operations.ts'
 import {
   type AuditedMessage,
   findAudited,
