@@ -1,8 +1,10 @@
 import { IncomingMessage } from 'node:http'
 import { Socket } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
 import { parseJsonBody, readBody } from './body.ts'
+import { createLoad } from './load.ts'
 
 function parse(text: string, contentType: string | undefined, contentEncoding?: string): unknown {
   try {
@@ -65,9 +67,10 @@ test.each([
 })
 
 test('a connection that broke before the body is read is noticed', async () => {
+  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
   const request = new IncomingMessage(new Socket())
   request.headers['content-length'] = '5'
   request.destroy()
   await new Promise((resolve) => request.once('close', resolve))
-  await expect(readBody(request)).rejects.toMatchObject({ code: 'invalid_request' })
+  await expect(readBody(request, load)).rejects.toMatchObject({ code: 'invalid_request' })
 })

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { IJsonError, type ParsedJson, parseIJson } from '@svc/envelope/i-json.ts'
+import type { Load, Upload } from './load.ts'
 
 /** The exact bytes of a body, which are what is signed, and what the request says they are. */
 export interface RequestBody {
@@ -10,19 +11,25 @@ export interface RequestBody {
   readonly contentEncoding: string | undefined
 }
 
+/** A body that counts in the load of this process until it is disposed of. */
+export interface HeldBody extends RequestBody, Disposable {}
+
 const EMPTY = Buffer.alloc(0)
 
 /**
  * Reads a body to its end, whatever the method: a GET's is signed as well.
  * @throws ServiceError `body_too_large` as soon as it is known to be over 96 KiB, from its declared length or on the way; the
- *   rest is not read (decisions 8). `invalid_request` where the connection broke before the end.
+ *   rest is not read (decisions 8). `invalid_request` where the connection broke before the end. `Overloaded` where there is no
+ *   room for it.
  */
-export async function readBody(request: IncomingMessage): Promise<RequestBody> {
+export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
   const { headers } = request
+  const upload: Upload = { bytes: 0, cutOff: undefined }
   return {
-    bytes: hasBody(request) ? await readBytes(request) : EMPTY,
+    bytes: hasBody(request) ? await readBytes(request, load, upload) : EMPTY,
     contentType: headers['content-type'],
     contentEncoding: headers['content-encoding'],
+    [Symbol.dispose]: () => load.release(upload),
   }
 }
 
@@ -41,7 +48,7 @@ function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'])
 }
 
-function readBytes(request: IncomingMessage): Promise<Buffer> {
+function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes(request) > LIMITS.requestBytes) {
       reject(new ServiceError('body_too_large'))
@@ -52,25 +59,35 @@ function readBytes(request: IncomingMessage): Promise<Buffer> {
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
     }
+    const fail = (error: unknown): void => {
+      stop()
+      load.release(upload)
+      reject(error)
+    }
     const onData = (chunk: Buffer): void => {
       received += chunk.length
-      if (received <= LIMITS.requestBytes) {
-        chunks.push(chunk)
+      if (received > LIMITS.requestBytes) {
+        request.pause()
+        fail(new ServiceError('body_too_large'))
         return
       }
-      stop()
-      request.pause()
-      reject(new ServiceError('body_too_large'))
+      try {
+        load.grow(upload, chunk.length)
+        chunks.push(chunk)
+      } catch (error) {
+        fail(error)
+      }
     }
     const onEnd = (): void => {
       stop()
+      load.arrived(upload)
       const [first = EMPTY] = chunks
       resolve(chunks.length <= 1 ? first : Buffer.concat(chunks, received))
     }
     const onBroken = (): void => {
-      stop()
-      reject(new ServiceError('invalid_request', { detail: 'the connection broke before the end of the body' }))
+      fail(new ServiceError('invalid_request', { detail: 'the connection broke before the end of the body' }))
     }
+    upload.cutOff = fail
     request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
     // Broken while its rate was asked about: no event says so again.
     if (request.destroyed) onBroken()

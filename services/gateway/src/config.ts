@@ -31,11 +31,15 @@ export interface GatewayConfig extends AnnouncedConfig {
   corsOrigins: readonly string[]
   /** Requests per client address (decisions 47). */
   rate: Rate
+  /** That are worked on at once (load.ts). */
+  maxRequests: number
   /** Challenges and registrations together, per client address; they count in `rate` as well. */
   registrationRate: Rate
 }
 
 const MAX_RATE = 1_000_000
+/** A second of what one core can do, at most: several times what is under way where nothing is wrong, and answered within its deadline. */
+export const MAX_REQUESTS = 1_024
 
 /** @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
@@ -60,6 +64,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
       }),
       burst: e.int('SVC_REGISTRATION_RATE_BURST', { default: DEFAULTS.registrationRateBurst, min: 1, max: MAX_RATE }),
     },
+    maxRequests: e.int('SVC_MAX_REQUESTS', { default: MAX_REQUESTS, min: 4, max: 100_000 }),
     ...readAnnounced(e),
   }
   e.check()

@@ -12,9 +12,10 @@ import {
   getSignerKey,
   readCredentials,
 } from './auth.ts'
-import { readBody } from './body.ts'
+import { type RequestBody, readBody } from './body.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
+import type { Load } from './load.ts'
 import type { Operation, RawInput, Work } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
 
@@ -26,6 +27,7 @@ export interface PipelineDeps {
   /** Of all requests, and of challenges and registrations. */
   readonly limiter: RateLimiter
   readonly registrationLimiter: RateLimiter
+  readonly load: Load
   /** What requests from this one's client are counted by. */
   readonly clientOf: (request: IncomingMessage) => string
 }
@@ -59,11 +61,24 @@ const ANONYMOUS = Promise.resolve()
  * then the nonce, and only then body and route.
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  return async ({ raw, traceparent, operation, params }) => {
+  const { load } = deps
+  return async (incoming) => {
+    const { raw, operation } = incoming
     const retryAfterSeconds = takeFromRates(deps, raw, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHost(raw)
-    const body = await readBody(raw)
+    load.check(operation)
+    using body = await readBody(raw, load)
+    // A client that sends slowly takes nobody's place while it does.
+    load.begin(operation)
+    try {
+      return await answer(incoming, body)
+    } finally {
+      load.end()
+    }
+  }
+
+  async function answer({ raw, traceparent, operation, params }: Incoming, body: RequestBody): Promise<Answer> {
     const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
     const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
     const signer = await verifySigner(deps, { raw, operation, input, context })

@@ -21,6 +21,7 @@ import type { GatewayConfig } from './config.ts'
 import { createDirectory } from './directory.ts'
 import { startGateways } from './gateways.ts'
 import { createHttpApp } from './http-app.ts'
+import { createLoad, MAX_CONNECTIONS } from './load.ts'
 import { createManifest } from './manifest.ts'
 import { describeApi } from './openapi.ts'
 import type { Operation } from './operation.ts'
@@ -84,6 +85,7 @@ export async function startGateway(
         limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
         clientOf: createClientOf(config.trustedProxies),
+        load: createLoad({ logger, maxRequests: config.maxRequests }),
       }),
       corsOrigins: config.corsOrigins,
       logger,
@@ -135,6 +137,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & 
 }
 
 async function listen(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<number> {
+  app.server.maxConnections = MAX_CONNECTIONS
   try {
     await app.listen({ host: httpHost, port: httpPort })
   } catch (error) {

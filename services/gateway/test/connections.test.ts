@@ -6,16 +6,18 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../src/body.ts'
 import { createHttpApp } from '../src/http-app.ts'
+import { createLoad } from '../src/load.ts'
 import { openRaw } from './harness.ts'
 
 const HEADERS_MS = 300
 const REQUEST_MS = 600
 
 let port: number
+const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
-    await readBody(raw)
+    using _ = await readBody(raw, load)
     throw new ServiceError('not_found')
   },
   corsOrigins: [],

@@ -1,0 +1,90 @@
+import { IncomingMessage } from 'node:http'
+import { Socket } from 'node:net'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { describe, expect, test } from 'vitest'
+import { readBody } from './body.ts'
+import { createLoad, Overloaded } from './load.ts'
+
+const logger = createLogger('test', 'silent')
+const MAX_BODY_BYTES = 100
+
+function upload(bytes: number): IncomingMessage {
+  const request = new IncomingMessage(new Socket())
+  request.headers['content-length'] = String(bytes)
+  return request
+}
+
+const outcomeOf = (reading: Promise<Disposable>): Promise<string> =>
+  reading.then(
+    () => 'read',
+    (error: unknown) => (error instanceof Overloaded ? 'overloaded' : String(error)),
+  )
+
+describe('issue 5, 4: the bodies of all requests together are bounded', () => {
+  const start = () => createLoad({ logger, maxRequests: 10, maxBodyBytes: MAX_BODY_BYTES })
+
+  test('they count while they arrive and while they are worked on, and not after', async () => {
+    const load = start()
+    const request = upload(60)
+    const reading = readBody(request, load)
+    request.push(Buffer.alloc(40))
+    await new Promise(setImmediate)
+    expect(load.bodyBytes).toBe(40)
+    request.push(Buffer.alloc(20))
+    request.push(null)
+    const body = await reading
+    expect(load.bodyBytes).toBe(60)
+    body[Symbol.dispose]()
+    expect(load.bodyBytes).toBe(0)
+  })
+
+  test('one that sends nothing on gives way to those that come', async () => {
+    const load = start()
+    const stalled = [upload(90), upload(90)]
+    const outcomes = stalled.map((request) => outcomeOf(readBody(request, load)))
+    for (const request of stalled) {
+      request.push(Buffer.alloc(45))
+      await new Promise(setImmediate)
+    }
+    const late = upload(50)
+    const reading = readBody(late, load)
+    late.push(Buffer.alloc(50))
+    late.push(null)
+    using body = await reading
+    expect(await outcomes[0]).toBe('overloaded')
+    expect(body.bytes.length).toBe(50)
+    expect(load.bodyBytes).toBe(95)
+    stalled[1]?.destroy()
+    expect(await outcomes[1]).not.toBe('overloaded')
+    expect(load.bodyBytes).toBe(50)
+  })
+
+  test('one that is worked on does not: what comes is refused', async () => {
+    const load = start()
+    const first = upload(90)
+    const reading = readBody(first, load)
+    first.push(Buffer.alloc(90))
+    first.push(null)
+    using _ = await reading
+    const second = upload(20)
+    const outcome = outcomeOf(readBody(second, load))
+    second.push(Buffer.alloc(20))
+    expect(await outcome).toBe('overloaded')
+    expect(load.bodyBytes).toBe(90)
+  })
+
+  test('one over the limit of its own, or broken off, counts no more', async () => {
+    const load = createLoad({ logger, maxRequests: 10 })
+    const large = upload(97 * 1024)
+    const broken = upload(50)
+    const outcomes = [large, broken].map((request) => outcomeOf(readBody(request, load)))
+    broken.push(Buffer.alloc(20))
+    await new Promise(setImmediate)
+    broken.destroy()
+    expect(await Promise.all(outcomes)).toEqual([
+      expect.stringContaining('96 KiB'),
+      expect.stringContaining('the connection broke'),
+    ])
+    expect(load.bodyBytes).toBe(0)
+  })
+})

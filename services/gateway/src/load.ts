@@ -1,0 +1,129 @@
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import type { Operation } from './operation.ts'
+
+/**
+ * Too much is under way here: `unavailable`, before anything was spent on the request and before it had any effect. It is the
+ * answer to load, so it is counted and not logged one by one.
+ */
+export class Overloaded extends ServiceError {
+  constructor(what: string) {
+    super('unavailable', { cause: new Error(what) })
+  }
+}
+
+/**
+ * What a process has under way, and how much of it there may be. Requests wait for other services and hardly use this process meanwhile, so
+ * without a bound they would pile up until each one's deadline had passed before its turn came, and none were answered.
+ */
+export interface Load {
+  /** Requests that are being worked on: behind their last byte, before their answer. */
+  readonly requests: number
+  /** Of bodies that are being received or worked on. */
+  readonly bodyBytes: number
+  /** @throws Overloaded where there is no room for a request of the operation. */
+  check(operation: Operation): void
+  /** A request is whole; it counts until `end`. @throws Overloaded */
+  begin(operation: Operation): void
+  end(): void
+  /**
+   * A body grows. Where it has no room the body that began to arrive first of all gives way: clients that send nothing
+   * on keep nobody out.
+   * @throws Overloaded where there is none.
+   */
+  grow(upload: Upload, bytes: number): void
+  /** It is there, and does not give way any more. */
+  arrived(upload: Upload): void
+  /** It gives its bytes back. */
+  release(upload: Upload): void
+}
+
+/** A body in memory. */
+export interface Upload {
+  bytes: number
+  /** Ends its arrival with this error, and releases it. */
+  cutOff: ((error: Overloaded) => void) | undefined
+}
+
+export interface LoadOptions {
+  readonly logger: Logger
+  /** Requests at most. */
+  readonly maxRequests: number
+  /** Bytes of bodies at most; other than the default for tests. */
+  readonly maxBodyBytes?: number
+}
+
+/** Of the requests; the rest is kept for reads, so that whoever sends too much does not keep others from reading. */
+export const WRITES_SHARE = 0.75
+/** Of clients, some 15 KB each; further ones are closed unheard, so that a balancer turns to another gateway. */
+export const MAX_CONNECTIONS = 10_000
+export const MAX_BODY_BYTES: number = 64 * 1024 * 1024
+const SAY_AGAIN_MS = 1_000
+
+export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES }: LoadOptions): Load {
+  const maxWrites = Math.ceil(maxRequests * WRITES_SHARE)
+  /** Bodies that are still arriving, the first of them first. */
+  const arriving = new Set<Upload>()
+  let requests = 0
+  let bodyBytes = 0
+  let refused = 0
+
+  const load: Load = {
+    get requests() {
+      return requests
+    },
+    get bodyBytes() {
+      return bodyBytes
+    },
+    check(operation) {
+      if (requests >= roomFor(operation)) refuse('too many requests are under way')
+    },
+    begin(operation) {
+      load.check(operation)
+      requests += 1
+    },
+    end() {
+      requests -= 1
+    },
+    grow(upload, bytes) {
+      arriving.add(upload)
+      while (bodyBytes + bytes > maxBodyBytes) {
+        const [first] = arriving
+        if (first === undefined || first === upload) refuse('the bodies of requests take too much memory')
+        else first.cutOff?.(refusal('it arrived too slowly while others waited'))
+      }
+      upload.bytes += bytes
+      bodyBytes += bytes
+    },
+    arrived(upload) {
+      arriving.delete(upload)
+    },
+    release(upload) {
+      arriving.delete(upload)
+      bodyBytes -= upload.bytes
+      upload.bytes = 0
+    },
+  }
+  return load
+
+  /** Whether the process works is asked most of all when it has much to do. */
+  function roomFor({ id, method }: Operation): number {
+    if (id === 'getHealth') return Number.POSITIVE_INFINITY
+    return method === 'GET' ? maxRequests : maxWrites
+  }
+
+  function refuse(what: string): never {
+    throw refusal(what)
+  }
+
+  function refusal(what: string): Overloaded {
+    if (refused === 0) {
+      setTimeout(() => {
+        logger.warn({ refused, requests, body_bytes: bodyBytes }, 'requests were refused: too much is under way')
+        refused = 0
+      }, SAY_AGAIN_MS).unref()
+    }
+    refused += 1
+    return new Overloaded(what)
+  }
+}

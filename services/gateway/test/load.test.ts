@@ -1,0 +1,79 @@
+/** More than the gateway takes on: issue 5, 4. */
+import { admitRequest } from '@svc/contracts/identity.ts'
+import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { envelopeOf, type Harness, type Outgoing, openRaw, signatureOf, startHarness } from './harness.ts'
+
+const MAX_REQUESTS = 8
+const MAX_WRITES = 6
+
+let h: Harness
+let gate: PromiseWithResolvers<void>
+beforeEach(async () => {
+  h = await startHarness({ SVC_MAX_REQUESTS: String(MAX_REQUESTS) })
+  gate = Promise.withResolvers()
+  h.answer(sendMessage, async ({ facts }) => {
+    await gate.promise
+    return { msg_id: facts.id, status: 'accepted', lane: 'inbox', duplicate: false, sender_authenticated: true }
+  })
+  h.answer(listInbox, async () => {
+    await gate.promise
+    return { meta: {}, text: '{"messages":[],"next_cursor":""}' }
+  })
+})
+afterEach(() => h[Symbol.asyncDispose]())
+
+test('past its bound a request is 503 at once and before any effect; reads have room of their own, and health always', async () => {
+  const alice = h.register('alice')
+  h.register('bob')
+  const write = (): Outgoing => ({
+    method: 'POST',
+    target: '/v2/messages',
+    headers: { 'content-type': 'application/json' },
+    body: envelopeOf(alice),
+  })
+  const read: Outgoing = { target: '/v2/inbox' }
+  const writes = Array.from({ length: MAX_WRITES }, () => h.sendSigned(alice, write()))
+  await eventually(() => h.callsTo(sendMessage).length === MAX_WRITES)
+
+  // Nothing was let go yet, so this is answered before them.
+  const refusedWrite = write()
+  const signed = { ...refusedWrite, headers: { ...refusedWrite.headers, ...signatureOf(alice, refusedWrite) } }
+  const refused = await h.send(signed)
+  expect(refused).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } })
+  expect(refused.headers['retry-after']).toBe('1')
+  expect(h.callsTo(admitRequest).length).toBe(MAX_WRITES)
+
+  const reads = Array.from({ length: MAX_REQUESTS - MAX_WRITES }, () => h.sendSigned(alice, read))
+  await eventually(() => h.callsTo(listInbox).length === reads.length)
+  expect((await h.sendSigned(alice, read)).status).toBe(503)
+  expect((await h.send({ target: '/v2/health' })).status).toBe(200)
+
+  gate.resolve()
+  expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 202))
+  expect((await Promise.all(reads)).map(({ status }) => status)).toEqual(reads.map(() => 200))
+  // Not even its nonce was consumed: the very same request is good.
+  expect((await h.send(signed)).status).toBe(202)
+})
+
+test('a client that sends slowly takes nobody’s place', async () => {
+  using slow = new DisposableStack()
+  for (let at = 0; at < MAX_REQUESTS * 2; at += 1) {
+    const connection = slow.adopt(openRaw(h.port), ({ socket }) => void socket.destroy())
+    connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
+  }
+  const alice = h.register('alice')
+  gate.resolve()
+  expect((await h.sendSigned(alice, { target: '/v2/inbox' })).status).toBe(200)
+})
+
+test('refusals are not logged one by one', async () => {
+  const alice = h.register('alice')
+  const reads = Array.from({ length: MAX_REQUESTS + 5 }, () => h.sendSigned(alice, { target: '/v2/inbox' }))
+  await eventually(() => h.callsTo(listInbox).length === MAX_REQUESTS)
+  await eventually(() => h.log.some(({ msg }) => String(msg).startsWith('requests were refused')), { timeoutMs: 3_000 })
+  expect(h.log.filter(({ level }) => Number(level) >= 40)).toMatchObject([{ refused: 5 }])
+  gate.resolve()
+  await Promise.all(reads)
+})
