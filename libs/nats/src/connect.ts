@@ -19,9 +19,14 @@ export interface Nats {
   isConnected(): boolean
 }
 
+/** A server that does not answer in so long is tried again, or another one. */
+const ATTEMPT_MS = 3_000
+/** The third one that is due finds the link silent. Until then every call over it runs into its deadline. */
+const PING_INTERVAL_MS = 3_000
+
 /**
  * Connects with settings that survive outages (field notes 2.2): reconnects for ever, notices a half-open link within
- * about half a minute, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
+ * nine seconds, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
  * let each user receive its own answers alone.
  */
 export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
@@ -36,10 +41,10 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
     maxReconnectAttempts: -1,
     reconnectTimeWait: 250,
     reconnectJitter: 250,
-    ...(firstConnectMs === undefined ? { waitOnFirstConnect: true } : { timeout: firstConnectMs }),
+    ...(firstConnectMs === undefined ? { waitOnFirstConnect: true, timeout: ATTEMPT_MS } : { timeout: firstConnectMs }),
     // A server that restarts may refuse a login for a moment.
     ignoreAuthErrorAbort: true,
-    pingInterval: 10_000,
+    pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
   })
   let lost = false

@@ -9,6 +9,7 @@ import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
+import { Overloaded } from './load.ts'
 import type { Operation } from './operation.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -149,7 +150,7 @@ export function createHttpApp({
   }
 
   function log(error: ServiceError, request: FastifyRequest): void {
-    if (error.code !== 'internal' && error.code !== 'unavailable') return
+    if ((error.code !== 'internal' && error.code !== 'unavailable') || error instanceof Overloaded) return
     const fields = {
       err: error,
       request_id: requestIdOf(request.id),
