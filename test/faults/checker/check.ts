@@ -1,16 +1,26 @@
 import { attemptsOf } from '../history/attempts.ts'
 import type { Entry } from '../history/history.ts'
+import { checkAnswers } from './answers.ts'
+import { checkBoards } from './boards.ts'
 import { type BookLimits, checkBooks } from './books.ts'
 import { checkDurability } from './durability.ts'
 import type { Final } from './final.ts'
+import { checkNonces } from './nonces.ts'
+import { pursesOf } from './purse.ts'
+import { checkReads } from './reads.ts'
 import { sendsById } from './sends.ts'
+import { checkStreams } from './streams.ts'
 import type { Violation } from './violation.ts'
+import { checkWebhooks } from './webhooks.ts'
+import { World } from './world.ts'
 
 export interface CheckOptions {
   readonly limits: BookLimits
   /** When the final reads began and ended. */
   readonly readFromMs: number
   readonly readUntilMs: number
+  /** How far the clock of a service may have been from the others', in milliseconds. */
+  readonly skewMs: number
 }
 
 /** Everything that a history and the state that it ended in must have, whatever was broken on the way. */
@@ -18,10 +28,18 @@ export function check(entries: readonly Entry[], final: Final, options: CheckOpt
   const attempts = attemptsOf(entries)
   const sends = sendsById(attempts, final)
   const grants = entries.filter((entry) => entry.type === 'grant')
+  const world = new World(attempts, sends, options.skewMs)
+  const purses = pursesOf(world, grants, options.limits)
   const noticed = entries.filter((entry) => entry.type === 'problem')
   return [
     ...noticed.map(({ rule, text }) => ({ rule, text })),
     ...checkDurability(sends, final, options),
     ...checkBooks(sends, grants, final, options.limits),
+    ...checkAnswers(world, purses),
+    ...checkReads(world, purses, final),
+    ...checkStreams(world, entries, final, options.readFromMs),
+    ...checkWebhooks(world, entries, final),
+    ...checkBoards(world, final, options.readFromMs),
+    ...checkNonces(entries),
   ]
 }

@@ -16,6 +16,8 @@ export interface Sent {
   readonly isPost: boolean
   /** Of the payload (decisions 17). */
   readonly bytes: number
+  /** Null where it is sealed: they are not counted. */
+  readonly characters: number | null
   /** Epoch milliseconds. */
   readonly tsMs: number
   /** Seconds; 0: none. */

@@ -130,10 +130,8 @@ function samePair({ from, to }: Sent, one: string, other: string): boolean {
 
 function know(scene: Scene, envelope: Envelope, to: string | null, isPost: boolean): Known {
   const text = JSON.stringify(envelope)
-  const bytes =
-    'body_enc' in envelope
-      ? Buffer.from(envelope.body_enc, 'base64').length
-      : Buffer.byteLength(JSON.stringify(envelope.body))
+  const body = 'body_enc' in envelope ? undefined : JSON.stringify(envelope.body)
+  const bytes = 'body_enc' in envelope ? Buffer.from(envelope.body_enc, 'base64').length : Buffer.byteLength(body ?? '')
   const sent: Sent = {
     id: envelope.id,
     digest: fingerprint(JSON.parse(text)),
@@ -141,6 +139,7 @@ function know(scene: Scene, envelope: Envelope, to: string | null, isPost: boole
     to,
     isPost,
     bytes,
+    characters: body === undefined ? null : [...body].length,
     tsMs: Date.parse(envelope.ts),
     ttl: envelope.ttl ?? 0,
     replyTo: envelope.reply_to ?? null,

@@ -38,6 +38,7 @@ export interface Round extends AsyncDisposable {
 
 /** Between two calls of one agent. */
 const IDLE_MS = 60
+const REVOKED_IDLE_MS = 2_000
 /** Agents that have credits: these come to the ceiling, the others to the end of their units. */
 const RICH = 3
 const CREDITS = 2_000
@@ -116,6 +117,7 @@ async function act(
     const done = operation(scene, actor)
     if (IN_BACKGROUND.has(operation)) background.add(done)
     else await done
-    await sleep(actor.random.int(0, IDLE_MS))
+    // Who is revoked is refused whatever it asks; now and then is enough of that.
+    await sleep(actor.random.int(0, actor.revoked ? REVOKED_IDLE_MS : IDLE_MS))
   }
 }

@@ -1,0 +1,16 @@
+import type { Entry } from '../history/history.ts'
+import type { Violation } from './violation.ts'
+
+/** Of the requests with one nonce at most one is anything but refused for it. Source: issue 5, 3; decisions 5. */
+export function checkNonces(entries: readonly Entry[]): Violation[] {
+  const replays = entries.filter((entry) => entry.type === 'replay')
+  return [...Map.groupBy(replays, ({ nonce }) => nonce)].flatMap(([nonce, all]) => {
+    // 503 says nothing of the nonce, and a revoked signer is refused before it is looked at (decisions 8).
+    const accepted = all.filter(
+      ({ status, code }) => status !== null && status !== 503 && code !== 'nonce_replayed' && code !== 'signer_revoked',
+    )
+    if (accepted.length <= 1) return []
+    const times = accepted.map(({ atMs, endMs, status }) => `${status} from ${atMs} to ${endMs}`)
+    return [{ rule: 'no nonce is accepted twice', text: `${nonce}: ${times.join('; ')}` }]
+  })
+}

@@ -1,0 +1,167 @@
+import type { Attempt } from '../history/attempts.ts'
+import type { Grant } from '../history/history.ts'
+import type { Purse } from '../model/answers.ts'
+import { NO, trilean } from '../model/possible.ts'
+import { LATE_MS } from '../model/register.ts'
+import type { BookLimits } from './books.ts'
+import type { World } from './world.ts'
+
+const BYTES_PER_UNIT = 1_024
+const BOARD_UNITS = 10
+
+/** What an attempt takes, if it is done. */
+export interface Price {
+  readonly least: number
+  readonly most: number
+  /** Who is met by it. */
+  readonly peer: string | null
+}
+
+/** Something that has taken units, or may have. */
+interface Taking extends Price {
+  /** Attempts with the same key take once. */
+  readonly key: string
+  readonly startMs: number
+  /** Done before this; infinite where nobody knows that it was done. */
+  doneMs: number
+  /** When it is certain that nothing of it is held any more; infinite where it was or may have been done. */
+  readonly goneMs: number
+}
+
+export interface Purses {
+  priceOf(attempt: Attempt): Price
+  /** The possible purses of an attempt, while it was answered. */
+  possible(attempt: Attempt): { readonly [Name in keyof Purse]: readonly boolean[] }
+  /** What an agent may have used at some time between the two. */
+  used(agent: string, fromMs: number, untilMs: number): { least: number; most: number }
+}
+
+/** What each agent may have spent at any moment, by what it was answered. Source: decisions 24, 48. */
+export function pursesOf(world: World, grants: readonly Grant[], limits: BookLimits): Purses {
+  const takings = new Map<string, Taking[]>()
+  for (const attempt of world.attempts) {
+    const price = priceOf(attempt)
+    if (price.most === 0) continue
+    const { actor, startMs, endMs, status, unknown } = attempt
+    const isDone = status !== null && status < 300
+    const taking = {
+      ...price,
+      key: keyOf(attempt),
+      startMs,
+      doneMs: isDone ? endMs : Number.POSITIVE_INFINITY,
+      // What was refused gave back what it had taken; where that failed, the resolver has.
+      goneMs: isDone || unknown ? Number.POSITIVE_INFINITY : endMs + LATE_MS,
+    }
+    takings.set(actor, [...(takings.get(actor) ?? []), taking])
+  }
+
+  return {
+    priceOf,
+    possible(attempt) {
+      const { actor, startMs, endMs } = attempt
+      const { least, most, peer } = priceOf(attempt)
+      if (most === 0) return { introductionsUsedUp: NO, ceilingReached: NO, unitsUsedUp: NO }
+      const key = keyOf(attempt)
+      const others = (takings.get(actor) ?? []).filter((taking) => taking.key !== key)
+      const used = sumOf(others, startMs, endMs)
+      const met = peersOf(others, startMs, endMs)
+      const credits = creditsOf(grants, actor)
+      // At midnight everything begins anew.
+      const known = isOneDay(takings.get(actor) ?? [], endMs)
+      const isNew = trilean(!met.most.has(peer ?? ''), !met.least.has(peer ?? ''))
+      const others_ = (peers: ReadonlySet<string>): number => peers.size - Number(peers.has(peer ?? ''))
+      return {
+        introductionsUsedUp:
+          peer === null
+            ? NO
+            : trilean(
+                known && isNew.every(Boolean) && others_(met.least) >= limits.introductions,
+                isNew.some(Boolean) && others_(met.most) >= limits.introductions,
+              ),
+        ceilingReached: trilean(known && used.least + least > limits.hardLimit, used.most + most > limits.hardLimit),
+        unitsUsedUp: trilean(
+          known && used.least + least > limits.freeUnits + credits,
+          used.most + most > limits.freeUnits + credits,
+        ),
+      }
+    },
+    used: (agent, fromMs, untilMs) => sumOf(takings.get(agent) ?? [], fromMs, untilMs),
+  }
+
+  function priceOf(attempt: Attempt): Price {
+    const { call, actor, startMs, endMs } = attempt
+    if (call.kind === 'send') {
+      const { sent } = call
+      const perRecipient = Math.ceil(sent.bytes / BYTES_PER_UNIT)
+      if (!sent.isPost) {
+        const units = Math.max(1, perRecipient)
+        return { least: units, most: units, peer: sent.to === actor ? null : sent.to }
+      }
+      const { least, most } = world.subscribers(sent.to ?? '', actor, startMs, endMs)
+      const costOf = (recipients: number): number => Math.max(1, perRecipient * Math.max(1, recipients))
+      return { least: costOf(least), most: costOf(most), peer: null }
+    }
+    return { least: 0, most: mostOf(call), peer: null }
+  }
+}
+
+/** What costs is known, and not whether there was anything to do; the books say that. */
+function mostOf(call: Attempt['call']): number {
+  switch (call.kind) {
+    case 'create-board':
+      return BOARD_UNITS
+    case 'patch':
+      return call.policy === 'closed' && call.discoverable === undefined ? 0 : 1
+    case 'contact':
+      return Number(call.state === 'accepted')
+    case 'role':
+      return Number(call.role === 'reader' || call.role === 'writer')
+    case 'vote':
+      return Number(call.voted)
+    case 'set-webhook':
+      return 1
+    default:
+      return 0
+  }
+}
+
+function keyOf({ call, n }: Attempt): string {
+  return call.kind === 'send' ? `message ${call.sent.id} ${call.sent.digest}` : `attempt ${n}`
+}
+
+function sumOf(takings: readonly Taking[], fromMs: number, untilMs: number): { least: number; most: number } {
+  let [least, most] = [0, 0]
+  for (const same of Map.groupBy(takings, ({ key }) => key).values()) {
+    const done = same.filter(({ doneMs }) => doneMs <= fromMs)
+    if (done.length > 0) least += Math.min(...done.map((taking) => taking.least))
+    const begun = same.filter(({ startMs, goneMs }) => startMs <= untilMs && goneMs >= fromMs)
+    if (begun.length > 0) most += Math.max(...begun.map((taking) => taking.most))
+  }
+  return { least, most }
+}
+
+function peersOf(
+  takings: readonly Taking[],
+  fromMs: number,
+  untilMs: number,
+): { least: Set<string>; most: Set<string> } {
+  const peers = (fitting: readonly Taking[]): Set<string> =>
+    new Set(fitting.flatMap(({ peer }) => (peer === null ? [] : [peer])))
+  return {
+    least: peers(takings.filter(({ doneMs }) => doneMs <= fromMs)),
+    most: peers(takings.filter(({ startMs, goneMs }) => startMs <= untilMs && goneMs >= fromMs)),
+  }
+}
+
+function creditsOf(grants: readonly Grant[], agent: string): number {
+  return grants.filter((grant) => grant.agent === agent).reduce((sum, { units }) => sum + units, 0)
+}
+
+function isOneDay(takings: readonly Taking[], untilMs: number): boolean {
+  const firstMs = Math.min(...takings.map(({ startMs }) => startMs))
+  return dayOf(firstMs) === dayOf(untilMs)
+}
+
+function dayOf(ms: number): number {
+  return Math.floor(ms / 86_400_000)
+}

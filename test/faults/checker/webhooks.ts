@@ -1,0 +1,78 @@
+/**
+ * Webhooks are delivered at least once, signed, to the configuration that was there, and never to one that came later or was gone. Source:
+ * issue 5, 3; service.md, Webhook; decisions 41, 42.
+ */
+import { ofKind } from '../history/attempts.ts'
+import type { Entry } from '../history/history.ts'
+import type { Final } from './final.ts'
+import type { Violation } from './violation.ts'
+import type { World } from './world.ts'
+
+/** A request in flight cannot be recalled; it takes 3 s, and its process may be paused meanwhile. */
+const IN_FLIGHT_MS = 20_000
+
+export function checkWebhooks(world: World, entries: readonly Entry[], final: Final): Violation[] {
+  const violations: Violation[] = []
+  const say = (rule: string, text: string): void => void violations.push({ rule, text })
+  const stored = new Map(final.messages.map((message) => [message.id, message]))
+  const configured = new Map(
+    ofKind(world.attempts, 'set-webhook').map((attempt) => [new URL(attempt.call.url).pathname, attempt]),
+  )
+  const deliveries = entries.filter((entry) => entry.type === 'delivery')
+
+  for (const { path, id, signed, digest, atMs } of deliveries) {
+    const config = configured.get(path)
+    const sent = world.sends.get(id)?.attempts.find(({ call }) => call.sent.digest === digest)?.call.sent
+    const row = stored.get(id)
+    if (!signed) say('webhooks: signed with the secret', `${id} to ${path}`)
+    if (config === undefined || sent === undefined || sent.to !== config.actor) {
+      say('webhooks: to the right agent', `${id} to ${path}`)
+      continue
+    }
+    if (row === undefined) say('webhooks: only what was accepted', `${id} to ${path}`)
+    else if (!row.purged && row.lane !== 'inbox') say('webhooks: inbox alone', `${id}, lane ${row.lane}, to ${path}`)
+    const accepted = world.sends.get(id)?.attempts.find(({ status }) => status === 202)
+    // A request is delivered when it has been promoted.
+    if (accepted !== undefined && row?.request_position === null && accepted.endMs < config.startMs) {
+      say('webhooks: nothing from before', `${id} was accepted before ${path} was asked for`)
+    }
+    const after = nextChange(config.actor, config.endMs)
+    if (after !== undefined && atMs > after + IN_FLIGHT_MS)
+      say('webhooks: nothing after a change', `${id} to ${path} at ${atMs}`)
+  }
+  for (const agent of final.agents) checkComplete(agent)
+  return violations
+
+  /** When the first change behind it was answered. */
+  function nextChange(actor: string, fromMs: number): number | undefined {
+    const changes = world.attempts.filter(
+      ({ call, status, startMs, actor: by }) =>
+        by === actor &&
+        status === 200 &&
+        startMs > fromMs &&
+        (call.kind === 'set-webhook' || call.kind === 'delete-webhook' || call.kind === 'revoke'),
+    )
+    return changes.length === 0 ? undefined : Math.min(...changes.map(({ endMs }) => endMs))
+  }
+
+  /** Everything for the inbox since the configuration that is there in the end. */
+  function checkComplete({ id: agent, name, webhook }: Final['agents'][number]): void {
+    if (webhook === undefined) return
+    const path = new URL(webhook.url).pathname
+    const config = configured.get(path)
+    if (config === undefined || config.status !== 200) return
+    const arrived = new Set(deliveries.filter((one) => one.path === path && one.answered === 204).map(({ id }) => id))
+    const missing = [...world.sends.values()].filter(({ id, accepted, attempts }) => {
+      const row = stored.get(id)
+      if (accepted === undefined || accepted.isPost || accepted.to !== agent || accepted.ttl > 0) return false
+      if (row === undefined || row.purged || row.lane !== 'inbox') return false
+      return attempts.every(({ startMs }) => startMs > config.endMs) && !arrived.has(id)
+    })
+    if (missing.length > webhook.failed) {
+      say(
+        'webhooks: at least once',
+        `${name} never got ${missing.map(({ id }) => id).join(', ')}; given up: ${webhook.failed}`,
+      )
+    }
+  }
+}

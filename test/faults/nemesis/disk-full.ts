@@ -1,0 +1,52 @@
+/**
+ * A disk without room, without a disk of one's own: a limit on the size of files (RLIMIT_FSIZE), lowered under a running engine. What would
+ * make a file longer fails as it does on a full disk, with another number (EFBIG, and SIGXFSZ, which Postgres ignores and NATS dies of).
+ * Linux alone; elsewhere there is no way to lower the limit of another process.
+ */
+import { execFile } from 'node:child_process'
+import { promisify } from 'node:util'
+import type { Fault } from './fault.ts'
+
+const run = promisify(execFile)
+/** The soft limit alone, so that it can be raised again by anybody. */
+const limit = (pid: number, bytes: string) => run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
+
+/** Every backend: tables, indexes and WAL beyond this size cannot grow. A failed write of WAL is a panic, and all sessions end. */
+export const fullPostgresDisk: Fault = {
+  name: 'full-disk-postgres',
+  target: 'postgres',
+  holdMs: [500, 3_000],
+  weight: 0.7,
+  async inject({ postgres }, random) {
+    const [postmaster, ...backends] = postgres.pids()
+    const bytes = random.pick([8_192, 65_536, 1_048_576, 8_388_608])
+    // Not the postmaster: what it starts after a panic must find room, as after somebody has made some.
+    const limited = await Promise.allSettled(backends.map((pid) => limit(pid, String(bytes))))
+    if (!limited.some(({ status }) => status === 'fulfilled')) throw new Error('no limit could be set')
+    return {
+      detail: `${bytes} bytes, postmaster ${postmaster}`,
+      async heal() {
+        await Promise.allSettled(backends.map((pid) => limit(pid, 'unlimited')))
+      },
+    }
+  },
+}
+
+/** NATS dies of the first write beyond, and is started again with room. */
+export const fullNatsDisk: Fault = {
+  name: 'full-disk-nats',
+  target: 'nats',
+  holdMs: [500, 3_000],
+  weight: 0.7,
+  async inject({ nats }, random) {
+    const bytes = random.pick([4_096, 65_536, 1_048_576])
+    const pids = nats.pids()
+    for (const pid of pids) await limit(pid, String(bytes))
+    return {
+      detail: `${bytes} bytes`,
+      async heal() {
+        await Promise.allSettled(pids.map((pid) => limit(pid, 'unlimited')))
+      },
+    }
+  },
+}

@@ -1,0 +1,40 @@
+import type { ServiceName } from '@svc/local/topology.ts'
+
+/** Every place where a process can be made to die between two durable steps, by the service that passes it; a test holds them against the code. */
+export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
+  identity: [
+    'identity.admitted',
+    'identity.mailbox.pushed',
+    'identity.registration.committed',
+    'identity.revocation.committed',
+    'identity.settings.committed',
+    'identity.settings.reserved',
+    'identity.webhook.closed',
+    ...charging('identity'),
+  ],
+  messaging: [
+    'messaging.appended',
+    'messaging.outbox.leased',
+    'messaging.outbox.marked',
+    'messaging.outbox.published',
+    'messaging.outbox.requeued',
+    ...charging('messaging'),
+  ],
+  boards: charging('boards'),
+  budget: ['budget.released', 'budget.reserved', 'budget.settled'],
+  webhook: [
+    'webhook.attempted',
+    'webhook.begun',
+    'webhook.claimed',
+    'webhook.finished',
+    'webhook.ingested',
+    'webhook.resolved',
+    ...charging('webhook'),
+  ],
+}
+
+function charging(owner: string): string[] {
+  return ['committed', 'confirmed', 'fenced', 'reserved', 'resolved', 'settled'].map(
+    (step) => `charging.${owner}.${step}`,
+  )
+}

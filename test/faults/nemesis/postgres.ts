@@ -1,0 +1,113 @@
+/** What can happen to the one database. */
+import postgres from 'postgres'
+import { type Fault, HEALED } from './fault.ts'
+
+/** SIGKILL of the postmaster: its children follow, what was not durable is gone, and the next start recovers. */
+export const killPostgres: Fault = {
+  name: 'kill-postgres',
+  target: 'postgres',
+  holdMs: [0, 1_500],
+  async inject({ postgres: engine }) {
+    await engine.kill()
+    return { detail: 'postgres', heal: () => engine.start() }
+  },
+}
+
+export const restartPostgres: Fault = {
+  name: 'restart-postgres',
+  target: 'postgres',
+  holdMs: [0, 500],
+  async inject({ postgres: engine }) {
+    await engine.stop()
+    return { detail: 'postgres', heal: () => engine.start() }
+  },
+}
+
+/** SIGSTOP of all of its processes: connections stay, and nothing answers. */
+export const pausePostgres: Fault = {
+  name: 'pause-postgres',
+  target: 'postgres',
+  holdMs: [300, 7_000],
+  async inject({ postgres: engine, signal }) {
+    const pids = engine.pids()
+    for (const pid of pids) signal(pid, 'SIGSTOP')
+    return {
+      detail: `${pids.length} processes`,
+      async heal() {
+        for (const pid of pids.toReversed()) signal(pid, 'SIGCONT')
+      },
+    }
+  },
+}
+
+/** Every session of a service is ended, as by an operator or a failover. */
+export const endSessions: Fault = {
+  name: 'end-sessions',
+  target: 'postgres',
+  holdMs: [0, 0],
+  async inject({ adminUrl }, random) {
+    const role = random.pick(['identity', 'messaging', 'boards', 'budget', 'webhook', 'stream'])
+    const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
+    try {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role}`
+    } finally {
+      await sql.end({ timeout: 2 })
+    }
+    return { detail: role, heal: HEALED }
+  },
+}
+
+/** All connections of a service's pools wait: somebody holds a table that they need. */
+export const exhaustPool: Fault = {
+  name: 'exhaust-pool',
+  target: 'postgres',
+  holdMs: [500, 6_000],
+  async inject({ adminUrl }, random) {
+    const table = random.pick([
+      'messaging.logs',
+      'messaging.messages',
+      'budget.accounts',
+      'budget.reservations',
+      'identity.agents',
+      'boards.memberships',
+      'webhook.jobs',
+    ])
+    const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
+    const over = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const done = sql
+      .begin(async (tx) => {
+        await tx.unsafe(`set local lock_timeout = '2s'`)
+        await tx.unsafe(`lock table ${table} in access exclusive mode`)
+        held.resolve()
+        await over.promise
+      })
+      .catch((error: unknown) => held.reject(error))
+      .finally(() => sql.end({ timeout: 2 }))
+    await held.promise
+    return {
+      detail: table,
+      async heal() {
+        over.resolve()
+        await done
+      },
+    }
+  },
+}
+
+/** No connection is left for anybody: what has some keeps them, and what loses one gets none. */
+export const exhaustConnections: Fault = {
+  name: 'exhaust-connections',
+  target: 'postgres',
+  holdMs: [500, 5_000],
+  async inject(system, random) {
+    const url = system.roleUrl('stream')
+    const name = random.pick(system.names)
+    const sql = postgres(url, { max: 250, connect_timeout: 2, onnotice: () => {} })
+    const close = (): Promise<void> => sql.end({ timeout: 0 })
+    // As many as there are; the rest is refused.
+    await Promise.allSettled(Array.from({ length: 250 }, () => sql`select pg_sleep(0.2)`))
+    await system.end(name, 'SIGKILL').catch(() => {})
+    return { detail: `and ${name} starts again`, heal: close }
+  },
+}
