@@ -27,6 +27,7 @@ export function createAbandon({
   fences,
 }: AbandonDeps): (reservation: Reservation, context: CallContext) => Promise<void> {
   const abandon = createBatcher<Item, undefined>({
+    name: 'charging.abandon',
     // A fence names an operation once.
     keyOf: ({ reservation }) => reservation.operation,
     overloaded: () => new ServiceError('unavailable'),

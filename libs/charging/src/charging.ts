@@ -12,6 +12,7 @@ import { isDefinite } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { defineCount } from '@svc/telemetry/metrics.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createAbandon } from './abandon.ts'
 import { type Fences, NotCommitted, type Reservation } from './fences.ts'
@@ -82,6 +83,12 @@ export interface ChargingDeps {
 
 const SETTLE_TIMEOUT_MS = 5_000
 
+const charges = defineCount({
+  name: 'svc_charges_total',
+  help: 'Steps of charges: reserved, then committed, not_committed or cancelled',
+  labels: ['owner', 'step'],
+})
+
 export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATION_HOLD_MS }: ChargingDeps): Charging {
   const abandon = createAbandon({ owner, bus, fences })
   const points = {
@@ -90,6 +97,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     settled: `charging.${owner}.settled`,
   }
   const settleInBackground = createBatcher<string, undefined>({
+    name: 'charging.settle',
     run: async (operations) => {
       const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + SETTLE_TIMEOUT_MS }
       await bus.call(settleSoon, { operations }, context)
@@ -103,6 +111,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     reserve: take,
     finish,
     async cancel({ operation, deadlineMs, settled, shared }, context) {
+      charges.add({ owner, step: 'cancelled' })
       if (settled || shared) return
       await leave(() => bus.call(release, { operation, deadline_ms: deadlineMs }, context))
     },
@@ -123,6 +132,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     }
     const { deadline_ms: deadlineMs, settled, shared } = await bus.call(reserve, request, context)
     failpoint(points.reserved)
+    charges.add({ owner, step: 'reserved' })
     return { operation, deadlineMs, settled, shared }
   }
 
@@ -137,12 +147,14 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     try {
       result = await commit(reservation)
     } catch (error) {
+      charges.add({ owner, step: 'not_committed' })
       // What was settled before stays settled, whatever this attempt met.
       if (!settled && (isDefinite(error) || error instanceof NotCommitted))
         await leave(() => abandon(reservation, context))
       throw error
     }
     failpoint(points.committed)
+    charges.add({ owner, step: 'committed' })
     if (!settled) settleLater(operation)
     return result
   }

@@ -1,5 +1,17 @@
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 import { connect, type NatsConnection } from 'nats'
+
+const connected = defineLevel({
+  name: 'svc_nats_connected',
+  help: '1 where the connection to NATS is there, 0 where it is lost',
+  labels: [],
+})
+const disconnects = defineCount({
+  name: 'svc_nats_disconnects_total',
+  help: 'How often the connection to NATS was lost',
+  labels: [],
+})
 
 export interface NatsOptions {
   /** `nats://user:password@host:port`, several separated by commas. */
@@ -51,7 +63,10 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
   void watchStatus(connection, logger, (isLost) => {
     lost = isLost
   })
-  return { connection, inboxPrefix, isConnected: () => !lost && !connection.isClosed() }
+  const isConnected = (): boolean => !lost && !connection.isClosed()
+  const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
+  void connection.closed().then(() => level[Symbol.dispose]())
+  return { connection, inboxPrefix, isConnected }
 }
 
 async function watchStatus(
@@ -60,8 +75,10 @@ async function watchStatus(
   changed: (isLost: boolean) => void,
 ): Promise<void> {
   for await (const status of connection.status()) {
-    if (status.type === 'disconnect') changed(true)
-    else if (status.type === 'reconnect') changed(false)
+    if (status.type === 'disconnect') {
+      changed(true)
+      disconnects.add({})
+    } else if (status.type === 'reconnect') changed(false)
     if (status.type === 'disconnect' || status.type === 'error')
       logger.warn({ event: status.type, data: status.data }, 'nats')
     else if (status.type === 'reconnect') logger.info({ event: status.type }, 'nats')

@@ -100,7 +100,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { stats = (): ProcessStats => ({ ...total, working: inFlight }) } = options
   const working = servedWorking.read(() => [[{}, inFlight]])
 
-  const service = await connection.services.add({ name, version: options.version, queue: name, statsHandler: async () => stats() })
+  const service = await connection.services.add({
+    name,
+    version: options.version,
+    queue: name,
+    statsHandler: async () => stats(),
+  })
   for (const endpoint of options.endpoints) {
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
       subject: endpoint.subject,

@@ -2,6 +2,7 @@ import { createInbox, type JetStreamManager, type Msg, type NatsConnection, nano
 import type { Nats } from './connect.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { type ConsumerDefinition, ensureConsumer, isMissing } from './streams.ts'
+import { traceOf } from './trace-header.ts'
 
 /** An event that one process of a durable consumer was given. */
 export interface StreamEvent {
@@ -9,6 +10,8 @@ export interface StreamEvent {
   readonly text: string
   /** How often it has been given to somebody, this time included. */
   readonly deliveries: number
+  /** Of the request that it comes from, where that is traced. */
+  readonly traceparent: string | undefined
 }
 
 /** What becomes of an event: it is done, or comes again after a while, to any process, or never because it cannot be read. */
@@ -162,7 +165,12 @@ export class StreamConsumer implements AsyncDisposable {
   /** Acknowledges after the work is durable, never before. What is put off waits longer each time. */
   async #answer(message: Msg): Promise<void> {
     const deliveries = deliveriesOf(message)
-    const handled = await this.#options.handle({ subject: message.subject, text: message.string(), deliveries })
+    const handled = await this.#options.handle({
+      subject: message.subject,
+      text: message.string(),
+      deliveries,
+      traceparent: traceOf(message.headers),
+    })
     // On a connection that is closed nothing is acknowledged: the event comes again, to any process.
     if (!this.#connection.isClosed()) message.respond(ACKNOWLEDGEMENTS[handled](deliveries))
   }

@@ -1,13 +1,17 @@
+import { isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from './connect.ts'
 import { ConnectionWatch } from './connection-watch.ts'
 import { ensureStream, type StreamDefinition } from './streams.ts'
+import { TRACEPARENT } from './trace-header.ts'
 
 export interface Publication {
   subject: string
   /** `Nats-Msg-Id`: what the stream recognizes a repeat by. */
   messageId: string
   text: string
+  /** Of the request that it comes from: who takes it goes on with that trace. */
+  traceparent?: string | undefined
 }
 
 /** What a stream says of itself. */
@@ -96,9 +100,10 @@ export class StreamPublisher implements Disposable {
     const batch = nuid.next()
     const acknowledged = this.#untilAcknowledged(batch)
     acknowledged.catch(() => {}) // where publishing throws, nobody waits for it
-    publications.forEach(({ subject, messageId, text }, index) => {
+    publications.forEach(({ subject, messageId, text, traceparent }, index) => {
       const fields = headers()
       fields.set('Nats-Msg-Id', messageId)
+      if (isSampled(traceparent)) fields.set(TRACEPARENT, traceparent)
       const operation = index === length - 1 ? 'final' : index === 0 ? 'start' : 'append'
       this.#connection.publish(subject, text, {
         headers: fields,

@@ -1,4 +1,5 @@
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { loopPasses } from './loop-metrics.ts'
 
 export interface LoopOptions {
   name: string
@@ -94,6 +95,7 @@ export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions)
     }
     logger.error({ loop: name }, 'a pass of a loop hangs: it is given up, and the next one begins')
     hung += 1
+    loopPasses.add({ loop: name, outcome: 'hung' })
     void work.finally(() => {
       hung -= 1
     })
@@ -105,9 +107,11 @@ export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions)
     try {
       const more = await run(signal)
       failures = 0
+      loopPasses.add({ loop: name, outcome: 'ok' })
       return more ? 0 : intervalMs
     } catch (error) {
       failures += 1
+      loopPasses.add({ loop: name, outcome: 'failed' })
       logger.warn({ err: error, loop: name, failures }, 'a pass of a loop failed')
       return Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
     } finally {

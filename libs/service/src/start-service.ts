@@ -10,6 +10,7 @@ import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { Loop } from './loop.ts'
+import { loopStalled } from './loop-metrics.ts'
 
 /** What every service works with; each adds its own. */
 export interface ServiceDeps {
@@ -62,6 +63,7 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
     for (const resource of resources) stack.use(resource)
     const stalled = (): string[] =>
       loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} stands still`)
+    stack.use(loopStalled.read(() => loops.map((loop) => [{ loop: loop.name }, loop.isStalled() ? 1 : 0])))
     const whatIsWrong = async (): Promise<string[]> => [...stalled(), ...(await missing(nats, database))]
     const health = handle(healthOf(name), async () => ({ ready: (await whatIsWrong()).length === 0 }))
     const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })

@@ -82,7 +82,8 @@ function asSpan(span: OtelSpan): Span {
     traceparent: `00-${traceId}-${spanId}-01`,
     end(error) {
       if (error !== undefined) {
-        span.setStatus({ code: SpanStatusCode.ERROR })
+        // What a caller is refused is an answer like any other.
+        if (!isRefusal(error)) span.setStatus({ code: SpanStatusCode.ERROR })
         // A code of our own, or the name of a class; the text of an error may have in it what somebody wrote.
         span.setAttribute('error.type', codeOf(error))
       }
@@ -92,6 +93,11 @@ function asSpan(span: OtelSpan): Span {
 }
 
 function codeOf(error: unknown): string {
+  if (typeof error === 'string') return error
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof Error && error.name === 'ServiceError' && !['internal', 'unavailable'].includes(codeOf(error))
 }

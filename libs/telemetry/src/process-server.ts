@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { ProcessConfig } from '@svc/config/process.ts'
 import type { Logger } from './logger.ts'
-import { renderMetrics, startMetrics } from './metrics.ts'
+import { defineLevel, renderMetrics, startMetrics } from './metrics.ts'
 
 /** What a process says of itself when it is asked. Each answers what is wrong, in words for an operator; nothing is wrong: []. */
 export interface Probes {
@@ -36,6 +36,12 @@ interface Answer {
   readonly type?: string
 }
 
+const readiness = defineLevel({
+  name: 'svc_ready',
+  help: '1 where the process is ready for work, 0 where it is not',
+  labels: [],
+})
+
 const REQUEST_LIMIT_MS = 5_000
 const STARTING = ['starting']
 const DRAINING = ['draining']
@@ -62,8 +68,16 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
   }
   if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
   startMetrics(service, version)
+  const level = readiness.read(async () => [[{}, (await probes.ready()).length === 0 ? 1 : 0]])
   logger.info({ host: metrics?.host, port: port.number }, 'metrics')
-  return { ...control, port: port.number, [Symbol.asyncDispose]: port.close }
+  return {
+    ...control,
+    port: port.number,
+    async [Symbol.asyncDispose]() {
+      level[Symbol.dispose]()
+      await port.close()
+    },
+  }
 
   async function listen({ host, port: wanted }: { host: string; port: number }) {
     const server = createServer(

@@ -10,6 +10,7 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import type { Answer } from './answer.ts'
 import { errorAnswer } from './errors.ts'
+import { httpRefused } from './http-metrics.ts'
 
 /** What a client may take its time with, in milliseconds, and how long its headers may be; see `http.createServer`. */
 export const SERVER_LIMITS: ServerLimits = {
@@ -62,10 +63,12 @@ export function watchConnections(server: Server): void {
     response.once('close', () => connection.open.delete(response))
   })
   server.on('clientError', (error, socket) => {
+    httpRefused.add({ reason: reasonOf(error) })
     void refuseConnection(connectionOf(socket), socket, faultOf(error))
   })
   // A CONNECT is a method that no path has.
   server.on('connect', (_request, socket) => {
+    httpRefused.add({ reason: 'connect' })
     void refuseConnection(connectionOf(socket), socket, new ServiceError('not_found'))
   })
   // Node would answer both of these itself. A body that is refused for its length is not asked for.
@@ -145,6 +148,20 @@ function faultOf(error: ParserError): ServiceError {
       return isRequestLine(error) ? new ServiceError('not_found') : invalid('not HTTP/1.1')
     default:
       return invalid('not HTTP/1.1')
+  }
+}
+
+/** Few, for metrics. */
+function reasonOf({ code }: ParserError): string {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return 'timeout'
+    case 'HPE_HEADER_OVERFLOW':
+      return 'headers'
+    case 'ECONNRESET':
+      return 'reset'
+    default:
+      return 'not_http'
   }
 }
 

@@ -4,6 +4,7 @@ import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { importPublicKey } from '@svc/svc1/verify-node.ts'
 import { LRUCache } from 'lru-cache'
+import { cachedEntries } from './http-metrics.ts'
 
 /**
  * Who is who, from identity, kept in memory. Nothing kept can be stale: an agent id is the hash of its key, names are never
@@ -24,6 +25,10 @@ const MAX_NAMES = 100_000
 export function createDirectory(bus: Bus): Directory {
   const keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS })
   const ids = new LRUCache<string, string>({ max: MAX_NAMES })
+  cachedEntries.read(() => [
+    [{ cache: 'keys' }, keys.size],
+    [{ cache: 'names' }, ids.size],
+  ])
   return {
     async findKey(agentId, context) {
       const known = keys.get(agentId)

@@ -11,6 +11,7 @@ import {
 import type { Channel } from '@svc/nats/channel.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Settlement } from './domain/shared-bucket.ts'
+import { knownGateways } from './http-metrics.ts'
 import type { Gateways, ReportOf } from './rate-limit.ts'
 
 const PRESENCE_INTERVAL_MS = 1_000
@@ -46,6 +47,7 @@ export async function startGateways(channel: Channel, logger: Logger): Promise<G
   channel.subscribe(reportRatesTo(self), answer)
   const interval = setInterval(beat, PRESENCE_INTERVAL_MS)
   interval.unref()
+  const level = knownGateways.read(() => [[{}, all.length]])
   void channel.watchConnection((state) => {
     if (state === 'back') announce('new')
     else forgetAll()
@@ -64,6 +66,7 @@ export async function startGateways(channel: Channel, logger: Logger): Promise<G
     onChange: (changed) => void listeners.push(changed),
     [Symbol.dispose]() {
       clearInterval(interval)
+      level[Symbol.dispose]()
       presences[Symbol.dispose]()
       announce('gone')
       forgetAll()

@@ -1,7 +1,9 @@
+import type { Server } from 'node:http'
 import { pipeline as joinStreams, type Readable } from 'node:stream'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
+import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Answer } from './answer.ts'
 import { isBodyLeft } from './body.ts'
@@ -9,7 +11,7 @@ import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
-import { Overloaded } from './load.ts'
+import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './http-metrics.ts'
 import type { Operation } from './operation.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -77,19 +79,46 @@ export function createHttpApp({
   app.setNotFoundHandler((request, reply) => run(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply))
   app.setErrorHandler((error, request, reply) => sendError(error, request, reply))
   watchConnections(app.server)
+  let underWay = 0
+  const levels = [
+    httpUnderWay.read(() => [[{}, underWay]]),
+    httpConnections.read(async () => [[{}, await connectionsOf(app.server)]]),
+  ]
+  app.addHook('onClose', async () => {
+    for (const level of levels) level[Symbol.dispose]()
+  })
   return app
 
   function run(operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
     const params = request.params as Record<string, string>
-    pipeline({ raw: request.raw, traceparent: request.id, operation, params })
+    const beganMs = performance.now()
+    underWay += 1
+    const attributes = { 'http.request.method': operation.method, 'http.route': operation.path }
+    inRootSpan(operation.id, request.id, attributes, (traceparent) =>
+      pipeline({ raw: request.raw, traceparent, operation, params }),
+    )
       .then(
-        (answer) => send(answer, request, reply),
-        (error: unknown) => sendError(error, request, reply),
+        (answer) => {
+          send(answer, request, reply)
+          answered(operation, beganMs, answer.stream === undefined ? reply.statusCode : answer.status, 'ok')
+        },
+        (error: unknown) => {
+          const { status, code } = sendError(error, request, reply)
+          answered(operation, beganMs, status, code)
+        },
       )
       .catch((error: unknown) => {
         logger.error({ err: error, request_id: requestIdOf(request.id) }, 'an answer could not be written')
         request.raw.destroy()
       })
+      .finally(() => {
+        underWay -= 1
+      })
+  }
+
+  function answered({ id }: Operation, beganMs: number, status: number, code: string): void {
+    httpRequests.add({ operation: id, status: String(status), code })
+    httpSeconds.observe({ operation: id }, (performance.now() - beganMs) / 1_000)
   }
 
   function send(answer: Answer, request: FastifyRequest, reply: FastifyReply): void {
@@ -126,16 +155,19 @@ export function createHttpApp({
     else reply.send(text)
   }
 
-  function sendError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): void {
+  function sendError(
+    thrown: unknown,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): { status: number; code: ErrorCode } {
     const error = asServiceError(thrown)
     log(error, request)
     const answer = errorAnswer(error)
-    if (!isBodyLeft(request.raw)) {
-      send(answer, request, reply)
-      return
-    }
-    reply.hijack()
-    answerUnread(reply.raw, answer, headersOf(answer, request))
+    if (isBodyLeft(request.raw)) {
+      reply.hijack()
+      answerUnread(reply.raw, answer, headersOf(answer, request))
+    } else send(answer, request, reply)
+    return { status: answer.status, code: error.code }
   }
 
   function headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
@@ -150,7 +182,7 @@ export function createHttpApp({
   }
 
   function log(error: ServiceError, request: FastifyRequest): void {
-    if ((error.code !== 'internal' && error.code !== 'unavailable') || error instanceof Overloaded) return
+    if (error.code !== 'internal' && error.code !== 'unavailable') return
     const fields = {
       err: error,
       request_id: requestIdOf(request.id),
@@ -160,6 +192,12 @@ export function createHttpApp({
     if (error.code === 'internal') logger.error(fields, 'request failed')
     else logger.warn(fields, 'request unavailable')
   }
+}
+
+function connectionsOf(server: Server): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.getConnections((error, count) => (error === null ? resolve(count) : reject(error)))
+  })
 }
 
 /** An operation that no path names; nothing of the request is looked at, so nothing can be wrong with it first. */

@@ -17,6 +17,7 @@ import {
   takeOnCredit,
   takeReport,
 } from './domain/shared-bucket.ts'
+import { cachedEntries } from './http-metrics.ts'
 
 /** Counts requests by client, over all gateways together, and says when one is too many. Source: decisions 47. */
 export interface RateLimiter {
@@ -89,6 +90,7 @@ export function createRateLimiter({ limit, rate, gateways, clock = MONOTONIC }: 
   const queues = new Map<string, Batcher<Client, void>>()
   /** Used some credit, little enough that the keeper need not know at once. */
   let unhurried: Client[] = []
+  cachedEntries.read(() => [[{ cache: limit }, clients.size]])
   gateways.onReport(limit, keep)
   gateways.onChange(handOver)
   return { take }

@@ -5,6 +5,7 @@ import { openStream, type StreamPlace, type StreamRequest } from '@svc/contracts
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { Agent, type Dispatcher } from 'undici'
+import { openStreams } from './http-metrics.ts'
 
 /** Event streams, which are other processes' work: their bytes pass through here as they come. */
 export interface Streams extends AsyncDisposable {
@@ -31,6 +32,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
   const agent = new Agent({ connect: { timeout: CONNECT_LIMIT_MS }, pipelining: 1, connections: null })
   const open = new Map<Readable, StreamPlace>()
   let closing = false
+  const level = openStreams.read(() => [[{}, open.size]])
 
   return {
     async open(request, context) {
@@ -58,6 +60,7 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
       await Promise.all(ends)
       clearTimeout(limit)
       await agent.destroy()
+      level[Symbol.dispose]()
     },
   }
 

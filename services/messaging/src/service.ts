@@ -38,6 +38,7 @@ import { setVisibility } from './handlers/set-visibility.ts'
 import { setVote } from './handlers/set-vote.ts'
 import { startOutboxLoop } from './loops/outbox.ts'
 import { startPurgeLoop } from './loops/purge.ts'
+import { outboxOldest } from './metrics.ts'
 import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
 import { createAppend } from './store/append.ts'
 import { createAppendPosts } from './store/append-posts.ts'
@@ -86,6 +87,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
         charging,
       }
       const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
+      outboxOldest.read(async () => [[{}, (await measureOutbox(deps)).oldest_unpublished_seconds]])
       return {
         endpoints: [
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),

@@ -1,11 +1,13 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import { inSpan } from '@svc/telemetry/tracing.ts'
 import type { Sources } from './deps.ts'
 import type { AcceptedEvent } from './domain/accepted-event.ts'
 import { Backlog, type Heard } from './domain/backlog.ts'
 import { stepFor } from './domain/gap.ts'
 import { cursorFrame, messageFrame, postEvent, RETRY_FRAME } from './domain/sse.ts'
 import type { HistoryPage } from './history.ts'
+import { eventsWritten } from './metrics.ts'
 
 export interface EventStreamOptions {
   readonly agentId: string
@@ -124,11 +126,18 @@ export class EventStream {
     while (await this.#isReady(out)) {
       const heard = this.#backlog.shift()
       if (heard !== undefined) {
-        if (!(await this.#step(out, heard))) return
+        if (!(await this.#stepTraced(out, heard))) return
       } else if (this.#target > this.#last) {
         if (!(await this.#replay(out))) return
       } else await this.#woken()
     }
+  }
+
+  /** The end of the trace of what was sent, as far as this system goes. */
+  #stepTraced(out: Writable, heard: Heard): Promise<boolean> {
+    const { traceparent } = heard
+    if (traceparent === undefined) return this.#step(out, heard)
+    return inSpan('stream event', { kind: 'consumer', parent: traceparent }, () => this.#step(out, heard))
   }
 
   /** @returns false where the stream is to end. */
@@ -137,7 +146,7 @@ export class EventStream {
     if (step === 'drop') return true
     if (step === 'read') return this.#replay(out)
     if (typeof content === 'string') {
-      this.#send(out, cursor, content)
+      this.#send(out, cursor, content, 'heard')
       return true
     }
     let message: string | undefined
@@ -149,7 +158,7 @@ export class EventStream {
     }
     if (!(await this.#isReady(out))) return false
     if (message === undefined) this.#last = cursor
-    else this.#send(out, cursor, postEvent(cursor, message))
+    else this.#send(out, cursor, postEvent(cursor, message), 'heard')
     return true
   }
 
@@ -161,7 +170,7 @@ export class EventStream {
       for (const { cursor, text } of page.events) {
         if (!(await this.#isReady(out))) return false
         // A page that was read before something else was written may begin with it.
-        if (cursor > this.#last) this.#send(out, cursor, text)
+        if (cursor > this.#last) this.#send(out, cursor, text, 'history')
       }
       const examined = page.next > this.#last || page.events.length > 0
       this.#last = Math.max(this.#last, page.next)
@@ -207,7 +216,8 @@ export class EventStream {
     })
   }
 
-  #send(out: Writable, cursor: number, event: string): void {
+  #send(out: Writable, cursor: number, event: string, source: 'heard' | 'history'): void {
+    eventsWritten.add({ source })
     this.#last = cursor
     this.#write(out, messageFrame(cursor, event))
   }

@@ -1,4 +1,5 @@
 import type { Nats } from '@svc/nats/connect.ts'
+import { traceOf } from '@svc/nats/trace-header.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { type AcceptedEvent, parseAccepted } from './domain/accepted-event.ts'
 
@@ -18,7 +19,7 @@ export function createLive({ connection }: Nats, logger: Logger): Live {
         callback: (error, message) => {
           const event = error === null ? parseAccepted(message.string(), Math.floor(Date.now() / 1000)) : undefined
           if (event === undefined) logger.error({ err: error ?? undefined }, 'what was accepted breaks its contract')
-          else heard(event)
+          else heard(withTrace(event, traceOf(message.headers)))
         },
       })
       try {
@@ -30,6 +31,11 @@ export function createLive({ connection }: Nats, logger: Logger): Live {
       return { [Symbol.dispose]: () => subscription.unsubscribe() }
     },
   }
+}
+
+function withTrace(event: AcceptedEvent, traceparent: string | undefined): AcceptedEvent {
+  if (traceparent === undefined || event.kind !== 'event') return event
+  return { kind: 'event', heard: { ...event.heard, traceparent } }
 }
 
 /** A flush waits for as long as NATS is away. */

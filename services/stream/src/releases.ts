@@ -15,6 +15,7 @@ export function createReleases({
 }: Pick<StreamDeps, 'database' | 'logger' | 'processId'>): Releases {
   const underWay = new Set<Promise<void>>()
   const release = createBatcher<string, void>({
+    name: 'stream.release',
     run: async (ids) => {
       await database.run((sql) => releaseLeases(sql, ids))
       return ids.map(() => undefined)

@@ -19,6 +19,7 @@ import { startHttpServer } from './http-server.ts'
 import { createLive } from './live.ts'
 import { startRenewLeases } from './loops/renew-leases.ts'
 import { startWatchHeads } from './loops/watch-heads.ts'
+import { headsRead, streamLeases, streamsBehind, streamsOpen, streamsRoom } from './metrics.ts'
 import { createPosts } from './posts.ts'
 import { createReleases } from './releases.ts'
 import { createStreams } from './streams.ts'
@@ -53,11 +54,17 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
       }
       const renewing = startRenewLeases(deps)
       const heads = startWatchHeads(deps, createChannel(nats))
+      const measured = (): ReturnType<typeof measureStreams> => measureStreams(deps, heads)
+      streamsOpen.read(async () => [[{}, (await measured()).open]])
+      streamsRoom.read(async () => [[{}, (await measured()).room]])
+      streamsBehind.read(async () => [[{}, (await measured()).most_behind]])
+      headsRead.read(async () => [[{}, (await measured()).heads_read_seconds]])
+      streamLeases.read(() => [[{}, streams.leaseIds.length]])
       return {
         endpoints: [
           handle(calls.openStream, (request, context) => openStream(deps, request, context)),
           handle(calls.openStreamAt(processId), (request, context) => openStreamHere(deps, request, context)),
-          handle(calls.measureStreams, () => measureStreams(deps, heads)),
+          handle(calls.measureStreams, measured),
         ],
         loops: [renewing, heads.loop],
         resources: [releases, server],

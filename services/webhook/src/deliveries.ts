@@ -1,12 +1,14 @@
 import type { Batcher } from '@svc/batching/batcher.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { startSpan } from '@svc/telemetry/tracing.ts'
 import { deliveryHeaders } from './domain/delivery.ts'
 import { type Backoff, secondsToNext } from './domain/schedule.ts'
 import type { SecretBox } from './domain/secret-box.ts'
 import { type ExemptTargets, parseWebhookUrl } from './domain/webhook-url.ts'
 import { post } from './http/post.ts'
 import { findAddresses, type Resolve } from './http/resolve.ts'
+import { attemptSeconds, attempts, outcomes } from './metrics.ts'
 import type { Claim, ClaimedJob, Ended, Outcome } from './store/jobs.ts'
 
 /** The requests of this process. */
@@ -19,6 +21,13 @@ export interface Deliveries {
   start(jobs: readonly ClaimedJob[]): void
   /** Until all that was begun has ended, which is bounded by the time of an attempt. */
   drain(): Promise<void>
+}
+
+/** How an attempt ended, and in which of the few ways that metrics tell apart. */
+interface Attempted {
+  /** Undefined where the job is no longer this process's, or its configuration is not the present one. */
+  readonly outcome: Outcome | undefined
+  readonly result: string
 }
 
 export interface DeliveriesOptions {
@@ -74,7 +83,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
 
   async function deliver(job: ClaimedJob): Promise<void> {
     try {
-      const outcome = await attempt(job)
+      const { outcome } = await watched(job)
       failpoint('webhook.attempted')
       if (outcome !== undefined) await finish({ job, outcome })
       failpoint('webhook.finished')
@@ -84,12 +93,36 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     }
   }
 
-  /** @returns undefined where the job is no longer this process's, or its configuration is not the present one. */
-  async function attempt(job: ClaimedJob): Promise<Outcome | undefined> {
+  /** One attempt, counted and, where the request that it comes from is, traced. */
+  async function watched(job: ClaimedJob): Promise<Attempted> {
+    const beganMs = performance.now()
+    const span =
+      job.traceparent === undefined
+        ? undefined
+        : startSpan('webhook attempt', {
+            kind: 'producer',
+            parent: job.traceparent,
+            attributes: { 'svc.webhook.attempt': job.attempts + 1 },
+          })
+    const attempted = await attempt(job).catch((error: unknown) => {
+      span?.end(error)
+      throw error
+    })
+    const { outcome, result } = attempted
+    attempts.add({ result })
+    attemptSeconds.observe({}, (performance.now() - beganMs) / MS_PER_SECOND)
+    if (outcome !== undefined) outcomes.add({ outcome: outcome.kind })
+    span?.end(result === 'delivered' ? undefined : result)
+    return attempted
+  }
+
+  async function attempt(job: ClaimedJob): Promise<Attempted> {
     // What has expired is excluded from reads at once (service.md, Limits), and a delivery is one.
-    if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { kind: 'failed' }
+    if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { outcome: { kind: 'failed' }, result: 'expired' }
     const secret = openSecret(job)
-    if (secret === undefined) return { kind: 'postponed', afterSeconds: POSTPONED_SECONDS }
+    if (secret === undefined) {
+      return { outcome: { kind: 'postponed', afterSeconds: POSTPONED_SECONDS }, result: 'secret' }
+    }
     failpoint('webhook.claimed')
     const startedMs = performance.now()
     const { url, target } = parseWebhookUrl(job.url, exemptTargets)
@@ -97,19 +130,21 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
       logger.debug({ err: error }, 'an endpoint has no address to connect to')
       return undefined
     })
-    if (addresses === undefined) return afterFailure(job)
+    if (addresses === undefined) return afterFailure(job, 'address')
     const resolvedMs = performance.now() - startedMs
     failpoint('webhook.resolved')
-    if (!(await begin(job))) return undefined
+    if (!(await begin(job))) return { outcome: undefined, result: 'void' }
     failpoint('webhook.begun')
     const headers = deliveryHeaders(job, secret, Date.now())
     try {
       const timeoutMs = Math.max(1, Math.floor(attemptMs - resolvedMs))
       const status = await post({ url, addresses, headers, body: job.body, timeoutMs })
-      return status >= 200 && status < 300 ? { kind: 'delivered' } : afterFailure(job)
+      return status >= 200 && status < 300
+        ? { outcome: { kind: 'delivered' }, result: 'delivered' }
+        : afterFailure(job, `status_${Math.floor(status / 100)}xx`)
     } catch (error) {
       logger.debug({ err: error }, 'an attempt failed')
-      return afterFailure(job)
+      return afterFailure(job, isTimeout(error) ? 'timeout' : 'connection')
     }
   }
 
@@ -122,10 +157,14 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     }
   }
 
-  function afterFailure({ attempts }: ClaimedJob): Outcome {
+  function afterFailure({ attempts }: ClaimedJob, result: string): Attempted {
     const afterSeconds = secondsToNext(backoff, attempts + 1, Math.random())
-    return afterSeconds === undefined ? { kind: 'failed' } : { kind: 'retry', afterSeconds }
+    return { outcome: afterSeconds === undefined ? { kind: 'failed' } : { kind: 'retry', afterSeconds }, result }
   }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && /Timeout/.test(`${error.name} ${'code' in error ? String(error.code) : ''}`)
 }
 
 function endpointsIn(jobs: number): number {

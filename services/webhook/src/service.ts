@@ -28,7 +28,8 @@ import { startDeliver } from './loops/deliver.ts'
 import { startIngest } from './loops/ingest.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
-import { createIsConfigured } from './store/endpoints.ts'
+import { consumerLag, inFlight, oldestDue } from './metrics.ts'
+import { createIsConfigured, oldestDueSeconds } from './store/endpoints.ts'
 import { createBegin, createFinish, createIngest } from './store/jobs.ts'
 
 const MS_PER_SECOND = 1_000
@@ -71,6 +72,9 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
       })
       deliver = startDeliver({ ...deps, deliveries, leaseSeconds })
       const ingestion = await startIngest({ ...deps, nats })
+      inFlight.read(() => [[{}, deliveries.inFlight]])
+      oldestDue.read(async () => [[{}, await database.run(oldestDueSeconds)]])
+      consumerLag.read(async () => [[{}, await ingestion.lag()]])
       return {
         endpoints: [
           handle(calls.setWebhook, (request, context) => setWebhook(deps, request, context)),

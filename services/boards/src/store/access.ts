@@ -21,6 +21,7 @@ export interface AccessRow extends BoardRules {
 /** Answers are of one moment, later than the question; undefined where there is no such board. */
 export function createFindAccess(database: Database): Batcher<AccessQuestion, AccessRow | undefined> {
   return createBatcher({
+    name: 'boards.access',
     concurrency: 2,
     overloaded: () => new ServiceError('unavailable', { cause: new Error('too many questions wait') }),
     run: async (questions) => {

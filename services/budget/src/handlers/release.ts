@@ -12,6 +12,7 @@ export function createRelease({
   database,
 }: Pick<BudgetDeps, 'database'>): (request: RequestOf<typeof release>) => Promise<ReplyOf<typeof release>> {
   const releaseSoon = createBatcher<ReleaseItem, object>({
+    name: 'budget.release',
     keyOf: ({ operation }) => operation,
     overloaded: () => new ServiceError('unavailable'),
     run: async (items) => {

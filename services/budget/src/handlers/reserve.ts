@@ -39,6 +39,7 @@ export function createReserve({
   allowances,
 }: BudgetDeps): (request: Request, context: CallContext) => Promise<Reply> {
   const reserveSoon = createBatcher<Item, Reserved>({
+    name: 'budget.reserve',
     // The statement sees each account and each operation once.
     keyOf: ({ request }) => [request.agent_id, request.operation],
     overloaded: () => new ServiceError('unavailable'),
@@ -55,6 +56,7 @@ export function createReserve({
     },
   })
   const isFinal = createBatcher<Item, boolean>({
+    name: 'budget.is-final',
     overloaded: () => new ServiceError('unavailable'),
     run: (items) => database.run((sql) => findFinal(sql, allowances, items.map(itemOf))),
   })

@@ -12,6 +12,7 @@ type Deps = Pick<BudgetDeps, 'database' | 'logger'>
 /** Makes one reservation final, durably. */
 export function createSettle(deps: Deps): (request: RequestOf<typeof settle>) => Promise<ReplyOf<typeof settle>> {
   const settleOne = createBatcher<string, object>({
+    name: 'budget.settle',
     overloaded: () => new ServiceError('unavailable'),
     run: async (operations) => {
       await settleAll(deps, operations, true)

@@ -22,6 +22,7 @@ const MAX_ITEMS = 128
  */
 export function createAdmit(database: Database): Batcher<Admission, Admitted> {
   return createBatcher({
+    name: 'identity.admit',
     maxItems: MAX_ITEMS,
     // While one commit waits for the disk, the next batch gathers and starts.
     concurrency: 2,

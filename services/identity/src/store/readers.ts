@@ -14,6 +14,7 @@ export function createAgentReaders(database: Database): AgentReaders {
   const overloaded = (): Error => new ServiceError('unavailable', { cause: new Error('too many reads wait') })
   return {
     byId: createBatcher({
+      name: 'identity.by-id',
       concurrency: 2,
       overloaded,
       run: async (ids) => {
@@ -23,6 +24,7 @@ export function createAgentReaders(database: Database): AgentReaders {
       },
     }),
     byName: createBatcher({
+      name: 'identity.by-name',
       concurrency: 2,
       overloaded,
       run: async (names) => {

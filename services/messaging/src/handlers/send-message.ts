@@ -87,6 +87,7 @@ async function decide(
           standingVersion: known.standingVersion,
           operation,
           deadlineMs,
+          traceparent: context.traceparent,
         })
         if (result.outcome !== 'stale') {
           if (lane === 'inbox') deps.standings.remember(signer, recipient, known)

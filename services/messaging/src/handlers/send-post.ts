@@ -62,6 +62,7 @@ export async function sendPost(
         expiryCap: expiryCap(facts),
         operation,
         deadlineMs,
+        traceparent: context.traceparent,
       }),
     ),
   )

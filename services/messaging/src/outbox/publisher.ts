@@ -3,6 +3,7 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { MAX_BATCH_MESSAGES, type StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { defineCount } from '@svc/telemetry/metrics.ts'
 import {
   findOutboxRows,
   leaseOutbox,
@@ -11,6 +12,17 @@ import {
   type PublishedRow,
   requeueForgotten,
 } from '../store/outbox.ts'
+
+const published = defineCount({
+  name: 'svc_outbox_published_total',
+  help: 'Events that JetStream has acknowledged, by who published them: their committer, or whoever found them left',
+  labels: ['by'],
+})
+const requeuedRows = defineCount({
+  name: 'svc_outbox_requeued_total',
+  help: 'Outbox rows that are published again because the stream has forgotten them',
+  labels: [],
+})
 
 export interface Publisher {
   /** Publishes what this process has just committed; never waits and never throws: what fails is left to the loop. */
@@ -45,10 +57,11 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   })
 
   const publish = createBatcher<OutboxRow, void>({
+    name: 'messaging.outbox',
     maxItems: MAX_BATCH_MESSAGES,
     maxWaiting: MAX_WAITING,
     run: async (rows) => {
-      await publishRows(rows)
+      await publishRows(rows, 'committer')
       return rows.map(() => undefined)
     },
   })
@@ -62,7 +75,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
       if (ids.length === 0) return false
       failpoint('messaging.outbox.leased')
-      await publishRows(await database.run((sql) => findOutboxRows(sql, ids)))
+      await publishRows(await database.run((sql) => findOutboxRows(sql, ids)), 'loop')
       return ids.length === LEFT_ROWS
     },
 
@@ -71,25 +84,27 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     },
   }
 
-  async function publishRows(rows: OutboxRow[]): Promise<void> {
+  async function publishRows(rows: OutboxRow[], by: 'committer' | 'loop'): Promise<void> {
     const current = epoch ?? (await compare()).epoch
     const before = disconnects
-    const published: PublishedRow[] = []
+    const marks: PublishedRow[] = []
     for (const group of groupRows(rows)) {
       const events = group.flatMap((row) => row.events)
       // What was purged since there is nothing to say about.
       const lastSequence = events.length === 0 ? 0 : await stream.publish(events)
       failpoint('messaging.outbox.published')
-      published.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
+      published.add({ by }, events.length)
+      marks.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
     }
     if (disconnects !== before) throw new Error('the connection was lost: what was acknowledged may be gone')
-    await database.run((sql) => markPublished(sql, published))
+    await database.run((sql) => markPublished(sql, marks))
     failpoint('messaging.outbox.marked')
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
     const state = await stream.state()
     const requeued = await database.run((sql) => requeueForgotten(sql, state.epoch, state.lastSequence, REQUEUE_ROWS))
+    requeuedRows.add({}, requeued)
     if (requeued > 0) failpoint('messaging.outbox.requeued')
     if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
     if (requeued < REQUEUE_ROWS) epoch = state.epoch

@@ -20,6 +20,8 @@ export interface PostAppend {
   expiryCap: number | null
   operation: string
   deadlineMs: number
+  /** Of the request, which what is published carries on. */
+  traceparent?: string
 }
 
 /** What became of it: migrations/0011_append-posts.sql says when each is answered. */
@@ -32,6 +34,7 @@ export interface CommittedPost {
   id: string
   boardId: string
   entries: { log: string; position: number }[]
+  traceparent?: string | undefined
 }
 
 export interface AppendPostsOptions {
@@ -56,6 +59,7 @@ const MAX_ITEMS = 8
 /** Appends posts that are asked for together in one transaction and one round trip. */
 export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppend, PostAppended> {
   return createBatcher({
+    name: 'messaging.append-posts',
     maxItems: MAX_ITEMS,
     // The statement sees one snapshot: two items of it could not see each other's id.
     keyOf: ({ id }) => id,
@@ -112,7 +116,7 @@ function publish(options: AppendPostsOptions, items: PostAppend[], rows: Row[]):
     const item = items[index]
     if (item === undefined || logs === null || positions === null) return []
     const entries = logs.map((log, at) => ({ log, position: positions[at] ?? 0 }))
-    return [{ id: item.id, boardId: item.boardId, entries }]
+    return [{ id: item.id, boardId: item.boardId, entries, traceparent: item.traceparent }]
   })
   options.onCommitted(outboxId, posts)
 }

@@ -21,6 +21,8 @@ export interface Append {
   standingVersion: number
   operation: string
   deadlineMs: number
+  /** Of the request, which what is published carries on. */
+  traceparent?: string
 }
 
 /** What became of it: migrations/0002_append.sql says when each is answered. */
@@ -38,6 +40,7 @@ export interface CommittedEntry {
   envelope: string
   acceptedAt: number
   expiresAt: number
+  traceparent?: string | undefined
 }
 
 export interface AppendOptions {
@@ -63,6 +66,7 @@ const MAX_ITEMS = 128
 /** Appends what is asked together in one transaction and one round trip. */
 export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
   return createBatcher({
+    name: 'messaging.append',
     maxItems: MAX_ITEMS,
     // The statement sees one snapshot: two items of it could not see each other's id or request.
     keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
@@ -120,7 +124,15 @@ function publish(options: AppendOptions, items: Append[], rows: Row[]): void {
     if (item === undefined || row.position === null) return []
     const { accepted_at: acceptedAt, expires_at: expiresAt } = row
     return [
-      { log: item.recipient, kind: item.lane, position: row.position, envelope: item.envelope, acceptedAt, expiresAt },
+      {
+        log: item.recipient,
+        kind: item.lane,
+        position: row.position,
+        envelope: item.envelope,
+        acceptedAt,
+        expiresAt,
+        traceparent: item.traceparent,
+      },
     ]
   })
   options.onCommitted(outboxId, entries)

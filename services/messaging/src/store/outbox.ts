@@ -25,14 +25,15 @@ export interface PublishedRow {
 export function rowOf(id: number, entries: CommittedEntry[]): OutboxRow {
   return {
     id,
-    events: entries.map(({ log, kind, position, envelope, acceptedAt, expiresAt }) =>
-      eventOf(
+    events: entries.map(({ log, kind, position, envelope, acceptedAt, expiresAt, traceparent }) => ({
+      ...eventOf(
         log,
         kind,
         position,
         messageText(envelope, { lane: kind, acceptedAt, expiresAt, acked: false, upvotes: 0 }),
       ),
-    ),
+      traceparent,
+    })),
   }
 }
 
@@ -46,7 +47,9 @@ function eventOf(log: string, kind: Lane, position: number, message: string): Pu
 
 /** As `rowOf`, for posts: an event for each subscriber, which refers to the post. */
 export function rowOfPosts(id: number, posts: CommittedPost[]): OutboxRow {
-  const events = posts.flatMap((post) => post.entries.map(({ log, position }) => postEventOf(log, position, post)))
+  const events = posts.flatMap((post) =>
+    post.entries.map(({ log, position }) => ({ ...postEventOf(log, position, post), traceparent: post.traceparent })),
+  )
   return { id, events }
 }
 

@@ -31,6 +31,7 @@ interface Row {
 /** One statement for all that are asked together. */
 export function createPostPreflight(database: Database): Batcher<PostQuestion, PostPreflight> {
   return createBatcher({
+    name: 'messaging.post-preflight',
     overloaded: () => new ServiceError('unavailable'),
     run: async (questions) => {
       const rows = await database.run(

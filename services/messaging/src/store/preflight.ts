@@ -46,6 +46,7 @@ const MAX_ITEMS = 128
 /** One statement for all that are asked together. A recipient without a log has the defaults (decisions 11). */
 export function createPreflight(database: Database): Batcher<PreflightQuestion, Preflight> {
   return createBatcher({
+    name: 'messaging.preflight',
     maxItems: MAX_ITEMS,
     overloaded: () => new ServiceError('unavailable'),
     run: async (questions) => {

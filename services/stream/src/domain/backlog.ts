@@ -3,6 +3,8 @@ export interface Heard {
   readonly cursor: number
   /** An Event in JSON, or the post that it refers to. */
   readonly content: string | PostReference
+  /** Of the request that it comes from, where that is traced. */
+  readonly traceparent?: string | undefined
 }
 
 export interface PostReference {

@@ -13,6 +13,8 @@ export interface InboxEvent {
   readonly expiresAt: number
   /** The text of the envelope, character for character. */
   readonly envelope: string
+  /** Of the request that it comes from, where that is traced. */
+  readonly traceparent?: string | undefined
 }
 
 const SUBJECT = /^accepted\.([1-9A-HJ-NP-Za-km-z]{32,44})\.inbox$/

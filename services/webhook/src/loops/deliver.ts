@@ -1,7 +1,9 @@
+import type { Database } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
+import { isTracing } from '@svc/telemetry/tracing.ts'
 import type { Deliveries } from '../deliveries.ts'
 import type { WebhookDeps } from '../deps.ts'
-import { claimJobs } from '../store/jobs.ts'
+import { type ClaimedJob, claimJobs, findTraces } from '../store/jobs.ts'
 
 /** Jobs of other processes, retries and leases that ended are found so often; own jobs wake the loop. */
 const INTERVAL_MS = 250
@@ -21,9 +23,15 @@ export function startDeliver({
       const room = deliveries.room()
       if (signal.aborted || room.steadyEndpoints === 0) return false
       const jobs = await database.run((sql) => claimJobs(sql, room, leaseSeconds))
-      deliveries.start(jobs)
+      deliveries.start(isTracing() && jobs.length > 0 ? await withTraces(database, jobs) : jobs)
       return jobs.length > 0
     },
     ended: () => deliveries.drain(),
   })
+}
+
+/** Jobs that were claimed are begun with, also where their traces cannot be found. */
+async function withTraces(database: Database, jobs: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
+  const traces = await database.run((sql) => findTraces(sql, jobs)).catch(() => [])
+  return jobs.map((job, at) => ({ ...job, traceparent: traces[at] ?? undefined }))
 }

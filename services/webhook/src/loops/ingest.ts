@@ -5,6 +5,7 @@ import { WEBHOOK_CONSUMER } from '@svc/nats/streams.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { agentOf, type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
+import { events } from '../metrics.ts'
 
 /** Events of one pull at most, which is what this process has in memory of them. */
 const MAX_EVENTS = 500
@@ -28,11 +29,16 @@ export async function startIngest({
 }: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & { nats: Nats }): Promise<Ingest> {
   let failure: unknown
   const handle = async (event: StreamEvent): Promise<Handled> => {
+    const handled = await ingestEvent(event)
+    events.add({ handled })
+    return handled
+  }
+  const ingestEvent = async (event: StreamEvent): Promise<Handled> => {
     try {
       if (!(await isConfigured(agentOf(event.subject)))) return 'done'
       const parsed = parse(event)
       if (parsed === undefined) return 'never'
-      await ingest(parsed)
+      await ingest({ ...parsed, traceparent: event.traceparent })
       failpoint('webhook.ingested')
       return 'done'
     } catch (error) {

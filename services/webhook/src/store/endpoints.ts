@@ -13,6 +13,7 @@ export interface Configuration extends Sealed {
 /** Whether agents have a webhook, those that are asked for together in one query. One that is being set has not begun. */
 export function createIsConfigured(database: Database): Batcher<string, boolean> {
   return createBatcher<string, boolean>({
+    name: 'webhook.is-configured',
     run: async (agentIds) => {
       const rows = await database.run(
         (sql) => sql<{ agent_id: string }[]>`

@@ -1,5 +1,5 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
-import { type Database, retryOnConflict, type Sql } from '@svc/postgres/database.ts'
+import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'
 
@@ -20,6 +20,8 @@ export interface ClaimedJob {
   readonly attempts: number
   /** The endpoint's last attempt failed. */
   readonly struggling: boolean
+  /** Of the request that it comes from, where that is traced. */
+  readonly traceparent?: string | undefined
 }
 
 /** How an attempt ended. `delivered` and `failed` end the job; `postponed` is no attempt. */
@@ -45,25 +47,50 @@ export const SLOTS_PER_ENDPOINT = 2
 /** Makes jobs of events, those that come together in one transaction. `made` is called where there were any. */
 export function createIngest(database: Database, backoff: Backoff, made: () => void): Batcher<InboxEvent, void> {
   return createBatcher<InboxEvent, void>({
+    name: 'webhook.ingest',
     // A body is 96 KiB at most.
     maxItems: 64,
     run: async (events) => {
       const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
-      const jobs = await retryOnConflict(() =>
-        database.run(async (sql) => {
-          const [row] = await sql<{ jobs: number }[]>`
+      const traced = events.filter(({ traceparent }) => traceparent !== undefined)
+      const make = async (sql: Sql | Tx): Promise<number> => {
+        const [row] = await sql<{ jobs: number }[]>`
             select webhook.ingest(
               ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.cursor)}::bigint[],
               ${events.map((event) => event.messageId)}::text[], ${events.map((event) => event.envelope)}::text[],
               ${events.map((event) => event.expiresAt)}::bigint[], ${delays}::double precision[]
             ) as jobs`
-          return row?.jobs ?? 0
-        }),
-      )
+        if (traced.length > 0) await noteTraces(sql, traced)
+        return row?.jobs ?? 0
+      }
+      const jobs = await (traced.length > 0 ? database.transaction(make) : retryOnConflict(() => database.run(make)))
       if (jobs > 0) made()
       return events.map(() => undefined)
     },
   })
+}
+
+async function noteTraces(sql: Sql | Tx, events: readonly InboxEvent[]): Promise<void> {
+  await sql`
+    update webhook.jobs j set traceparent = u.traceparent
+    from unnest(
+      ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.messageId)}::text[],
+      ${events.map((event) => event.traceparent ?? null)}::text[]
+    ) as u (agent_id, message_id, traceparent)
+    join webhook.endpoints e on e.agent_id = u.agent_id
+    where j.configuration = e.configuration and j.message_id = u.message_id and j.traceparent is null`
+}
+
+/** The traces that these jobs go on with; asked for where there are any at all. @returns one for each job. */
+export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise<(string | null)[]> {
+  const rows = await sql<{ traceparent: string | null }[]>`
+    select j.traceparent
+    from unnest(
+      ${jobs.map((job) => job.configuration)}::uuid[], ${jobs.map((job) => job.messageId)}::text[]
+    ) with ordinality as u (configuration, message_id, ord)
+    left join webhook.jobs j on j.configuration = u.configuration and j.message_id = u.message_id
+    order by u.ord`
+  return rows.map(({ traceparent }) => traceparent)
 }
 
 /** Leases due jobs to this process, of each endpoint as many as it has slots free. */
@@ -82,6 +109,7 @@ export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): P
  */
 export function createBegin(database: Database, leaseSeconds: number): Batcher<ClaimedJob, boolean> {
   return createBatcher<ClaimedJob, boolean>({
+    name: 'webhook.begin',
     concurrency: 2,
     run: async (jobs) => {
       const rows = await retryOnConflict(() =>
@@ -102,6 +130,7 @@ export function createBegin(database: Database, leaseSeconds: number): Batcher<C
 /** Records how attempts ended. What another worker holds by now, or belongs to no configuration any more, stays as it is. */
 export function createFinish(database: Database): Batcher<Ended, void> {
   return createBatcher<Ended, void>({
+    name: 'webhook.finish',
     run: async (ended) => {
       const delays = ended.map(({ outcome }) => ('afterSeconds' in outcome ? outcome.afterSeconds : 0))
       await retryOnConflict(() =>
