@@ -5,6 +5,7 @@
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { type RoundReport, runCampaign } from './campaign.ts'
+import { failpoint, failpointAmong } from './nemesis/failpoint.ts'
 import { FAULTS } from './nemesis/kinds.ts'
 
 const { values } = parseArgs({
@@ -15,10 +16,17 @@ const { values } = parseArgs({
     'round-seconds': { type: 'string', default: '45' },
     /** Kinds of faults, separated by commas; all where nothing is said. */
     faults: { type: 'string' },
+    /** Of the kind `failpoint`, which ones; without others, no other kind of fault. */
+    points: { type: 'string' },
   },
 })
-const wanted = values.faults?.split(',')
-const faults = FAULTS.filter(({ name }) => wanted === undefined || wanted.includes(name))
+const points = values.points?.split(',')
+const wanted = values.faults?.split(',') ?? (points === undefined ? FAULTS.map(({ name }) => name) : ['failpoint'])
+for (const name of wanted)
+  if (!FAULTS.some((fault) => fault.name === name)) throw new Error(`no kind of fault is called ${name}`)
+const faults = FAULTS.filter(({ name }) => wanted.includes(name)).map((fault) =>
+  fault === failpoint && points !== undefined ? failpointAmong(points) : fault,
+)
 const seed = values.seed === undefined ? randomInt(1, 2 ** 31 - 1) : Number(values.seed)
 console.log(`seed ${seed}`)
 

@@ -1,4 +1,4 @@
-import { attemptsOf } from '../history/attempts.ts'
+import { attemptsOf, ofKind } from '../history/attempts.ts'
 import type { Entry } from '../history/history.ts'
 import { checkAnswers } from './answers.ts'
 import { checkBoards } from './boards.ts'
@@ -33,7 +33,7 @@ export function check(entries: readonly Entry[], final: Final, options: CheckOpt
   const noticed = entries.filter((entry) => entry.type === 'problem')
   return [
     ...noticed.map(({ rule, text }) => ({ rule, text })),
-    ...checkDurability(sends, final, options),
+    ...checkDurability(sends, final, ofKind(attempts, 'contact'), options),
     ...checkBooks(sends, grants, final, options.limits),
     ...checkAnswers(world, purses),
     ...checkReads(world, purses, final),

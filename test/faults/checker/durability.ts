@@ -2,6 +2,7 @@
  * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere. Source: issue 5, 3; decisions 18, 31,
  * 33, 35-37; service.md, Endpoint rules 5-7.
  */
+import type { Attempt } from '../history/attempts.ts'
 import type { Seen, Sent } from '../history/calls.ts'
 import type { Final, FinalAgent } from './final.ts'
 import type { SentId } from './sends.ts'
@@ -13,6 +14,7 @@ const EXPIRY_SLACK_MS = 2_000
 export function checkDurability(
   sends: ReadonlyMap<string, SentId>,
   final: Final,
+  contacts: readonly Attempt<'contact'>[],
   { readFromMs, readUntilMs }: { readFromMs: number; readUntilMs: number },
 ): Violation[] {
   const violations: Violation[] = []
@@ -32,7 +34,7 @@ export function checkDurability(
       say('one effect per message id', `${sent.id} was accepted as ${digests.size} different envelopes`)
     const accepted = sent.attempts.filter(({ status }) => status === 202)
     if (accepted.length > 1) say('one effect per message id', `${sent.id} was answered 202 ${accepted.length} times`)
-    if (sent.accepted !== undefined && !sent.accepted.isPost) checkDm(sent.accepted)
+    if (sent.accepted !== undefined && !sent.accepted.isPost) checkDm(sent.accepted, sent.attempts)
   }
   for (const agent of final.agents) checkShown(agent)
   checkFeeds()
@@ -40,7 +42,7 @@ export function checkDurability(
   return violations
 
   /** In both exports, and in one lane of the recipient. */
-  function checkDm(sent: Sent): void {
+  function checkDm(sent: Sent, told: readonly Attempt<'send'>[]): void {
     const row = stored.get(sent.id)
     if (row === undefined || row.purged || mayHaveExpired(sent, readUntilMs)) return
     const [sender, recipient] = [sent.from, sent.to ?? ''].map((id) => agents.get(id))
@@ -58,6 +60,15 @@ export function checkDurability(
       )
     }
     const kinds = recipient.events.filter(({ id }) => id === sent.id).map(({ lane }) => lane)
+    // decisions 25: accepting moves what waits, and what comes later goes straight to the inbox.
+    const waiting = told.find(({ status, body }) => status === 202 && body.lane === 'requests')
+    const accepts = contacts.filter(
+      ({ call, actor, status }) =>
+        actor === sent.to && call.other === sent.from && call.state === 'accepted' && status === 200,
+    )
+    if (row.lane === 'requests' && waiting && accepts.some(({ startMs }) => startMs > waiting.endMs)) {
+      say('promoted with the acceptance', `${sent.id} is still a request, and its sender was accepted`)
+    }
     const expected = row.request_position === null ? [row.lane] : ['requests', 'inbox']
     if (kinds.join() !== expected.join()) {
       say('one event for each arrival', `${sent.id} has the events [${kinds}] and should have [${expected}]`)

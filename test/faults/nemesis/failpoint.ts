@@ -1,20 +1,24 @@
 import type { ServiceName } from '@svc/local/topology.ts'
+import type { Random } from '../workload/random.ts'
 import { FAILPOINTS } from './failpoints.ts'
-import { type Fault, HEALED } from './fault.ts'
+import { type Fault, HEALED, type Injected } from './fault.ts'
+import type { FaultSystem } from './fault-system.ts'
 
 const POINTS = Object.entries(FAILPOINTS) as [ServiceName, readonly string[]][]
 /** One that is not passed by then is left armed: it dies there later, or with its process. */
 const LATEST_PASSAGE = 40
 
 /** A process starts again that will die between two durable steps, the n-th time that it comes there. */
-export const failpoint: Fault = {
-  name: 'failpoint',
-  target: 'processes',
-  holdMs: [0, 0],
-  weight: 6,
-  async inject(system, random) {
-    const [service, points] = random.weighted(POINTS.map((entry) => [entry[1].length, entry] as const))
-    const point = random.pick(points)
+export const failpoint: Fault = failpointAmong(POINTS.flatMap(([, points]) => points))
+
+/** At some of the places alone. @throws Error for one that there is not. */
+export function failpointAmong(chosen: readonly string[]): Fault {
+  for (const one of chosen) serviceOf(one)
+  return { name: 'failpoint', target: 'processes', holdMs: [0, 0], weight: 6, inject: arm }
+
+  async function arm(system: FaultSystem, random: Random): Promise<Injected> {
+    const point = random.pick(chosen)
+    const service = serviceOf(point)
     const passage = random.weighted([
       [2, 1],
       [3, random.int(2, LATEST_PASSAGE)],
@@ -22,5 +26,11 @@ export const failpoint: Fault = {
     const name = random.pick(system.names.filter((one) => one.startsWith(`${service}-`)))
     await system.end(name, 'SIGKILL', { SVC_FAILPOINTS: `${point}=kill@${passage}` })
     return { detail: `${name} ${point}@${passage}`, heal: HEALED }
-  },
+  }
+}
+
+function serviceOf(point: string): ServiceName {
+  const service = POINTS.find(([, points]) => points.includes(point))?.[0]
+  if (service === undefined) throw new Error(`no failpoint is called ${point}`)
+  return service
 }

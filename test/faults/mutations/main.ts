@@ -1,0 +1,72 @@
+/**
+ * `npx pnpm faults:mutations [<name> ...]`: breaks the product in a copy of the tree, one way after the other, and fails where one of them is
+ * not caught, or no longer applies. With `--check` it only looks whether all of them apply.
+ */
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { applyEdits, copyTree } from './copy-tree.ts'
+import { MUTATIONS, type Mutation } from './mutations.ts'
+
+const SEED = '7'
+/** The conditions are those of chance: what one seed does not show, another does. */
+const ATTEMPTS = 3
+const LIMIT_MS = 240_000
+
+const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+const onlyCheck = process.argv.includes('--check')
+const unknown = names.filter((name) => !MUTATIONS.some((mutation) => mutation.name === name))
+if (unknown.length > 0) throw new Error(`no mutation is called ${unknown.join(', ')}`)
+let failures = 0
+for (const mutation of MUTATIONS) {
+  if (names.length > 0 && !names.includes(mutation.name)) continue
+  const result = await judge(mutation)
+  if (!result.ok) failures += 1
+  console.log(`${result.ok ? 'caught' : 'MISSED'}  ${mutation.name}: ${result.text}`)
+}
+process.exitCode = failures === 0 ? 0 : 1
+
+async function judge(mutation: Mutation): Promise<{ ok: boolean; text: string }> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mutation-'))
+  try {
+    copyTree(folder)
+    applyEdits(folder, mutation.edits)
+    if (onlyCheck) return { ok: true, text: 'applies' }
+    const rules = new Set<string>()
+    for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+      const output = await run(folder, [...mutation.args, '--minutes', '0', '--seed', `${SEED}${attempt}`])
+      const found = [...output.matchAll(/^ {2}VIOLATION {2}(.*?): /gm)].map(([, rule = '']) => rule)
+      const wanted = [...output.matchAll(/^ {2}VIOLATION {2}(.*)$/gm)].filter(([, text = '']) =>
+        mutation.caughtBy.some((rule) => text.startsWith(rule)),
+      )
+      for (const rule of found) rules.add(rule)
+      if (wanted.length > 0) {
+        return { ok: true, text: `${found.length} violations, e.g. ${wanted[0]?.[1]?.slice(0, 160)}` }
+      }
+    }
+    return {
+      ok: false,
+      text: `nothing of ${mutation.caughtBy.join(', ')}; found ${[...rules].join(', ') || 'nothing'}`,
+    }
+  } catch (error) {
+    return { ok: false, text: String(error) }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** @returns what it printed, whatever its exit code: that is 1 where something was found. */
+function run(folder: string, args: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(
+      process.execPath,
+      ['test/faults/main.ts', ...args],
+      { cwd: folder, timeout: LIMIT_MS, maxBuffer: 64 << 20 },
+      (error, out, err) => {
+        if (out.includes('\nviolations ')) resolve(out)
+        else reject(new Error(`it did not come to its end: ${error?.message ?? ''} ${err.slice(-600)}`))
+      },
+    )
+  })
+}

@@ -1,0 +1,196 @@
+/**
+ * The product broken on purpose, in ways that each cost somebody a message, a unit or a vote: small changes of a copy of the tree, and the
+ * conditions under which they show. A checker that does not find one of them is no checker.
+ */
+export interface Edit {
+  /** From the root of the repository. */
+  readonly file: string
+  /** Occurs exactly once; whoever changes the text changes it here too. */
+  readonly find: string
+  readonly replace: string
+}
+
+export interface Mutation {
+  readonly name: string
+  /** What is broken, in one sentence. */
+  readonly what: string
+  readonly edits: readonly Edit[]
+  /** Arguments of test/faults/main.ts besides the seed. */
+  readonly args: readonly string[]
+  /** At least one violation is of a rule that begins so. */
+  readonly caughtBy: readonly string[]
+}
+
+const PUBLISHER = 'services/messaging/src/outbox/publisher.ts'
+
+export const MUTATIONS: readonly Mutation[] = [
+  {
+    name: 'outbox-not-republished',
+    what: 'What its committer did not publish is left unpublished',
+    edits: [
+      {
+        file: PUBLISHER,
+        find: 'const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))',
+        replace: 'const ids: number[] = []',
+      },
+    ],
+    args: ['--round-seconds', '20', '--points', 'messaging.appended,messaging.outbox.published'],
+    caughtBy: ['all comes to rest'],
+  },
+  {
+    name: 'release-without-fence',
+    what: 'An attempt that is given up is released without asking its owner whether it was committed',
+    edits: [
+      {
+        file: 'libs/charging/src/abandon.ts',
+        find: 'const committed = await fences.fence(items.map((item) => item.reservation))',
+        replace: 'const committed = items.map(() => fences === undefined)',
+      },
+    ],
+    args: [
+      '--round-seconds',
+      '20',
+      '--points',
+      'charging.messaging.committed,charging.boards.committed,messaging.appended',
+    ],
+    caughtBy: ['books:'],
+  },
+  {
+    name: 'logs-not-locked',
+    what: 'Direct messages are appended without the lock of their log',
+    edits: [
+      {
+        file: 'services/messaging/migrations/0002_append.sql',
+        find: 'order by l.id for no key update;\n  get diagnostics locked = row_count;',
+        replace: 'order by l.id;\n  get diagnostics locked = row_count;\n  perform pg_sleep(0.02);',
+      },
+    ],
+    args: ['--round-seconds', '20', '--faults', 'kill-process'],
+    caughtBy: ['cursors are', 'a cursor keeps', 'answers: never a 500', 'streams:', 'delivered'],
+  },
+  {
+    name: 'ack-before-insert',
+    what: 'An event is acknowledged to JetStream before its webhook job is stored',
+    edits: [
+      {
+        file: 'services/webhook/src/loops/ingest.ts',
+        find: 'await ingest({ ...parsed, traceparent: event.traceparent })',
+        replace: `setTimeout(() => void ingest({ ...parsed, traceparent: event.traceparent }).catch(() => {}), 300)`,
+      },
+    ],
+    args: ['--round-seconds', '20', '--points', 'webhook.ingested,webhook.attempted'],
+    caughtBy: ['all comes to rest', 'webhooks: at least once'],
+  },
+  {
+    name: 'nonce-accepted-twice',
+    what: 'A nonce is compared with none that came before',
+    edits: [
+      {
+        file: 'services/gateway/src/auth.ts',
+        find: "if (replayed) throw new ServiceError('nonce_replayed')",
+        replace: "if (replayed && agentId === '') throw new ServiceError('nonce_replayed')",
+      },
+    ],
+    args: ['--round-seconds', '15', '--faults', 'kill-process'],
+    caughtBy: ['no nonce is accepted twice'],
+  },
+  {
+    name: 'charged-twice',
+    what: 'A message that is sent again while its first attempt waits to be settled is charged again',
+    edits: [
+      {
+        file: 'services/budget/migrations/0006_price-of-a-repeat.sql',
+        find: "from judged j where j.outcome = 'taken' and a.agent_id = j.agent_id",
+        replace: "from judged j where j.outcome in ('taken', 'held') and a.agent_id = j.agent_id",
+      },
+    ],
+    args: ['--round-seconds', '20', '--points', 'messaging.appended,charging.messaging.reserved'],
+    caughtBy: ['books: units used', 'books: introductions', 'reads: units used'],
+  },
+  {
+    name: 'request-not-promoted',
+    what: 'Accepting a contact leaves its pending request where it is',
+    edits: [
+      {
+        file: 'services/messaging/src/handlers/set-contact.ts',
+        find: "const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))",
+        replace:
+          "const promoted = state === 'accepted' && other === '' && (await promoteRequest(tx, agent_id, other, position))",
+      },
+    ],
+    args: ['--round-seconds', '15', '--faults', 'kill-process'],
+    caughtBy: ['promoted with the acceptance'],
+  },
+  {
+    name: 'stream-without-gaps',
+    what: 'A stream writes whatever is newer than what it wrote last, also where something before it was not heard',
+    edits: [
+      {
+        file: 'services/stream/src/domain/gap.ts',
+        find: "return cursor === last + 1 ? 'write' : 'read'",
+        replace: "return 'write'",
+      },
+    ],
+    args: [
+      '--round-seconds',
+      '25',
+      '--faults',
+      'kill-process,kill-nats,restart-nats,failpoint',
+      '--points',
+      'messaging.appended,messaging.outbox.published',
+    ],
+    caughtBy: ['streams:'],
+  },
+  {
+    name: 'blocked-admitted',
+    what: 'Whoever is blocked is admitted where the inbox is open',
+    edits: [
+      {
+        file: 'services/messaging/src/domain/admission.ts',
+        find: "if (contact === 'blocked') throw new ServiceError('admission_denied')",
+        replace: '',
+      },
+    ],
+    args: ['--round-seconds', '15', '--faults', 'kill-process'],
+    caughtBy: ['answers: as the specification allows'],
+  },
+  {
+    name: 'vote-counted-twice',
+    what: 'A vote that is repeated is counted again',
+    edits: [
+      {
+        file: 'services/messaging/src/store/votes.ts',
+        find: 'on conflict (message, voter) do nothing returning message',
+        replace: 'on conflict (message, voter) do update set expires_at = excluded.expires_at returning message',
+      },
+    ],
+    args: ['--round-seconds', '15', '--faults', 'kill-process'],
+    caughtBy: ['votes are exact', 'books:'],
+  },
+  {
+    name: 'answered-before-durable',
+    what: 'Services do not wait for the disk before they answer',
+    edits: [
+      {
+        file: 'libs/postgres/src/database.ts',
+        find: "  plan_cache_mode: 'force_generic_plan',",
+        replace: "  plan_cache_mode: 'force_generic_plan',\n  synchronous_commit: 'off',",
+      },
+    ],
+    args: ['--round-seconds', '30', '--faults', 'kill-postgres,full-disk-postgres'],
+    caughtBy: ['durability', 'reads:', 'books:', 'streams:', 'a cursor keeps', 'roles are', 'votes are'],
+  },
+  {
+    name: 'decided-on-old-ground',
+    what: 'An append does not look whether the recipient has changed anything since it was judged',
+    edits: [
+      {
+        file: 'services/messaging/migrations/0002_append.sql',
+        find: "when l.standing_version <> i.standing or (i.lane = 'requests' and p.expires_at > now_seconds) then 'stale'",
+        replace: "when l.standing_version < 0 then 'stale'",
+      },
+    ],
+    args: ['--round-seconds', '25', '--faults', 'kill-process,pause-process'],
+    caughtBy: ['answers: as the specification allows'],
+  },
+]
