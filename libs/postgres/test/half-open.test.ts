@@ -108,6 +108,21 @@ describe('design.md, Failing: never a hang', () => {
     expect([...outcomes]).toEqual(['answered'])
   })
 
+  test('a transaction whose connection was lost between two statements does nothing more, on no other connection', async () => {
+    const database = open({ poolSize: 1, statementTimeoutMs: 4_000 })
+    await database.run((sql) => sql`create table effects (id integer)`)
+    const work = database.transaction(async (tx) => {
+      await tx`insert into effects values (1)`
+      link.reset()
+      // What others ask brings the connection back, which is not the transaction's any more.
+      await eventually(async () => (await ask(database)) === 'answered')
+      await tx`insert into effects values (2)`
+    })
+    await expect(work).rejects.toMatchObject({ code: 'unavailable' })
+    await eventually(async () => (await ask(database)) === 'answered')
+    expect(await database.run((sql) => sql`select id from effects`)).toEqual([])
+  })
+
   test('all connections reset under load: new ones serve at once', async () => {
     const database = open()
     let stopped = false
