@@ -9,7 +9,7 @@ import { type Child, type Ending, startChild } from './child.ts'
 import { type Mark, markOf } from './marks.ts'
 import { findFreePort } from './ports.ts'
 import { StartError } from './start-error.ts'
-import { NATS_USERS, type NatsUser } from './topology.ts'
+import { NATS_LOGINS, type NatsLogin } from './topology.ts'
 
 export interface NatsOptions {
   folder: string
@@ -17,7 +17,7 @@ export interface NatsOptions {
   /** Its name in the stack and of its folder, when there are several; begins with `nats`. */
   name?: string
   /** Letters and digits, the first a letter (the configuration takes them from the environment unquoted). */
-  passwords: Readonly<Record<NatsUser, string>>
+  passwords: Readonly<Record<NatsLogin, string>>
   /** Where it listened before; a free port otherwise. */
   port?: number
   onProblem: (line: string) => void
@@ -27,7 +27,7 @@ export interface NatsServer {
   readonly port: number
   readonly pid: number | undefined
   readonly ended: Promise<Ending>
-  urlFor(user: NatsUser): string
+  urlFor(login: NatsLogin): string
   kill(signal: NodeJS.Signals): void
   stop(): Promise<Ending>
 }
@@ -43,7 +43,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     const port = options.port ?? (await findFreePort())
     const { child, lines } = await tryStart(program, port, options)
     if (child !== undefined) {
-      const urlFor = (user: NatsUser): string => `nats://${user}:${options.passwords[user]}@127.0.0.1:${port}`
+      const urlFor = (login: NatsLogin): string => `nats://${login}:${options.passwords[login]}@127.0.0.1:${port}`
       return { port, pid: child.pid, ended: child.ended, urlFor, kill: child.kill, stop: child.stop }
     }
     if (attempt === START_ATTEMPTS || !lines.some((line) => line.includes('address already in use'))) {
@@ -85,8 +85,14 @@ async function tryStart(
   return { lines: lines.length > 0 ? lines : [reason] }
 }
 
-function environmentOf(passwords: Readonly<Record<NatsUser, string>>): NodeJS.ProcessEnv {
-  return Object.fromEntries(NATS_USERS.map((user) => [`SVC_NATS_${user.toUpperCase()}_PASSWORD`, passwords[user]]))
+function environmentOf(passwords: Readonly<Record<NatsLogin, string>>): NodeJS.ProcessEnv {
+  return Object.fromEntries(NATS_LOGINS.map((login) => [passwordVariable(login), passwords[login]]))
+}
+
+/** As deploy/nats/users.conf names it. */
+function passwordVariable(login: NatsLogin): string {
+  const [user = '', second] = login.toUpperCase().split('_')
+  return `SVC_NATS_${user}_PASSWORD${second === undefined ? '' : `_${second}`}`
 }
 
 /** Every NATS server greets with its name, so a stranger on the port is not taken for ours. */

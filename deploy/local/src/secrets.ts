@@ -3,7 +3,7 @@ import { existsSync, readFileSync, renameSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { StartError } from './start-error.ts'
-import { NATS_USERS, type NatsUser } from './topology.ts'
+import { NATS_LOGINS, type NatsLogin } from './topology.ts'
 
 /** What the stack makes up for itself, from one random key. */
 export interface Secrets {
@@ -13,7 +13,7 @@ export interface Secrets {
   readonly challengeKey: string
   /** `SVC_WEBHOOK_SECRET_KEY`. */
   readonly webhookSecretKey: string
-  readonly natsPasswords: Readonly<Record<NatsUser, string>>
+  readonly natsPasswords: Readonly<Record<NatsLogin, string>>
   rolePassword(role: string): string
 }
 
@@ -43,12 +43,12 @@ export async function loadSecrets(folder: string): Promise<Secrets> {
 export function deriveSecrets(key: string): Secrets {
   const derive = (purpose: string): string => createHmac('sha256', key).update(purpose).digest('hex')
   // NATS reads passwords from its environment unquoted: they begin with a letter.
-  const natsPasswords = Object.fromEntries(NATS_USERS.map((user) => [user, `n${derive(`nats ${user}`)}`]))
+  const natsPasswords = Object.fromEntries(NATS_LOGINS.map((login) => [login, `n${derive(`nats ${login}`)}`]))
   return {
     superuserPassword: derive('postgres superuser'),
     challengeKey: derive('challenge key'),
     webhookSecretKey: derive('webhook secret key'),
-    natsPasswords: natsPasswords as Record<NatsUser, string>,
+    natsPasswords: natsPasswords as Record<NatsLogin, string>,
     rolePassword: (role) => derive(`postgres role ${role}`),
   }
 }

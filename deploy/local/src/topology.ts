@@ -26,3 +26,7 @@ export type StoreName = (typeof STORES)[number]
 /** The users of deploy/nats/users.conf: every service, and the operator. */
 export const NATS_USERS = [...SERVICES, 'admin'] as const
 export type NatsUser = (typeof NATS_USERS)[number]
+
+/** Each user's two logins: a process may use either (docs/deploy.md, Rotation). */
+export const NATS_LOGINS = NATS_USERS.flatMap((user) => [user, `${user}_b`] as const)
+export type NatsLogin = (typeof NATS_LOGINS)[number]

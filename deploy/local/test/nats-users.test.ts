@@ -10,8 +10,10 @@ import * as identity from '../../../libs/contracts/src/identity.ts'
 import * as messaging from '../../../libs/contracts/src/messaging.ts'
 import * as stream from '../../../libs/contracts/src/stream.ts'
 import * as webhook from '../../../libs/contracts/src/webhook.ts'
+import { connectNats, drainNats } from '../../../libs/nats/src/connect.ts'
+import { createLogger } from '../../../libs/telemetry/src/logger.ts'
 import { startTestNats, type TestNats } from '../../../test/support/engines.ts'
-import { NATS_USERS, type NatsUser, SERVICES } from '../src/topology.ts'
+import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from '../src/topology.ts'
 
 /** Who may ask a service for anything, and a single call besides (design.md, Pieces). */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
@@ -48,10 +50,38 @@ afterAll(async () => {
   await nats[Symbol.asyncDispose]()
 })
 
-test('the table and the list of services name the same users', () => {
+test('the table and the list of services name the same users, and both logins of a user may do the same', () => {
   const table = readFileSync(new URL('../../nats/users.conf', import.meta.url), 'utf8')
-  const users = [...table.matchAll(/^ *user: (\w+)$/gm)].map((match) => match[1])
-  expect(users.toSorted()).toEqual([...NATS_USERS].toSorted())
+  const logins = [...table.matchAll(/^ *\{ user: (\w+), password: \$\w+, permissions: \$MAY_(\w+) \}$/gm)]
+  expect(Object.fromEntries(logins.map(([, login, permissions]) => [login, permissions]))).toEqual(
+    Object.fromEntries(NATS_LOGINS.map((login) => [login, login.replace('_b', '').toUpperCase()])),
+  )
+})
+
+test('issue 6, rotation: a process with the second login is answered by processes with the first, and answers them', async () => {
+  const open = (login: NatsLogin) =>
+    connectNats({ url: nats.urlFor(login), name: login, logger: createLogger('test', 'silent') })
+  const [gateway, next, identity, nextIdentity] = await Promise.all([
+    open('gateway'),
+    open('gateway_b'),
+    open('identity'),
+    open('identity_b'),
+  ])
+  try {
+    for (const [name, { connection }] of Object.entries({ identity, nextIdentity })) {
+      connection.subscribe('svc.identity.rotation', { callback: (_, message) => message.respond(name) })
+      await connection.flush()
+    }
+    for (const { connection, inboxPrefix } of [gateway, next]) {
+      expect(inboxPrefix).toBe('_INBOX_gateway')
+      const answers = await connection.requestMany('svc.identity.rotation', '', { maxMessages: 2, maxWait: 5_000 })
+      const names: string[] = []
+      for await (const answer of answers) names.push(answer.string())
+      expect(names.toSorted()).toEqual(['identity', 'nextIdentity'])
+    }
+  } finally {
+    await Promise.all([gateway, next, identity, nextIdentity].map((one) => drainNats(one)))
+  }
 })
 
 describe('design.md, Pieces: a NATS user may use its own subjects alone', () => {

@@ -39,12 +39,12 @@ const PING_INTERVAL_MS = 3_000
 /**
  * Connects with settings that survive outages (field notes 2.2): reconnects for ever, notices a half-open link within
  * nine seconds, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
- * let each user receive its own answers alone.
+ * let each user receive its own answers alone; a second login, `<user>_b`, has the user's inbox (deploy/nats/users.conf).
  */
 export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
   const servers = url.split(',').map((part) => new URL(part))
   const user = decodeURIComponent(servers[0]?.username ?? '')
-  const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user}`
+  const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user.replace(/_b$/, '')}`
   const connection = await connect({
     servers: servers.map((server) => server.host),
     name,
