@@ -1,0 +1,86 @@
+/** What was measured, what was computed from the schema, and what is assumed. Everything in docs/scaling.md comes from here. */
+
+/** `npx pnpm bench send` on a machine with nothing else to do. */
+export const MEASURED = {
+  cores: 2,
+  connections: 64,
+  acceptedPerSecond: 2_839,
+  /** CPU milliseconds for each accepted direct message, by piece; the generator ran on the same cores. */
+  cpuMs: {
+    gateway: 0.156,
+    identity: 0.021,
+    messaging: 0.062,
+    budget: 0.035,
+    webhook: 0.028,
+    nats: 0.064,
+    postgres: 0.173,
+    generator: 0.018,
+  },
+} as const
+
+export type Piece = keyof typeof MEASURED.cpuMs
+
+/** services/budget/README.md: microseconds of Postgres's CPU for each reservation, alone and in batches. */
+export const RESERVE_US: Readonly<Record<number, readonly [least: number, most: number]>> = {
+  1: [270, 500],
+  16: [32, 45],
+  64: [18, 26],
+  128: [15, 25],
+}
+
+/** `npx pnpm bench posts`: a post to 100 subscribers costs so many direct messages. */
+export const POST_TO_100 = 7
+
+/** `npx pnpm bench storage`: bytes for each direct message with a body of about 100 bytes, tables with their indexes. */
+export const STORAGE = {
+  messages: 1_020,
+  entries: 225,
+  outbox: 99,
+  reservations: 888,
+  nonces: 101,
+  wal: 4_143,
+  stream: 680,
+} as const
+
+/** Computed from the columns: a tombstone and its index entry, and a pair that was introduced, both kept for ever. */
+export const TOMBSTONE_BYTES = 200
+export const INTRODUCTION_BYTES = 180
+
+/** How long rows are kept, in days (README of each service). */
+export const KEPT_DAYS = { messages: 30, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
+
+/** Of the time that a message waits and nobody works: assumptions for one data centre, said in docs/scaling.md. */
+export const LATENCY_MS = {
+  /** A commit's way to the disk: a local NVMe drive, mean. */
+  sync: 0.8,
+  /** One way between two machines. */
+  network: 0.1,
+} as const
+
+/** Parts of Postgres's share, by transaction: an assumption, in the proportions of rows and index entries that each writes. */
+export const POSTGRES_PARTS = { nonce: 0.16, reserve: 0.27, settle: 0.12, append: 0.37, publish: 0.08 } as const
+
+/** What a process or a primary is loaded to in plans, so that an hour's peak and the loss of a replica fit. */
+export const UTILISATION = 0.6
+
+/** Public list prices of a large provider in US dollars, rounded, as assumed in November 2026. */
+export const PRICES = {
+  coreHour: 0.045,
+  /** A managed primary with a synchronous standby: two machines. */
+  postgresCoreHour: 0.18,
+  ssdGbMonth: 0.115,
+  crossZoneGb: 0.02,
+  egressGb: 0.06,
+} as const
+
+/** By the specification (service.md, Limits). */
+export const STREAMS_PER_PROCESS = 200
+/** `npx pnpm bench live`: resident KiB for each idle stream. */
+export const STREAM_KIB = { stream: 60, gateway: 81 } as const
+/** A process of Node with a service in it, before it does anything: an assumption. */
+export const PROCESS_MIB = 90
+/** One gateway process holds so many streams besides its requests: an assumption, about a GiB. */
+export const STREAMS_PER_GATEWAY = 10_000
+
+/** A primary that many platforms offer: an assumption. */
+export const PRIMARY = { cores: 16, diskTb: 16, logMbPerSecond: 250 } as const

@@ -1,0 +1,11 @@
+/** `npx pnpm simulate`: writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { fillPage, renderTables } from './tables.ts'
+
+const PAGE = new URL('../../docs/scaling.md', import.meta.url)
+
+const tables = renderTables()
+const page = readFileSync(PAGE, 'utf8')
+const filled = fillPage(page, tables)
+for (const table of Object.values(tables)) console.log(`${table}\n`)
+if (filled !== page) writeFileSync(PAGE, filled)

@@ -1,0 +1,137 @@
+/** What a rate of direct messages needs, by arithmetic on what was measured. Nothing here is simulated. */
+import {
+  KEPT_DAYS,
+  MEASURED,
+  PRICES,
+  PRIMARY,
+  PROCESS_MIB,
+  STORAGE,
+  STREAM_KIB,
+  STREAMS_PER_GATEWAY,
+  STREAMS_PER_PROCESS,
+  TOMBSTONE_BYTES,
+  UTILISATION,
+} from './inputs.ts'
+
+export const SECONDS_PER_DAY = 86_400
+const DAYS_PER_MONTH = 30
+const HOURS_PER_MONTH = 730
+const GB = 1e9
+const TB = 1e12
+
+/** Services that a message passes, each with one thread to a process. */
+export const SERVICES = ['gateway', 'identity', 'messaging', 'budget', 'webhook'] as const
+type Service = (typeof SERVICES)[number]
+
+/** Messages a second that one core of a piece carries at the planned load. */
+export function perCore(piece: Service | 'nats' | 'postgres'): number {
+  return (1_000 / MEASURED.cpuMs[piece]) * UTILISATION
+}
+
+export interface PrimaryLimit {
+  readonly what: string
+  readonly perSecond: number
+}
+
+/** What one primary with all schemas carries, by what would end it first. */
+export function primaryLimits(): PrimaryLimit[] {
+  const keptBytes = (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages * SECONDS_PER_DAY
+  return [
+    { what: `CPU: ${PRIMARY.cores} cores`, perSecond: perCore('postgres') * PRIMARY.cores },
+    {
+      what: `its log: ${PRIMARY.logMbPerSecond} MB/s`,
+      perSecond: (PRIMARY.logMbPerSecond * 1e6 * UTILISATION) / STORAGE.wal,
+    },
+    {
+      what: `${KEPT_DAYS.messages} days of messages on ${PRIMARY.diskTb} TB`,
+      perSecond: (PRIMARY.diskTb * TB * UTILISATION) / keptBytes,
+    },
+  ]
+}
+
+/** A cell carries what its primary does, rounded down to what is easily said. */
+export function cellCapacity(): number {
+  const least = Math.min(...primaryLimits().map(({ perSecond }) => perSecond))
+  return Math.floor(least / 500) * 500
+}
+
+export interface Plan {
+  readonly perSecond: number
+  readonly cells: number
+  /** Of all cells together; two at least in each cell. */
+  readonly processes: Readonly<Record<Service, number>>
+  readonly natsServers: number
+  readonly postgresCores: number
+  readonly logMbPerSecond: number
+  /** Tables of the retention, with their indexes. */
+  readonly keptTb: number
+  readonly streamTb: number
+  /** Ids of purged messages: for ever. */
+  readonly tombstoneTbPerYear: number
+  /** Dollars for a million messages. */
+  readonly cost: Readonly<Record<'services' | 'postgres' | 'storage' | 'network', number>>
+}
+
+export function planFor(perSecond: number): Plan {
+  const cells = Math.ceil(perSecond / cellCapacity())
+  const each = perSecond / cells
+  const processes = Object.fromEntries(
+    SERVICES.map((service) => [service, cells * Math.max(2, Math.ceil(each / perCore(service)))]),
+  ) as Record<Service, number>
+  const natsServers = cells * 3
+  // A primary has four cores at least: checkpoints, vacuum and backups are not in what a message costs.
+  const postgresCores = cells * Math.max(4, Math.ceil(each / perCore('postgres')))
+  const keptBytes =
+    (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages +
+    STORAGE.outbox * KEPT_DAYS.outbox +
+    STORAGE.reservations * KEPT_DAYS.reservations +
+    STORAGE.nonces * KEPT_DAYS.nonces
+  const perDay = perSecond * SECONDS_PER_DAY
+  const keptTb = (keptBytes * perDay) / TB
+  const streamTb = (STORAGE.stream * 3 * perDay * KEPT_DAYS.stream) / TB
+  return {
+    perSecond,
+    cells,
+    processes,
+    natsServers,
+    postgresCores,
+    logMbPerSecond: (STORAGE.wal * perSecond) / 1e6,
+    keptTb,
+    streamTb,
+    tombstoneTbPerYear: (TOMBSTONE_BYTES * perDay * 365) / TB,
+    cost: costOf({ perSecond, processes, natsServers, postgresCores, keptTb, streamTb }),
+  }
+}
+
+function costOf(plan: Pick<Plan, 'perSecond' | 'processes' | 'natsServers' | 'postgresCores' | 'keptTb' | 'streamTb'>) {
+  const millions = (plan.perSecond * SECONDS_PER_DAY * DAYS_PER_MONTH) / 1e6
+  const processes = Object.values(plan.processes).reduce((sum, count) => sum + count, 0)
+  // A process gets a core; a NATS server two.
+  const coreHours = (processes + plan.natsServers * 2) * HOURS_PER_MONTH
+  // Twice: a primary and its standby.
+  const gb = (plan.keptTb * 2 * TB + plan.streamTb * TB) / GB
+  // Each message crosses between zones some four times: to the standby with its log, and between services with its envelope.
+  const crossGb = (1e6 * (STORAGE.wal + 3 * STORAGE.stream)) / GB
+  return {
+    services: (coreHours * PRICES.coreHour) / millions,
+    postgres: (plan.postgresCores * HOURS_PER_MONTH * PRICES.postgresCoreHour) / millions,
+    storage: (gb * PRICES.ssdGbMonth) / millions,
+    network: crossGb * PRICES.crossZoneGb + ((1e6 * STORAGE.stream) / GB) * PRICES.egressGb,
+  }
+}
+
+export interface StreamPlan {
+  readonly streams: number
+  readonly streamProcesses: number
+  readonly gatewayProcesses: number
+  readonly memoryGib: number
+}
+
+/** What so many open streams need besides their messages. */
+export function planStreams(streams: number): StreamPlan {
+  const streamProcesses = Math.ceil(streams / STREAMS_PER_PROCESS)
+  const gatewayProcesses = Math.ceil(streams / STREAMS_PER_GATEWAY)
+  const mib = (streamProcesses + gatewayProcesses) * PROCESS_MIB
+  const kib = streams * (STREAM_KIB.stream + STREAM_KIB.gateway)
+  return { streams, streamProcesses, gatewayProcesses, memoryGib: mib / 1_024 + kib / 1_024 / 1_024 }
+}
