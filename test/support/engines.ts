@@ -4,7 +4,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type NatsServer, startNats } from '@svc/local/nats.ts'
 import { deriveSecrets } from '@svc/local/secrets.ts'
-import type { NatsUser } from '@svc/local/topology.ts'
+import type { NatsLogin } from '@svc/local/topology.ts'
 import { inject } from 'vitest'
 import type { TestRun } from './engine-broker.ts'
 
@@ -28,8 +28,8 @@ export function findTestRun(): Promise<TestRun> {
 export interface TestNats extends AsyncDisposable {
   /** Where it stores its streams. */
   readonly folder: string
-  /** Of one of the users of deploy/nats/users.conf; the port stays over restarts. */
-  urlFor(user: NatsUser): string
+  /** Of one of the logins of deploy/nats/users.conf; the port stays over restarts. */
+  urlFor(user: NatsLogin): string
   /** SIGKILL; clients keep trying. */
   kill(): Promise<void>
   /** Stops it if it runs, and starts it on the same port. @param options.wipe also loses everything it had stored. */

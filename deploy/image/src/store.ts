@@ -10,10 +10,17 @@ const SERVICES = new URL('../../../services/', import.meta.url)
  * @throws ConfigError where it is not one.
  */
 export function parseStore(args: readonly string[]): string {
-  const stores = readdirSync(SERVICES).filter((name) => existsSync(migrationsOf(name)))
+  const stores = listStores()
   const [store = ''] = args
   if (args.length === 1 && stores.includes(store)) return store
   throw new ConfigError(`name one service: ${stores.join(', ')}`)
+}
+
+/** Every service with a schema. */
+export function listStores(): string[] {
+  return readdirSync(SERVICES)
+    .filter((name) => existsSync(migrationsOf(name)))
+    .toSorted()
 }
 
 /** Its folder of numbered SQL files. */

@@ -1,0 +1,75 @@
+/**
+ * `node deploy/image/src/secrets.ts <folder>` makes up every secret of a deployment, as files `<folder>/<secret>/<key>`: what
+ * deploy/kubernetes takes from Secrets and deploy/compose from files. What is there already stays, so that it can be run
+ * again; to change a secret, see docs/deploy.md, Rotation.
+ */
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { ConfigError } from '@svc/config/env-reader.ts'
+import { runCommand } from './run-command.ts'
+import { listStores } from './store.ts'
+
+const USAGE = 'usage: secrets.ts <folder> [--nats nats:4222] [--database postgres://postgres@postgres:5432/svc]'
+
+await runCommand(async ({ args, say }) => {
+  const { folder, nats, database } = parseCommand(args)
+  const stores = listStores()
+  const services = [...stores, 'gateway']
+  const secret = (path: string, make: () => string): string => readOrMake(join(folder, path), make)
+  // NATS reads passwords from its environment unquoted: letters and digits, the first a letter.
+  const password = (path: string): string => secret(path, () => `n${randomBytes(24).toString('hex')}`)
+  const key = (path: string): string => secret(path, () => randomBytes(32).toString('hex'))
+
+  password('nats/route')
+  for (const user of [...services, 'admin']) {
+    const natsPassword = password(`nats/${user}`)
+    password(`nats/${user}-b`)
+    secret(`${user}/nats-url`, () => `nats://${user}:${natsPassword}@${nats}`)
+  }
+  const urlFor = (role: string, rolePassword: string): string => {
+    const url = new URL(database)
+    url.username = role
+    url.password = rolePassword
+    return url.href
+  }
+  const adminPassword = password('postgres/password')
+  for (const store of stores) {
+    secret(`${store}-roles/admin-url`, () => urlFor(database.username, adminPassword))
+    const own = password(`${store}-roles/password`)
+    const owner = password(`${store}-roles/owner-password`)
+    secret(`${store}/database-url`, () => urlFor(store, own))
+    secret(`${store}-owner/database-url`, () => urlFor(`${store}_owner`, owner))
+  }
+  key('identity/challenge-key')
+  key('webhook/webhook-secret-key')
+  say('secrets are there', { folder })
+})
+
+function parseCommand(args: readonly string[]): { folder: string; nats: string; database: URL } {
+  try {
+    const { positionals, values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        nats: { type: 'string', default: 'nats:4222' },
+        database: { type: 'string', default: 'postgres://postgres@postgres:5432/svc' },
+      },
+    })
+    const [folder, ...others] = positionals
+    if (folder === undefined || others.length > 0) throw new Error('one folder')
+    return { folder, nats: values.nats, database: new URL(values.database) }
+  } catch (error) {
+    throw new ConfigError(USAGE, { cause: error })
+  }
+}
+
+/** The text of the file; made, readable to its owner alone, where it does not exist. */
+function readOrMake(file: string, make: () => string): string {
+  if (existsSync(file)) return readFileSync(file, 'utf8')
+  const text = make()
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+  writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
+  return text
+}
