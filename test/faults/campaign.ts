@@ -19,15 +19,17 @@ import { type RoundOptions, runRound } from './workload/round.ts'
 
 export interface CampaignOptions {
   readonly seed: number
-  /** As many rounds as begin within it; at least one. */
-  readonly minutes: number
+  /** Rounds begin until this time is over, */
+  readonly minutes?: number
+  /** and until there were so many; 1 where nothing is said. */
+  readonly rounds?: number
   /** How long the agents of a round act. */
   readonly roundSeconds: number
   readonly actors: number
   readonly faults: readonly Fault[]
   /** Instead of everything that the API offers. */
   readonly operations?: RoundOptions['operations']
-  readonly system?: Pick<FaultSystemOptions, 'replicas' | 'wires' | 'env'>
+  readonly system?: Pick<FaultSystemOptions, 'replicas' | 'env'>
   /** Called after each round. */
   readonly onRound?: (round: RoundReport) => void
 }
@@ -69,7 +71,8 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
   const answers = started.use(await watchAnswers(system.urls))
   const operator = started.use(await startOperator({ nats: { urlFor: system.natsUrlFor } }))
   const random = createRandom(options.seed)
-  const untilMs = Date.now() + options.minutes * MINUTE_MS
+  const { minutes = 0, rounds = 1 } = options
+  const untilMs = Date.now() + minutes * MINUTE_MS
   const reports: RoundReport[] = []
   do {
     // The first round is what the seed says, so that a seed that was printed repeats its round.
@@ -77,7 +80,7 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
     const report = await runOne(options, { system, hooks, operator, folder, seed })
     reports.push(report)
     options.onRound?.(report)
-  } while (Date.now() < untilMs)
+  } while (reports.length < rounds || Date.now() < untilMs)
   try {
     answers.check()
   } catch (error) {

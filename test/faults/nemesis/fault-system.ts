@@ -17,6 +17,7 @@ import { deriveSecrets, secretsOfServer } from '@svc/local/secrets.ts'
 import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
 import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import { eventually } from '../../support/eventually.ts'
+import { type Network, startNetwork } from '../proxy/network.ts'
 
 /**
  * The whole system, made to be broken: every process is supervised, as it would be anywhere, and the engines are its own. It needs no
@@ -27,11 +28,11 @@ export interface FaultSystem extends AsyncDisposable {
   readonly urls: readonly string[]
   /** What requests are signed for. */
   readonly authority: string
-  /** Of a NATS user, past the wires. */
+  /** Of a NATS user, past the network. */
   natsUrlFor(user: NatsUser): string
-  /** As superuser, past the wires. */
+  /** As superuser, past the network. */
   readonly adminUrl: string
-  /** Of the role of a store, past the wires. */
+  /** Of the role of a store, past the network. */
   roleUrl(role: string): string
   /** A folder of the run's own, gone with it. */
   readonly folder: string
@@ -46,6 +47,8 @@ export interface FaultSystem extends AsyncDisposable {
   untilReady(name: string, timeoutMs?: number): Promise<void>
   /** Never throws: who is meant may have ended just now. */
   signal(pid: number, signal: NodeJS.Signals): void
+  /** Between processes and engines, and between gateways and streams. */
+  readonly network: Network
   readonly postgres: EngineControl
   readonly nats: EngineControl
   /** Until every process is ready and every gateway says that all is well. */
@@ -64,18 +67,10 @@ export interface EngineControl {
   start(options?: { wipe?: boolean }): Promise<void>
 }
 
-/** What stands between processes and engines. Each process may be told another URL, e.g. that of a proxy of its own. */
-export interface Wires {
-  databaseUrl?(url: string, processName: string): string
-  natsUrl?(url: string, processName: string): string
-}
-
 export interface FaultSystemOptions {
   readonly replicas?: Partial<Record<ServiceName, number>>
   /** For every service. */
   readonly env?: NodeJS.ProcessEnv
-  /** Made when the engines listen, before any process is started. */
-  readonly wires?: Wires
   /** Called with each line that an engine or a process logs at warning or above. */
   readonly onProblem?: (name: string, line: string) => void
 }
@@ -100,7 +95,7 @@ interface Supervised {
 }
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
-  const { replicas = {}, env = {}, wires = {}, onProblem = () => {} } = options
+  const { replicas = {}, env = {}, onProblem = () => {} } = options
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
   const mark = createMark(folder)
@@ -110,6 +105,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     rmSync(folder, { recursive: true, force: true })
   })
   started.defer(() => removeScratch(mark))
+  const network = started.use(await startNetwork(replicas))
 
   const password = randomBytes(16).toString('hex')
   const postgres = started.use(
@@ -185,12 +181,12 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       if (event.message === 'ready') one.ready = true
       if (event.level >= WARN) onProblem(name, line)
     }
+    const { databaseUrl, natsUrl, envOf } = network.options
     const through = {
       ...own,
-      ...(own.SVC_DATABASE_URL && wires.databaseUrl
-        ? { SVC_DATABASE_URL: wires.databaseUrl(own.SVC_DATABASE_URL, name) }
-        : {}),
-      ...(own.SVC_NATS_URL && wires.natsUrl ? { SVC_NATS_URL: wires.natsUrl(own.SVC_NATS_URL, name) } : {}),
+      ...envOf[name],
+      ...(own.SVC_DATABASE_URL && { SVC_DATABASE_URL: databaseUrl(own.SVC_DATABASE_URL, name) }),
+      ...(own.SVC_NATS_URL && { SVC_NATS_URL: natsUrl(own.SVC_NATS_URL, name) }),
     }
     one.child = startService({ service, index, mark, env: { ...through, ...extra }, onLine })
     supervised.set(name, one)
@@ -247,6 +243,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     },
     untilReady,
     signal: sendSignal,
+    network,
     postgres,
     nats,
     untilHealthy,

@@ -1,3 +1,4 @@
+import { NETWORK_FAULTS } from '../proxy/faults.ts'
 import { clockStep } from './clock-step.ts'
 import { fullNatsDisk, fullPostgresDisk } from './disk-full.ts'
 import { failpoint } from './failpoint.ts'
@@ -34,4 +35,5 @@ export const FAULTS: readonly Fault[] = [
   pauseNats,
   wipeNats,
   fullNatsDisk,
+  ...NETWORK_FAULTS,
 ]

@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest'
+import { LATE_MS, Register } from './register.ts'
+
+/** The initial value is `none`; times are milliseconds. */
+function written(...writes: (readonly [value: string, startMs: number, endMs: number | null])[]): Register<string> {
+  const register = new Register('none')
+  for (const [value, startMs, endMs] of writes) {
+    if (endMs === null) register.mayHaveWritten(value, startMs)
+    else register.wrote(value, startMs, endMs)
+  }
+  return register
+}
+
+describe('issue 5, 3: what a value may have been', () => {
+  test.each([
+    ['before any write', written(['a', 10, 20]), [0, 5], ['none']],
+    ['while it is written', written(['a', 10, 20]), [12, 15], ['a', 'none']],
+    ['behind the answer', written(['a', 10, 20]), [21, 30], ['a']],
+    ['over the whole write', written(['a', 10, 20]), [0, 30], ['a', 'none']],
+    ['behind two in a row', written(['a', 10, 20], ['b', 21, 30]), [31, 40], ['b']],
+    ['behind two at once, either', written(['a', 10, 20], ['b', 15, 30]), [31, 40], ['a', 'b']],
+    ['behind one that nobody heard of', written(['a', 10, null]), [50, 60], ['a', 'none']],
+    [
+      'behind an answer that came before the unheard is over',
+      written(['a', 10, null], ['b', 20, 30]),
+      [31, 40],
+      ['a', 'b'],
+    ],
+    [
+      'behind an answer that came after',
+      written(['a', 10, null], ['b', 20 + LATE_MS, 30 + LATE_MS]),
+      [31 + LATE_MS, 40 + LATE_MS],
+      ['b'],
+    ],
+  ] as const)('%s', (_, register, [fromMs, untilMs], values) => {
+    expect([...register.possible(fromMs, untilMs)].toSorted()).toEqual([...values])
+  })
+})
