@@ -1,12 +1,14 @@
 import { defineConfig } from 'vitest/config'
+import { WaitingFirst } from './test/support/waiting-first.ts'
 
 export default defineConfig({
   test: {
     include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/local/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
-    // Integration tests share two cores with Postgres and NATS.
-    maxWorkers: 2,
+    // Integration tests share two cores with Postgres and NATS; while some wait, others work.
+    maxWorkers: 3,
+    sequence: { sequencer: WaitingFirst },
     testTimeout: 20_000,
     hookTimeout: 60_000,
     teardownTimeout: 60_000,

@@ -1,0 +1,16 @@
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/**
+ * Files whose tests wait for leases and deadlines to end: they take longest and use the cores least. The others fill the time
+ * beside them, which they could not at the end.
+ */
+const WAITING = /\/faults?[./-]|\/faults\/|stack\.test|edge-health|stream-limits|deliveries\.test|readme\.test/
+
+/** The order of a run: files that wait, then the others, each as vitest would have them. */
+export class WaitingFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    const waits = ({ moduleId }: TestSpecification): boolean => WAITING.test(moduleId)
+    return [...sorted.filter(waits), ...sorted.filter((file) => !waits(file))]
+  }
+}
