@@ -1,0 +1,217 @@
+/**
+ * The network between services and engines, and between gateways and streams, failing under load: reset, half open, gone and
+ * back. Every call is answered in its time, with what is right or with 503; when the network is back everything goes on, what was
+ * accepted is there once, and the books are right. A short form is part of `npx pnpm test`; `npx pnpm test:faults` is the long one.
+ * Source: issue 5, 2; design.md, Failing.
+ */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../../support/agent.ts'
+import { got, outcomeOf } from '../../support/answers.ts'
+import { findWrongBooks, untilResolved } from '../../support/books.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type Follower, startFollower, untilCaughtUp } from '../../support/follower.ts'
+import { type Harness, startHarness } from '../../support/harness.ts'
+import type { Link } from './link.ts'
+import { type Network, startNetwork, type Where } from './network.ts'
+
+const IS_LONG = process.env.SVC_FAULTS === 'long'
+const SENDERS = 4
+const READERS = 2
+/** Calls that are answered as they should be, in a row, before a system counts as healed. */
+const IN_A_ROW = 20
+/** A call is answered within 5 s (design.md, Failing); the rest is for a machine that does much else. */
+const ANSWER_LIMIT_MS = 6_500
+/** Until everything goes on by itself: a half-open connection to NATS is noticed in 9 s. */
+const RECOVERY_MS = 20_000
+const HELD_MS = IS_LONG ? 6_000 : 1_500
+
+let h: Harness
+let network: Network
+let admin: postgres.Sql
+let senders: Agent[]
+let readers: Agent[]
+let followers: Follower[]
+/** By reader: ids that were answered 200 or 202. */
+const accepted = new Map<string, string[]>()
+
+beforeAll(async () => {
+  network = await startNetwork()
+  const units = { SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000', SVC_DAILY_INTRODUCTIONS: '1000' }
+  h = await startHarness({ ...network.options, env: units })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  senders = await h.agents(SENDERS)
+  readers = await h.agents(READERS)
+  for (const reader of readers) {
+    await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
+    accepted.set(reader.id, [])
+  }
+  followers = readers.map((reader) => startFollower(reader, { urls: h.system.urls }))
+})
+afterAll(async () => {
+  await Promise.all(followers?.map((follower) => follower.stop()) ?? [])
+  await admin?.end()
+  await h?.[Symbol.asyncDispose]()
+  await network?.[Symbol.asyncDispose]()
+})
+
+/** Sends and reads through both gateways until it is stopped, and keeps what every call came to. */
+function startLoad() {
+  let stopped = false
+  let inARow = 0
+  const outcomes = new Map<string, number>()
+  let slowestMs = 0
+
+  async function timed(call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {
+    const begun = performance.now()
+    const answer = await call()
+    slowestMs = Math.max(slowestMs, performance.now() - begun)
+    const outcome = outcomeOf(answer)
+    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+    inARow = answer.status < 500 ? inARow + 1 : 0
+    return answer
+  }
+
+  const loops = senders.map(async (sender, at) => {
+    for (let count = 0; !stopped; count += 1) {
+      const reader = readers[(at + count) % READERS]
+      const url = h.system.urls[count % h.system.urls.length] ?? ''
+      if (reader === undefined) throw new RangeError('there are readers')
+      if (count % 3 === 2) {
+        await timed(() => reader.get('/v2/events?limit=1', { url }))
+        continue
+      }
+      const envelope = sender.envelope(reader, 'x'.repeat((count * 97) % 2_000))
+      for (let answer: HttpAnswer | undefined; answer === undefined || answer.status === 503; ) {
+        answer = await timed(() => sender.post('/v2/messages', envelope, { url }))
+        if (answer.status === 200 || answer.status === 202) accepted.get(reader.id)?.push(envelope.id)
+      }
+    }
+  })
+  const done = Promise.all(loops)
+  done.catch(() => {}) // thrown where it is waited for
+
+  return {
+    async untilGoesOn() {
+      inARow = 0
+      const what = 'calls being answered again'
+      await Promise.race([done, eventually(() => inARow >= IN_A_ROW, { timeoutMs: RECOVERY_MS, what })])
+    },
+    async stop() {
+      stopped = true
+      await done
+      return { outcomes: Object.fromEntries(outcomes), slowestMs }
+    },
+  }
+}
+
+interface Logged {
+  readonly cursor: number
+  readonly message: { readonly envelope: { readonly id: string } }
+}
+
+async function logOf(reader: Agent): Promise<{ cursor: number; id: string }[]> {
+  const log: { cursor: number; id: string }[] = []
+  for (let after = 0; ; ) {
+    const { body } = await got(reader.get(`/v2/events?limit=100&after=${after}`))
+    if (body.events.length === 0) return log
+    log.push(...body.events.map(({ cursor, message }: Logged) => ({ cursor, id: message.envelope.id })))
+    after = body.next_cursor
+  }
+}
+
+/** Each 202 is readable, once; cursors have no gap; the stream had all of it. */
+async function checkHistory(): Promise<void> {
+  for (const [at, reader] of readers.entries()) {
+    const log = await logOf(reader)
+    expect(log.map(({ cursor }) => cursor)).toEqual(log.map((_, index) => index + 1))
+    expect(log.map(({ id }) => id).toSorted()).toEqual(accepted.get(reader.id)?.toSorted())
+    const follower = followers[at]
+    if (follower === undefined) throw new RangeError('each reader has a follower')
+    await untilCaughtUp(follower, log.length, RECOVERY_MS)
+    expect(follower.delivered).toEqual(log)
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+type Action = (links: readonly Link[]) => unknown
+
+/** Those that are open, and not those that are made from now on. */
+const holdOpen: Action = (found) => {
+  for (const link of found) for (const connection of link.connections) connection.hold()
+}
+const reset: Action = (found) => found.forEach((link) => void link.reset())
+const cut: Action = (found) => Promise.all(found.map((link) => link.cut()))
+const hold: Action = (found) => found.forEach((link) => void link.hold())
+const holdRequests: Action = (found) => found.forEach((link) => void link.hold('to-server'))
+const slow: Action = (found) => found.forEach((link) => void link.delay(150))
+
+interface Trouble {
+  readonly name: string
+  readonly where: Where
+  readonly act: Action
+  /** Where the system has to do something about it; the others it only has to survive. */
+  readonly inShort?: true
+}
+
+const TROUBLES: readonly Trouble[] = [
+  { name: 'the connections of messaging to Postgres reset', where: { of: 'messaging', to: 'postgres' }, act: reset },
+  {
+    name: 'the connections of identity to Postgres half open for ever',
+    where: { of: 'identity', to: 'postgres' },
+    act: holdOpen,
+    inShort: true,
+  },
+  { name: 'Postgres out of reach of one messaging process', where: { of: 'messaging-1', to: 'postgres' }, act: hold },
+  { name: 'Postgres refusing budget', where: { of: 'budget', to: 'postgres' }, act: cut },
+  { name: 'every connection to NATS reset', where: { to: 'nats' }, act: reset },
+  {
+    name: 'one identity process half open to NATS for ever',
+    where: { of: 'identity-1', to: 'nats' },
+    act: holdOpen,
+    inShort: true,
+  },
+  { name: 'messaging half open to NATS for ever', where: { of: 'messaging', to: 'nats' }, act: holdOpen },
+  {
+    name: 'what one messaging process says not reaching NATS',
+    where: { of: 'messaging-2', to: 'nats' },
+    act: holdRequests,
+  },
+  { name: 'one gateway cut off from NATS', where: { of: 'gateway-1', to: 'nats' }, act: hold },
+  { name: 'one messaging process cut off from everything', where: { of: 'messaging-1' }, act: hold, inShort: true },
+  { name: 'streams half open for ever', where: { of: 'stream', to: 'stream' }, act: holdOpen },
+  { name: 'a slow network', where: {}, act: slow },
+]
+
+describe('issue 5, 2: under load, with', () => {
+  const troubles = TROUBLES.filter(({ inShort }) => IS_LONG || inShort)
+  test.each(troubles)('$name', { timeout: 120_000 }, async ({ name, where, act }) => {
+    const load = startLoad()
+    let tookMs = Number.NaN
+    try {
+      await load.untilGoesOn()
+      await act(network.links(where))
+      await pause(HELD_MS)
+      // What is half open for ever must be noticed; the rest ends.
+      if (act !== holdOpen) await network.heal()
+      const begun = performance.now()
+      await load.untilGoesOn()
+      tookMs = performance.now() - begun
+    } finally {
+      await network.heal()
+      await load.stop()
+    }
+    const { outcomes, slowestMs } = await load.stop()
+    if (IS_LONG)
+      console.log(name, outcomes, `slowest ${slowestMs.toFixed(0)} ms, went on after ${tookMs.toFixed(0)} ms`)
+    expect(Object.keys(outcomes).filter((outcome) => !['200', '202', '503 unavailable'].includes(outcome))).toEqual([])
+    expect(slowestMs).toBeLessThan(ANSWER_LIMIT_MS)
+    await checkHistory()
+  })
+})
+
+test('design.md, Charging: in the end each unit was paid for something', { timeout: 40_000 }, async () => {
+  await untilResolved(admin)
+  expect(await findWrongBooks(admin)).toEqual([])
+})
