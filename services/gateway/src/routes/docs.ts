@@ -11,7 +11,7 @@ export function docsRoutes(): Operation[] {
   return FILES.map(({ path, type, url, headers }) => {
     const document = createDocument({ text: readFileSync(url, 'utf8'), type, headers })
     return defineOperation({
-      id: `get ${path}`,
+      id: 'getDocs',
       method: 'GET',
       path,
       tag: 'Service',

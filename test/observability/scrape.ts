@@ -1,0 +1,49 @@
+import type { TestProcess } from '../support/processes.ts'
+
+/** One line of a scrape. */
+export interface Sample {
+  readonly process: string
+  readonly name: string
+  readonly labels: Readonly<Record<string, string>>
+  readonly value: number
+}
+
+/** What every process says on its own port. */
+export interface Scrapes {
+  readonly samples: readonly Sample[]
+  /** By metric: counter, gauge, histogram, summary. */
+  readonly types: ReadonlyMap<string, string>
+}
+
+export async function scrapeAll(processes: Iterable<TestProcess>): Promise<Scrapes> {
+  const texts = await Promise.all(
+    [...processes].map(async (process) => {
+      const response = await fetch(`${metricsUrl(process)}/metrics`)
+      return { process: process.name, text: await response.text() }
+    }),
+  )
+  const types = texts.flatMap(({ text }) =>
+    [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type] as const),
+  )
+  return { samples: texts.flatMap(({ process, text }) => parseSamples(process, text)), types: new Map(types) }
+}
+
+/** Where a process that was given port 0 listens: it says so when it starts. */
+export function metricsUrl({ name, log }: TestProcess): string {
+  const said = log.find(({ message }) => message === 'metrics')
+  if (said === undefined) throw new Error(`${name} has no port for metrics`)
+  return `http://127.0.0.1:${said.fields.port}`
+}
+
+const SAMPLE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/
+const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"/g
+
+function parseSamples(process: string, text: string): Sample[] {
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  return lines.map((line) => {
+    const [, name, labels = '', value] = SAMPLE.exec(line) ?? []
+    if (name === undefined) throw new Error(`not a line of a scrape: ${line}`)
+    const pairs = [...labels.matchAll(LABEL)].map(([, label = '', text = '']) => [label, text])
+    return { process, name, labels: Object.fromEntries(pairs), value: Number(value) }
+  })
+}
