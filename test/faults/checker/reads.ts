@@ -57,6 +57,14 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
       const acked = world.acked.of(call.id).possible(startMs, endMs)
       if (!acked.has(body.status === 'processed')) say('reads: receipts', `${where} shows ${body.status} of ${call.id}`)
     }
+    if (call.kind === 'thread') {
+      for (const { id } of messages ?? []) {
+        const inThread = ({ call: { sent } }: Attempt<'send'>): boolean =>
+          sent.id === call.id || sent.threadId === call.id
+        if (!world.sends.get(id)?.attempts.some(inThread))
+          say('a thread is its root and its members', `${where} shows ${id}`)
+      }
+    }
     for (const message of messages ?? []) checkMessage(message, where, startMs, endMs)
   }
 

@@ -48,6 +48,8 @@ export type Call =
       readonly limit: number
       readonly unacked: boolean
     }
+  | { readonly kind: 'thread'; readonly id: string }
+  | { readonly kind: 'health' }
   | { readonly kind: 'export'; readonly after: string; readonly limit: number }
   | { readonly kind: 'events'; readonly after: number; readonly limit: number }
   | {

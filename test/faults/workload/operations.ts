@@ -2,7 +2,17 @@ import { createBoard, createBoards, hidePost, readBoard, setRole, subscribe, vot
 import { changeContact, changeSettings, readContacts, readSettings, registerAgain, revoke } from './identity.ts'
 import { repeatMessage, reuseId, sendBurst, sendMessage, sendNowhere, sendPost, sendTwin } from './messages.ts'
 import { replay } from './nonces.ts'
-import { acknowledge, readBudget, readDirectory, readEvents, readExport, readInbox, readMessage } from './reads.ts'
+import {
+  acknowledge,
+  readBudget,
+  readDirectory,
+  readEvents,
+  readExport,
+  readHealth,
+  readInbox,
+  readMessage,
+  readThread,
+} from './reads.ts'
 import type { Actor, Scene } from './scene.ts'
 import { deleteWebhook, readWebhook, setWebhook } from './webhooks.ts'
 
@@ -38,6 +48,8 @@ export const OPERATIONS: readonly (readonly [weight: number, operation: Operatio
   [5, acknowledge],
   [2, readBudget],
   [1, readDirectory],
+  [1, readThread],
+  [0.5, readHealth],
   [1, setWebhook],
   [1, readWebhook],
   [0.3, deleteWebhook],

@@ -34,6 +34,17 @@ export async function readMessage(scene: Scene, actor: Actor): Promise<void> {
   await ask(actor, { kind: actor.random.chance(0.7) ? 'message' : 'receipt', id })
 }
 
+/** The root of a thread and its members, as far as they came to this inbox. */
+export async function readThread(scene: Scene, actor: Actor): Promise<void> {
+  const roots = scene.known.filter(({ sent }) => sent.threadId !== null && sent.to === actor.agent.id)
+  if (roots.length > 0) await ask(actor, { kind: 'thread', id: actor.random.pick(roots).sent.threadId ?? '' })
+}
+
+/** Signed, as everything that an agent asks may be. */
+export async function readHealth(_scene: Scene, actor: Actor): Promise<void> {
+  await ask(actor, { kind: 'health' })
+}
+
 export async function acknowledge(scene: Scene, actor: Actor): Promise<void> {
   const received = scene.known.filter(({ sent }) => sent.to === actor.agent.id || actor.random.chance(0.02))
   if (received.length > 0) await ask(actor, { kind: 'ack', id: actor.random.pick(received).sent.id })

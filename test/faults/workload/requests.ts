@@ -40,6 +40,10 @@ export function requestOf(agent: Agent, call: Call): { method: string; target: s
         method: 'GET',
         target: `/v2/inbox?lane=${call.lane}&limit=${call.limit}${call.unacked ? '&unacked=true' : ''}${afterOf(call.after)}`,
       }
+    case 'thread':
+      return { method: 'GET', target: `/v2/inbox?limit=100&thread_id=${call.id}` }
+    case 'health':
+      return { method: 'GET', target: '/v2/health' }
     case 'export':
       return { method: 'GET', target: `/v2/export?limit=${call.limit}${afterOf(call.after)}` }
     case 'events':
@@ -89,6 +93,7 @@ export function bodyOf(call: Call, status: number, json: Json): Body {
     case 'message':
       return { messages: [seenOf(json)] }
     case 'inbox':
+    case 'thread':
     case 'export':
     case 'feed':
       return { messages: json.messages.map(seenOf), nextCursor: json.next_cursor }
