@@ -32,6 +32,8 @@ export interface WebhookReceiver extends AsyncDisposable {
   readonly port: number
   /** The certificate's authority, for NODE_EXTRA_CA_CERTS. */
   readonly caFile: string
+  /** Its key and certificate, for servers of the test's own. */
+  readonly credentials: { readonly key: string; readonly cert: string }
   /** Every request that was read to its end, in the order of arrival. */
   readonly received: readonly Received[]
   /** Requests under way now, and most at once, for a path. */
@@ -53,6 +55,7 @@ export interface ReceiverOptions {
   readonly names?: readonly string[]
   /** Its authority is believed by this process. */
   readonly trusted?: boolean
+  readonly keyType?: 'ec' | 'rsa'
   /** Where the file of the authority goes; the folder of the test run where nothing is said. */
   readonly folder?: string
 }
@@ -60,11 +63,12 @@ export interface ReceiverOptions {
 export async function startReceiver({
   names = ['localhost', 'receiver.test'],
   trusted = true,
+  keyType = 'ec',
   folder: chosen,
 }: ReceiverOptions = {}): Promise<WebhookReceiver> {
   const folder = chosen ?? (await findTestRun()).folder
   const certificate = await generate([{ name: 'commonName', value: `receiver ${randomBytes(4).toString('hex')}` }], {
-    keyType: 'ec',
+    keyType,
     extensions: [
       { name: 'basicConstraints', cA: true, critical: true },
       {
@@ -100,6 +104,7 @@ export async function startReceiver({
     host: `${HOST}:${port}`,
     port,
     caFile,
+    credentials: { key: certificate.private, cert: certificate.cert },
     received,
     inFlight: (path) => inFlight.get(path)?.now ?? 0,
     maxInFlight: (path) => inFlight.get(path)?.most ?? 0,

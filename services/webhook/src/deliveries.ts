@@ -3,13 +3,14 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { startSpan } from '@svc/telemetry/tracing.ts'
 import { deliveryHeaders } from './domain/delivery.ts'
+import { type Claim, Occupancy } from './domain/occupancy.ts'
 import { type Backoff, secondsToNext } from './domain/schedule.ts'
 import type { SecretBox } from './domain/secret-box.ts'
 import { type ExemptTargets, parseWebhookUrl } from './domain/webhook-url.ts'
 import { post } from './http/post.ts'
 import { findAddresses, type Resolve } from './http/resolve.ts'
 import { attemptSeconds, attempts, outcomes } from './metrics.ts'
-import type { Claim, ClaimedJob, Ended, Outcome } from './store/jobs.ts'
+import type { ClaimedJob, Ended, Outcome } from './store/jobs.ts'
 
 /** The requests of this process. */
 export interface Deliveries {
@@ -44,9 +45,8 @@ export interface DeliveriesOptions {
   readonly onEnd: () => void
 }
 
-/** Endpoints that are looked at in one claim at most; each gives two jobs at most. */
-const MAX_ENDPOINTS = 64
-const JOBS_PER_ENDPOINT = 2
+/** Of the time for an attempt: one that takes longer is slow, however it ends. */
+const SLOW_SHARE = 0.3
 /** After a fault of our own, which is no attempt (field notes 4.2). */
 const POSTPONED_SECONDS = 30
 const MS_PER_SECOND = 1_000
@@ -54,23 +54,19 @@ const MS_PER_SECOND = 1_000
 export function createDeliveries(options: DeliveriesOptions): Deliveries {
   const { logger, secrets, exemptTargets, resolve, backoff, concurrency, attemptMs, begin, finish, onEnd } = options
   const running = new Set<Promise<void>>()
-  let struggling = 0
+  const occupancy = new Occupancy(concurrency)
 
   return {
     get inFlight() {
       return running.size
     },
-    room() {
-      const free = endpointsIn(concurrency - running.size)
-      // Endpoints that fail take long to do so: however many there are, half of the process is kept for the others.
-      return { steadyEndpoints: free, strugglingEndpoints: Math.min(free, endpointsIn(concurrency / 2 - struggling)) }
-    },
+    room: () => occupancy.room(),
     start(jobs) {
       for (const job of jobs) {
-        if (job.struggling) struggling += 1
+        const place = occupancy.take(job)
         const run = deliver(job).finally(() => {
           running.delete(run)
-          if (job.struggling) struggling -= 1
+          place[Symbol.dispose]()
           onEnd()
         })
         running.add(run)
@@ -82,10 +78,12 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 
   async function deliver(job: ClaimedJob): Promise<void> {
+    const startedMs = performance.now()
     try {
       const { outcome } = await watched(job)
       failpoint('webhook.attempted')
-      if (outcome !== undefined) await finish({ job, outcome })
+      if (outcome !== undefined)
+        await finish({ job, outcome, slow: performance.now() - startedMs > attemptMs * SLOW_SHARE })
       failpoint('webhook.finished')
     } catch (error) {
       // The database is away: nothing was recorded, and when the lease has ended a worker takes the job again.
@@ -165,10 +163,6 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
 
 function isTimeout(error: unknown): boolean {
   return error instanceof Error && /Timeout/.test(`${error.name} ${'code' in error ? String(error.code) : ''}`)
-}
-
-function endpointsIn(jobs: number): number {
-  return Math.max(0, Math.min(MAX_ENDPOINTS, Math.floor(jobs / JOBS_PER_ENDPOINT)))
 }
 
 /** @throws Error where `work` takes longer; it goes on unheard. */

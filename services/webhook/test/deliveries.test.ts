@@ -271,6 +271,49 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     expect(one.receiver.maxInFlight('/hanging')).toBe(2)
   }, 120_000)
 
+  test('many endpoints at one host that hangs hold a part of each process, and no other host waits for them', async () => {
+    await using one = await startHarness({
+      replicas: 0,
+      config: { concurrency: 32, attemptSeconds: 4, backoff: [0, 60, 60, 60, 60] },
+    })
+    const other = `https://localhost:${one.receiver.port}`
+    one.receiver.answer('/hangs', () => {})
+    const exemptTargets = new Set([one.receiver.host, new URL(other).host])
+    for (const _ of [1, 2]) await one.start({ exemptTargets })
+    const [hanging, others] = [Array.from({ length: 40 }, newAgent), Array.from({ length: 10 }, newAgent)]
+    for (const agent of hanging) await one.set(agent, '/hangs')
+    for (const agent_id of others) {
+      await one.call(setWebhook, { agent_id, webhook: { url: `${other}/goes`, secret: SECRET }, after: 0 })
+    }
+    const accept = (agents: readonly string[]): Promise<void> =>
+      one.acceptAll(agents.flatMap((agentId) => [1, 2].map((cursor) => ({ agentId, cursor }))))
+    await accept(hanging)
+    await eventually(() => one.receiver.inFlight('/hangs') >= 4, ARRIVES)
+    await accept(others)
+    await eventually(() => one.receiver.at('/goes').length === 20, { timeoutMs: 5_000 })
+    // An eighth of each of two processes, and less than as much again for what one claim may bring.
+    expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
+  }, 60_000)
+
+  test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row have proved it', async () => {
+    await using one = await startHarness({ replicas: 1, config: { attemptSeconds: 2 } })
+    const agent = newAgent()
+    const delays = [800, 0, 0, 800, 0, 0, 0, 0, 0]
+    one.receiver.answer('/proves', (_request, response) => {
+      setTimeout(() => response.writeHead(204).end(), delays[one.receiver.at('/proves').length - 1])
+    })
+    await one.set(agent, '/proves')
+    const struggling: unknown[] = []
+    for (const [at] of delays.entries()) {
+      await one.accept(agent, at + 1)
+      await eventually(() => one.receiver.at('/proves').length === at + 1, ARRIVES)
+      await eventually(async () => (await one.state(agent)).pending === 0, ARRIVES)
+      const [row] = await one.database.run((sql) => sql`select struggling from webhook.endpoints`)
+      struggling.push(row?.struggling)
+    }
+    expect(struggling).toEqual([true, true, true, true, true, true, true, true, false])
+  }, 60_000)
+
   test('each connection is its own: none is shared, by endpoints or by deliveries', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     await h.set(alice, '/own-alice')

@@ -9,7 +9,7 @@ import { silent } from './harness.ts'
 const FEW = 1_000
 const MANY = 20_000
 const FAR = 4_000_000_000
-const EVERYTHING = { steadyEndpoints: 8, strugglingEndpoints: 8 }
+const EVERYTHING = { steadyEndpoints: 8, strugglingEndpoints: 8, hostEndpoints: 8, steadyBusy: [], strugglingBusy: [] }
 
 /**
  * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
@@ -74,8 +74,8 @@ test('issue 4, Build 4: due jobs are chosen by an index, however many wait at on
     expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
     expect(await Promise.all(own.map(begin))).toEqual([true, true])
     const [first, second] = own as [ClaimedJob, ClaimedJob]
-    await finish({ job: first, outcome: { kind: 'delivered' } })
-    await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 } })
+    await finish({ job: first, outcome: { kind: 'delivered' }, slow: false })
+    await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
     await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
     await service.run(oldestDueSeconds)
     await service.run((sql) => listSealedOtherwise(sql, 'key', { keyId: '', agentId: '' }, 10))

@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
@@ -137,12 +138,78 @@ describe('decisions 42: times and sizes', () => {
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
+  test.each([
+    ['informational answers', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500)],
+    ['extensions of a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;x=', 'x'.repeat(16_384)],
+  ])('%s without an end are not read for as long as the time lasts', async (_, beginning, more) => {
+    let written = 0
+    await using server = await startTls((socket) => {
+      socket.once('data', () => {
+        const pour = (text: string): void => {
+          if (socket.destroyed) return
+          written += text.length
+          if (socket.write(text)) setImmediate(pour, more)
+          else socket.once('drain', () => pour(more))
+        }
+        pour(beginning)
+      })
+    })
+    const startedMs = performance.now()
+    await send(`https://receiver.test:${server.port}/`, { timeoutMs: 10_000 }).catch(() => {})
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+    await eventually(() => server.open() === 0)
+    // What the kernels on both sides hold comes on top.
+    expect(written).toBeLessThan(16 * 1024 * 1024)
+  })
+
+  test('a peer that takes the connection, and reads nothing of a large request: an error, within the time, and nothing stays', async () => {
+    await using server = await startTls((socket) => void socket.pause())
+    const startedMs = performance.now()
+    const body = JSON.stringify('x'.repeat(96 * 1024))
+    await expect(send(`https://receiver.test:${server.port}/`, { timeoutMs: 300, body })).rejects.toThrow()
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
+  })
+
+  test('a peer that wants key exchange in a finite field, of whatever size, is refused', async () => {
+    await using rsa = await startReceiver({ names: ['receiver.test'], keyType: 'rsa' })
+    const options = { maxVersion: 'TLSv1.2', dhparam: 'auto', ...rsa.credentials } as const
+    const answer = (socket: Socket) => void socket.end('HTTP/1.1 204 No Content\r\n\r\n')
+    await using curve = await startTls(answer, { ...options, ciphers: 'ECDHE-RSA-AES128-GCM-SHA256' })
+    expect(await send(`https://receiver.test:${curve.port}/`)).toBe(204)
+    await using field = await startTls(answer, { ...options, ciphers: 'DHE-RSA-AES128-GCM-SHA256' })
+    await expect(send(`https://receiver.test:${field.port}/`)).rejects.toThrow(/handshake failure/)
+  })
+
   test('a body of 96 KiB arrives as it is', async () => {
     const body = JSON.stringify('ü'.repeat(48_000))
     expect(await send(at('receiver.test', '/large'), { body })).toBe(204)
     expect(receiver.at('/large')[0]?.body.toString('utf8')).toBe(body)
   })
 })
+
+/** With the receiver's certificate, and nothing else of it. */
+async function startTls(
+  greet: (socket: Socket) => void,
+  options: TlsOptions = {},
+): Promise<AsyncDisposable & { port: number; open: () => number }> {
+  const sockets = new Set<Socket>()
+  const server = createTlsServer({ ...receiver.credentials, ...options }, (socket) => {
+    sockets.add(socket)
+    socket.on('error', () => {})
+    socket.once('close', () => sockets.delete(socket))
+    greet(socket)
+  })
+  server.on('tlsClientError', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    port: (server.address() as AddressInfo).port,
+    open: () => sockets.size,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
 
 async function startPlain(greet: (socket: Socket) => void): Promise<AsyncDisposable & { port: number }> {
   const sockets = new Set<Socket>()

@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
-import { Client } from 'undici'
+import { buildConnector, Client } from 'undici'
 
 export interface Post {
   readonly url: URL
@@ -15,6 +15,13 @@ export interface Post {
 /** decisions 42. */
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
+/** Whatever they are: certificates, informational answers without an end, extensions of chunks. More than the two above with all that TLS adds. */
+const MAX_RECEIVED_BYTES = 512 * 1024
+/**
+ * Key exchange on curves alone. With finite fields the peer chooses the size of the numbers, and thousands of bits cost this process
+ * a tenth of a second for each handshake.
+ */
+const KEY_EXCHANGE = { ciphers: 'DEFAULT:!kDHE', ecdhCurve: 'X25519:P-256:P-384' }
 
 /**
  * Posts once, over a connection of its own, which is shared with nobody and ends with the answer. TLS asks for the URL's name and
@@ -31,7 +38,7 @@ export async function post({ url, addresses, headers, body, timeoutMs }: Post): 
     headersTimeout: timeoutMs,
     bodyTimeout: timeoutMs,
     maxHeaderSize: MAX_HEADER_BYTES,
-    connect: { lookup: lookupIn(addresses), autoSelectFamily: true, timeout: timeoutMs },
+    connect: connectTo(addresses, timeoutMs),
   })
   try {
     const path = url.pathname + url.search
@@ -41,6 +48,27 @@ export async function post({ url, addresses, headers, body, timeoutMs }: Post): 
   } finally {
     // Not awaited: what the peer does with the end of the connection is its own affair.
     void client.destroy()
+  }
+}
+
+/** Connects to one of the addresses, and cuts off whoever sends too much over it. */
+function connectTo(addresses: readonly string[], timeoutMs: number): buildConnector.connector {
+  const connect = buildConnector({
+    ...KEY_EXCHANGE,
+    lookup: lookupIn(addresses),
+    autoSelectFamily: true,
+    timeout: timeoutMs,
+    maxCachedSessions: 0,
+  })
+  return (options, callback) => {
+    connect(options, (...result) => {
+      const [, socket] = result
+      // In front of undici's own listener, which reads on for as long as something is there.
+      socket?.prependListener('readable', () => {
+        if (socket.bytesRead > MAX_RECEIVED_BYTES) socket.destroy(new Error('the endpoint sends too much'))
+      })
+      callback(...result)
+    })
   }
 }
 

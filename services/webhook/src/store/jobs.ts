@@ -1,10 +1,11 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
+import type { Claim, Occupant } from '../domain/occupancy.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'
 
 /** A job that this process holds. */
-export interface ClaimedJob {
+export interface ClaimedJob extends Occupant {
   readonly agentId: string
   readonly configuration: string
   readonly messageId: string
@@ -18,8 +19,6 @@ export interface ClaimedJob {
   readonly expiresAt: number
   /** That have ended. */
   readonly attempts: number
-  /** The endpoint's last attempt failed. */
-  readonly struggling: boolean
   /** Of the request that it comes from, where that is traced. */
   readonly traceparent?: string | undefined
 }
@@ -32,13 +31,8 @@ export type Outcome =
 export interface Ended {
   readonly job: ClaimedJob
   readonly outcome: Outcome
-}
-
-export interface Claim {
-  /** Endpoints at most whose last attempt succeeded, or that had none. */
-  readonly steadyEndpoints: number
-  /** Endpoints at most whose last attempt failed. */
-  readonly strugglingEndpoints: number
+  /** It took long, however it ended. */
+  readonly slow: boolean
 }
 
 /** service.md does not say how many; issue 4: at most two requests to one endpoint at once, over all processes. */
@@ -96,10 +90,12 @@ export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise
 /** Leases due jobs to this process, of each endpoint as many as it has slots free. */
 export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): Promise<ClaimedJob[]> {
   return sql<ClaimedJob[]>`
-    select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.key_id as "keyId",
-      c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.struggling
+    select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.host,
+      c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.struggling
     from webhook.claim(
-      ${claim.steadyEndpoints}, ${claim.strugglingEndpoints}, ${SLOTS_PER_ENDPOINT}, ${leaseSeconds}
+      ${claim.steadyEndpoints}::bigint, ${claim.strugglingEndpoints}::bigint, ${SLOTS_PER_ENDPOINT}::bigint,
+      ${leaseSeconds}::double precision, ${claim.hostEndpoints}::bigint,
+      ${[...claim.steadyBusy]}::text[], ${[...claim.strugglingBusy]}::text[]
     ) c`
 }
 
@@ -139,7 +135,8 @@ export function createFinish(database: Database): Batcher<Ended, void> {
             select webhook.finish(
               ${ended.map(({ job }) => job.agentId)}::text[], ${ended.map(({ job }) => job.configuration)}::uuid[],
               ${ended.map(({ job }) => job.messageId)}::text[], ${ended.map(({ job }) => job.lease)}::uuid[],
-              ${ended.map(({ outcome }) => outcome.kind)}::text[], ${delays}::double precision[]
+              ${ended.map(({ outcome }) => outcome.kind)}::text[], ${delays}::double precision[],
+              ${ended.map(({ slow }) => Number(slow))}::integer[]::boolean[]
             )`,
         ),
       )
