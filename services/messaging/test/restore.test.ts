@@ -5,6 +5,7 @@ import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { type Harness, startHarness } from './harness.ts'
 
+const OPERATING = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8')
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
 /** What an operator is told to run. */
@@ -71,4 +72,23 @@ test('field notes 2.3; README, Moving the data: after a logical restore exports 
   const { id } = await restored.send({ from: 'alice', to: 'bob' })
   expect(await exportedIds(restored, 'alice', 4)).toEqual([...sent, id])
   expect((await restored.inbox('bob')).ids).toHaveLength(6)
+})
+
+test('docs/operating.md, A point in time: behind a head that was raised a log goes on, and who had read further misses nothing', async () => {
+  const [, statement = ''] = /^ *(update messaging\.logs .*;)$/m.exec(OPERATING) ?? []
+  await using h = await startHarness()
+  await h.setPolicy('bob', 'open', 1)
+  for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })
+  // Since the moment that was restored the client had read up to here.
+  const seen = 9
+  await h.openAdmin().unsafe(statement)
+  const { id } = await h.send({ from: 'alice', to: 'bob' })
+  const found: unknown[] = []
+  let after = seen
+  for (let page = 0; page < 5 && found.length === 0; page += 1) {
+    const events = await h.events('bob', after)
+    found.push(...events.events.map((event) => event.id))
+    after = events.next
+  }
+  expect(found).toEqual([id])
 })
