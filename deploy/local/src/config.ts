@@ -23,6 +23,8 @@ export interface LocalConfig {
   webhookSecretKey: string | undefined
   /** Connections of each process with a store. */
   databasePool: number
+  /** Where the first process answers for its metrics; the others follow. Undefined: none does. */
+  metricsPort: number | undefined
 }
 
 const LEVELS = /^(trace|debug|info|warn|error|fatal|silent)$/
@@ -44,8 +46,13 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     natsUrl: readUrl(e, 'SVC_NATS_URL', /^(nats|tls):$/),
     logLevel: e.string('SVC_LOG_LEVEL', { default: 'info', pattern: LEVELS, hint: 'is not a level of pino' }),
     databasePool: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
+    metricsPort:
+      e.optional('SVC_METRICS_PORT') === undefined ? undefined : e.int('SVC_METRICS_PORT', { min: 1, max: 65_535 }),
   }
   if (httpPort + config.replicas.gateway - 1 > 65_535) e.fail('SVC_HTTP_PORT', 'leaves no ports for the other gateways')
+  const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 0)
+  if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
+    e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
   e.check()
   return config
 }

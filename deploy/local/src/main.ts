@@ -3,6 +3,7 @@ import { relative } from 'node:path'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './log-lines.ts'
+import { metricsTargets } from './metrics-targets.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
 import { watchStarter } from './starter.ts'
@@ -54,18 +55,24 @@ function log(name: string, event: LogEvent): void {
   console.log(formatLogEvent(name, event, colour))
 }
 
-function welcome({ dataDir, databaseUrl, authority }: LocalConfig, urls: string[]): string {
+function welcome(config: LocalConfig, urls: string[]): string {
+  const { dataDir, databaseUrl, authority } = config
   // The CLI's own default is the first gateway at its default port.
   const options = urls[0] === DEFAULT_URL ? '--key alice.key' : `--url ${urls[0]} --key alice.key`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
-  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.
+  Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.${metricsLine(config)}
 
   Try in another terminal:
     npx pnpm svc keygen --key alice.key
     npx pnpm svc register alice ${options}
     npx pnpm svc send alice "hello" ${options}
 `
+}
+
+function metricsLine(config: LocalConfig): string {
+  const targets = metricsTargets(config).map(({ process, port }) => `${process} ${port}`)
+  return targets.length === 0 ? '' : `\n  Metrics are at /metrics on these ports: ${targets.join(', ')}.`
 }
 
 function shortest(path: string): string {

@@ -28,6 +28,8 @@ export interface SystemSettings {
   authority: string
   challengeKey: string
   webhookSecretKey: string
+  /** By process, `messaging-2`; what is not there has the port that `env` says, if any. */
+  metricsPorts?: ReadonlyMap<string, number>
   /** What the person who starts it has set, which goes to every service. */
   env: NodeJS.ProcessEnv
 }
@@ -35,6 +37,7 @@ export interface SystemSettings {
 /** A process's whole environment: each service gets its own credentials and no others. */
 export function environmentFor(service: ServiceName, index: number, settings: SystemSettings): NodeJS.ProcessEnv {
   const store = STORES.find((one) => one === service)
+  const metricsPort = settings.metricsPorts?.get(`${service}-${index}`)
   return {
     ...settings.env,
     SVC_NATS_URL: settings.natsUrlFor(service),
@@ -46,6 +49,7 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
     SVC_WEBHOOK_SECRET_KEY_FILE: undefined,
     SVC_AUTHORITY: settings.authority,
     SVC_HTTP_PORT: service === 'gateway' ? String(settings.httpPort + index - 1) : undefined,
+    ...(metricsPort === undefined ? {} : { SVC_METRICS_PORT: String(metricsPort) }),
   }
 }
 

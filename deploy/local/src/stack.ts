@@ -10,6 +10,7 @@ import { lockFolder } from './folder-lock.ts'
 import { startKeeper } from './keep.ts'
 import { type LogEvent, parseLogLine } from './log-lines.ts'
 import { createMark, type Mark, reclaim } from './marks.ts'
+import { metricsTargets, writeMetricsTargets } from './metrics-targets.ts'
 import { startNats } from './nats.ts'
 import { isPortFree } from './ports.ts'
 import { startPostgres } from './postgres.ts'
@@ -85,6 +86,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   const run: Run = { ...options, mark, secrets, started, engineLost }
   const databaseUrlFor = await startDatabase(run)
   const natsUrlFor = await startMessageBus(run)
+  const targets = metricsTargets(config)
+  started.defer(writeMetricsTargets(config.dataDir, targets))
   await startSystem(run, {
     natsUrlFor,
     databaseUrlFor,
@@ -92,6 +95,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
     authority: config.authority,
     challengeKey: config.challengeKey ?? secrets.challengeKey,
     webhookSecretKey: config.webhookSecretKey ?? secrets.webhookSecretKey,
+    metricsPorts: new Map(targets.map(({ process, port }) => [process, port])),
     env: { ...options.env, SVC_LOG_LEVEL: config.logLevel },
   })
   const running = started.move()
@@ -275,6 +279,12 @@ async function checkPorts(config: LocalConfig): Promise<void> {
     }
     if (!free)
       throw new StartError(`Port ${port} is in use by another program: end that, or set SVC_HTTP_PORT to another port.`)
+  }
+  for (const { port } of metricsTargets(config)) {
+    if (!(await isPortFree(port)))
+      throw new StartError(
+        `Port ${port}, for metrics, is in use by another program: end that, or set SVC_METRICS_PORT to another.`,
+      )
   }
 }
 
