@@ -1,0 +1,86 @@
+/** What Postgres itself says of the rights of roles: every role against every object, whatever is added. */
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { STORES } from '../src/topology.ts'
+
+let database: TestDatabase
+let admin: postgres.Sql
+
+beforeAll(async () => {
+  database = await createTestDatabase(STORES)
+  admin = postgres(database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await database?.[Symbol.asyncDispose]()
+})
+
+const ROLES = STORES.flatMap((store) => [store, `${store}_owner`])
+
+async function namesOf(rows: postgres.PendingQuery<{ name: string }[]>): Promise<string[]> {
+  return (await rows).map(({ name }) => name)
+}
+
+describe('design.md, Pieces: each service has its own database role that can touch its own schema alone', () => {
+  test.each(ROLES)('%s has no right to any table, column, sequence, function or schema of another', async (role) => {
+    const own = role.replace(/_owner$/, '')
+    const [looked] = await admin<{ tables: number; functions: number }[]>`
+      select count(*) filter (where c.relkind = 'r')::integer as tables, (
+        select count(*)::integer from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+        where n.nspname = any (${[...STORES]})
+      ) as functions
+      from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = any (${[...STORES]})`
+    expect(looked?.tables).toBeGreaterThan(25)
+    expect(looked?.functions).toBeGreaterThan(15)
+    const others = STORES.filter((store) => store !== own)
+    const rights = await namesOf(admin<{ name: string }[]>`
+      select n.nspname || '.' || c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = any (${others}) and (
+        (c.relkind in ('r', 'p', 'v', 'm') and (
+          has_table_privilege(${role}, c.oid, 'select, insert, update, delete, truncate, references, trigger')
+          or has_any_column_privilege(${role}, c.oid, 'select, insert, update, references')
+        ))
+        or (c.relkind = 'S' and has_sequence_privilege(${role}, c.oid, 'usage, select, update'))
+      )
+      union all
+      select n.nspname || '.' || p.proname || '()' from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = any (${others}) and has_function_privilege(${role}, p.oid, 'execute')
+      union all
+      select n.nspname from pg_namespace n
+      where n.nspname = any (${others}) and has_schema_privilege(${role}, n.oid, 'usage, create')`)
+    expect(rights).toEqual([])
+  })
+
+  test('no role is more than a role that logs in, and none is a member of another', async () => {
+    const roles = await admin`
+      select r.rolname, r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolreplication, r.rolbypassrls
+      from pg_roles r where r.rolname = any (${ROLES})`
+    expect(roles).toHaveLength(ROLES.length)
+    for (const { rolname, ...powers } of roles) expect(Object.values(powers), rolname).not.toContain(true)
+    const members = await namesOf(admin<{ name: string }[]>`
+      select m.member::regrole || ' in ' || m.roleid::regrole as name from pg_auth_members m
+      where m.member::regrole::text = any (${ROLES})`)
+    expect(members).toEqual([])
+  })
+
+  test.each(STORES)('%s owns nothing and makes nothing, anywhere, at run time', async (store) => {
+    const owned = await namesOf(admin<{ name: string }[]>`
+      select c.relname as name from pg_class c where c.relowner = ${store}::regrole
+      union all select p.proname from pg_proc p where p.proowner = ${store}::regrole
+      union all select n.nspname from pg_namespace n where n.nspowner = ${store}::regrole`)
+    expect(owned).toEqual([])
+    const creates = await namesOf(admin<{ name: string }[]>`
+      select n.nspname as name from pg_namespace n where has_schema_privilege(${store}, n.oid, 'create')
+      union all
+      select 'the database' where has_database_privilege(${store}, current_database(), 'create, temporary')`)
+    expect(creates).toEqual([])
+  })
+
+  test('no function runs with its owner’s rights, and none may be called by everybody', async () => {
+    const definers = await namesOf(admin<{ name: string }[]>`
+      select p.proname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+      where n.nspname = any (${[...STORES]}) and (p.prosecdef or has_function_privilege('public', p.oid, 'execute'))`)
+    expect(definers).toEqual([])
+  })
+})
