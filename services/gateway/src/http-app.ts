@@ -12,6 +12,7 @@ import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
 import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './http-metrics.ts'
+import { Overloaded } from './load.ts'
 import type { Operation } from './operation.ts'
 import type { Pipeline } from './pipeline.ts'
 
@@ -182,7 +183,7 @@ export function createHttpApp({
   }
 
   function log(error: ServiceError, request: FastifyRequest): void {
-    if (error.code !== 'internal' && error.code !== 'unavailable') return
+    if ((error.code !== 'internal' && error.code !== 'unavailable') || error instanceof Overloaded) return
     const fields = {
       err: error,
       request_id: requestIdOf(request.id),
