@@ -1,0 +1,106 @@
+/** What processes write to their logs while agents do all kinds of things, and others try to break in. */
+import { randomBytes } from 'node:crypto'
+import postgres from 'postgres'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { got } from '../support/answers.ts'
+import { newBoard } from '../support/boards.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+import { openRaw } from '../support/raw-http.ts'
+
+/** In everything that must not be logged. */
+const MARK = `mark${randomBytes(8).toString('hex')}`
+/** In everything that could be a line of its own, or an order to a terminal. */
+const BREAK = '\r\n{"level":60,"msg":"forged"}\u001b[2J\u2028'
+
+let h: Harness
+const agents: Agent[] = []
+const statuses: number[] = []
+/** Of processes that were killed since. */
+const kept: Logged[] = []
+
+beforeAll(async () => {
+  h = await startHarness({
+    replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 },
+    env: { SVC_LOG_LEVEL: 'trace' },
+  })
+  const [anna, ben] = await h.agents(2)
+  agents.push(anna, ben)
+  await got(ben.patch('/v2/me', { inbox_policy: 'open' }))
+  await got(anna.send(ben, `${MARK}${BREAK}`))
+  await got(anna.send(ben, { [MARK]: BREAK }))
+  const board = await newBoard(anna, { title: MARK, description: BREAK })
+  await got(anna.send(`board:${board}`, MARK))
+  await got(ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'x') }))
+  await got(anna.send(ben, MARK))
+  // Whatever is refused, for whatever reason.
+  await anna.post('/v2/messages', { id: MARK, body: BREAK })
+  await anna.get(`/v2/agents/${MARK}`)
+  await anna.get(`/v2/inbox?after=${MARK}`)
+  await anna.get(`/v2/${MARK}%0d%0a%1b`)
+  const signed = anna.sign('GET', '/v2/me')
+  await fetch(`${h.place.url}/v2/me`, { headers: { ...signed, 'X-SVC-Nonce': MARK.padEnd(32, '0') } })
+  await fetch(`${h.place.url}/v2/me`, { headers: { Authorization: `SVC ${MARK}:${MARK}`, 'X-Request-Id': MARK } })
+  for (const bytes of [`${MARK}${BREAK}\r\n\r\n`, `GET /v2/health HTTP/1.1\r\nhost: ${MARK}\r\nx ${MARK}: 1\r\n\r\n`]) {
+    using connection = openRaw(h.place.url)
+    connection.write(bytes)
+    await connection.ended
+  }
+  // Faults of our own, whose errors quote what they failed over: a row that breaks a constraint, a value that is none.
+  await using admin = openAdmin(h.system.database.adminUrl)
+  await admin.sql`alter table messaging.messages add constraint never check (false) not valid`
+  await admin.sql`alter table messaging.contacts add constraint never check (false) not valid`
+  await admin.sql`alter table webhook.endpoints add constraint never check (false) not valid`
+  await admin.sql`alter table boards.boards add constraint never check (false) not valid`
+  const failed = await Promise.all([
+    anna.send(ben, MARK),
+    ben.put(`/v2/contacts/${anna.id}`, { state: 'blocked' }),
+    anna.post('/v2/boards', { title: MARK, visibility: 'public' }),
+    ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'y') }),
+  ])
+  statuses.push(...failed.map(({ status }) => status))
+  kept.push(...logged())
+  // And with what it needs away.
+  await h.system.kill('messaging-1')
+  await anna.send(ben, MARK)
+  await h.system.start('messaging-1')
+  await eventually(async () => (await anna.get('/v2/inbox')).status === 200, { timeoutMs: 20_000 })
+})
+afterAll(() => h?.[Symbol.asyncDispose]())
+
+interface Logged {
+  name: string
+  text: string
+  event: { level: number; message: string }
+}
+
+function openAdmin(url: string): AsyncDisposable & { sql: postgres.Sql } {
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  return { sql, [Symbol.asyncDispose]: () => sql.end() }
+}
+
+function logged(): Logged[] {
+  const now = [...h.system.processes].flatMap(([name, process]) =>
+    process.log.map((event) => ({ name, text: JSON.stringify(event), event })),
+  )
+  return [...kept, ...now]
+}
+
+test('field notes 1.15: bodies, titles, secrets, names, nonces and URLs of agents are in no log, at any level', () => {
+  expect(statuses).toEqual([500, 500, 500, 500])
+  expect(logged().filter(({ event }) => event.level >= 50).length).toBeGreaterThanOrEqual(statuses.length)
+  expect(logged().filter(({ text }) => text.includes(MARK))).toEqual([])
+})
+
+test('field notes 1.15: nor are agent ids, keys and signatures', () => {
+  const secrets = agents.flatMap((agent) => [agent.id, agent.pubkey.replace('ed25519:', ''), agent.name])
+  expect(logged().filter(({ text }) => secrets.some((secret) => text.includes(secret)))).toEqual([])
+})
+
+test('what a client sends cannot forge a line of a log', () => {
+  expect(logged().filter(({ event }) => event.message.includes('forged') || event.level === 60)).toEqual([])
+  // A line that is not JSON has no fields: services write nothing else.
+  const odd = logged().filter(({ text }) => text.endsWith('"fields":{}}') && !/"message":"[\w ,.:()'-]*"/.test(text))
+  expect(odd).toEqual([])
+})
