@@ -7,7 +7,7 @@ export interface RunningService extends AsyncDisposable {
 }
 
 /** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. Source: design.md, Failing. */
-const DRAIN_LIMIT_MS = 18_000
+export const DRAIN_LIMIT_MS = 18_000
 
 /**
  * The life of a service's process: start, wait for a signal, stop taking, finish, exit 0. A second signal changes

@@ -1,0 +1,15 @@
+/**
+ * `node test/deploy/config-problems.ts <[service, environment][]>`, in JSON, prints what the services' readers say of these
+ * environments; a process of its own as variables.ts is.
+ */
+const environments = JSON.parse(process.argv[2] ?? '[]') as [string, NodeJS.ProcessEnv][]
+const problems: string[] = []
+for (const [service, env] of environments) {
+  const { readConfig } = await import(new URL(`../../services/${service}/src/config.ts`, import.meta.url).href)
+  try {
+    readConfig(env)
+  } catch (error) {
+    problems.push(`${service}: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+console.log(JSON.stringify(problems))

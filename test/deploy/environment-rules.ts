@@ -1,0 +1,40 @@
+/** What holds for the environment of every process, wherever it is deployed. */
+import type { Facts } from './facts.ts'
+
+/** Read by services, and not to be set in a deployment. */
+const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_FAILPOINTS']
+/** Read by Node or by OpenTelemetry's SDK. */
+const OF_THE_RUNTIME = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+)$/
+/** Each process has its own. */
+const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE)$/
+
+/** @param env of one process of the service. */
+export function findVariableProblems(service: string, env: Readonly<Record<string, string>>, facts: Facts): string[] {
+  const read = facts.variables.get(service)
+  if (read === undefined) return [`${service} is no service`]
+  const wanted = read.names.filter((name) => !NEVER_SET.includes(name) && !OF_THE_RUNTIME.test(name))
+  const missing = wanted.filter((name) => env[name] === undefined && env[`${name}_FILE`] === undefined)
+  const known = new Set([...wanted, ...read.secrets.map((name) => `${name}_FILE`)])
+  const foreign = Object.keys(env).filter((name) => !known.has(name) && !OF_THE_RUNTIME.test(name))
+  const exposed = read.secrets.filter((name) => env[name] !== undefined)
+  return [
+    ...missing.map((name) => `${service} is not told ${name}`),
+    ...foreign.map(
+      (name) =>
+        `${service} is told ${name}, ${NEVER_SET.includes(name) ? 'which is for tests alone' : 'which it does not read'}`,
+    ),
+    ...exposed.map((name) => `${service} has the secret ${name} in its environment, and not in a file`),
+  ]
+}
+
+/** @param environments by service. */
+export function findDisagreements(environments: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
+  const seen = new Map<string, string>()
+  return [...environments].flatMap(([service, env]) =>
+    Object.entries(env).flatMap(([name, value]) => {
+      const first = seen.get(name) ?? value
+      seen.set(name, first)
+      return first === value || OWN.test(name) ? [] : [`${service} has ${name}=${value}, and another service ${first}`]
+    }),
+  )
+}

@@ -1,0 +1,40 @@
+/** What the repository itself says about what a deployment has to provide; asked by running it, so that no list can be out of date. */
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { ReadVariables } from './variables.ts'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Facts {
+  /** By service. */
+  readonly variables: ReadonlyMap<string, ReadVariables>
+  /** `<secret>/<key>` of everything secret that a deployment has. */
+  readonly secretKeys: ReadonlySet<string>
+}
+
+export function readFacts(): Facts {
+  const variables = JSON.parse(run(['test/deploy/variables.ts'])) as Record<string, ReadVariables>
+  return { variables: new Map(Object.entries(variables)), secretKeys: new Set(makeSecretKeys()) }
+}
+
+/** @returns what each service's own reader says of its environment; nothing of those that can work with theirs. */
+export function configProblems(environments: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
+  return JSON.parse(run(['test/deploy/config-problems.ts', JSON.stringify([...environments])])) as string[]
+}
+
+function makeSecretKeys(): string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
+  try {
+    run(['deploy/image/src/secrets.ts', folder])
+    return readdirSync(folder).flatMap((secret) => readdirSync(join(folder, secret)).map((key) => `${secret}/${key}`))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function run(args: readonly string[]): string {
+  return execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })
+}

@@ -1,0 +1,92 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
+import { parseAllDocuments } from 'yaml'
+
+/** One object for the cluster, as it is applied. */
+export interface Manifest {
+  readonly apiVersion: string
+  readonly kind: string
+  readonly metadata: {
+    name: string
+    namespace?: string
+    labels?: Record<string, string>
+    annotations?: Record<string, string>
+  }
+  readonly [field: string]: unknown
+}
+
+export interface Workload {
+  readonly manifest: Manifest
+  readonly template: IPodTemplateSpec
+  readonly containers: readonly IContainer[]
+}
+
+export const KUBERNETES = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
+export const OVERLAYS = ['trial', 'production'] as const
+export type Overlay = (typeof OVERLAYS)[number]
+
+const require = createRequire(import.meta.url)
+
+/** What `kustomize build` makes of a folder. @throws Error with what it says. */
+export function render(folder: string): Manifest[] {
+  const kustomize = join(dirname(require.resolve('kustomize/package.json')), 'run.js')
+  const text = execFileSync(process.execPath, [kustomize, 'build', folder], { encoding: 'utf8', maxBuffer: 64 << 20 })
+  return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
+}
+
+/** The base with these components. */
+export function renderWith(components: readonly string[]): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
+  try {
+    const path = (name: string): string => JSON.stringify(relative(folder, join(KUBERNETES, name)))
+    writeFileSync(
+      join(folder, 'kustomization.yaml'),
+      `resources: [${path('base')}]\ncomponents: [${components.map((name) => path(`components/${name}`)).join(', ')}]\n`,
+    )
+    return render(folder)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+export function workloadsOf(manifests: readonly Manifest[]): Workload[] {
+  return manifests.flatMap((manifest) => {
+    if (!['Deployment', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'].includes(manifest.kind)) return []
+    const { template } = manifest.spec as { template: IPodTemplateSpec }
+    return [
+      {
+        manifest,
+        template,
+        containers: [...(template.spec?.initContainers ?? []), ...(template.spec?.containers ?? [])],
+      },
+    ]
+  })
+}
+
+/** Those that run a service, by the service's name. */
+export function servicesOf(manifests: readonly Manifest[]): Map<string, Workload> {
+  const deployments = workloadsOf(manifests).filter(({ manifest }) => manifest.kind === 'Deployment')
+  return new Map(deployments.map((workload) => [workload.manifest.metadata.name, workload]))
+}
+
+/** What a container finds in its environment: literals, and what ConfigMaps say; a secret or a field is `<kind>`. */
+export function environmentOf(container: IContainer, manifests: readonly Manifest[]): Record<string, string> {
+  const maps = new Map(
+    manifests
+      .filter(({ kind }) => kind === 'ConfigMap')
+      .map((one) => [one.metadata.name, one.data as Record<string, string>]),
+  )
+  return Object.fromEntries(
+    (container.env ?? []).map(({ name, value, valueFrom }) => {
+      const reference = valueFrom?.configMapKeyRef
+      if (reference !== undefined) return [name, maps.get(reference.name ?? '')?.[reference.key] ?? '<missing>']
+      if (valueFrom?.secretKeyRef !== undefined) return [name, '<secret>']
+      return [name, valueFrom?.fieldRef === undefined ? (value ?? '') : '<field>']
+    }),
+  )
+}

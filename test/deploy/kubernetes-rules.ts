@@ -1,0 +1,352 @@
+/** Our own rules for manifests: each says what is wrong with a rendered overlay, in one sentence for each place. */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DRAIN_LIMIT_MS } from '@svc/config/run-service.ts'
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
+import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
+import type { IProbe } from 'kubernetes-models/v1'
+import { findDisagreements, findVariableProblems } from './environment-rules.ts'
+import { configProblems, type Facts, ROOT } from './facts.ts'
+import {
+  environmentOf,
+  type Manifest,
+  type Overlay,
+  servicesOf,
+  type Workload,
+  workloadsOf,
+} from './kubernetes-render.ts'
+
+export interface RuleContext {
+  readonly manifests: readonly Manifest[]
+  readonly overlay: Overlay
+  readonly facts: Facts
+}
+export type Rule = (context: RuleContext) => string[]
+
+/** The role of a command's pod in databases comes from its Secret: nobody else may have that. */
+const OF_COMMANDS = /-(owner|roles)$/
+const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'name']
+
+export const RULES = {
+  'every container has requests and limits': ({ manifests }) =>
+    eachContainer(manifests, ({ resources }) =>
+      ['requests', 'limits'].flatMap((kind) =>
+        ['cpu', 'memory'].flatMap((what) =>
+          resources?.[kind as 'limits']?.[what] === undefined ? [`has no ${kind} of ${what}`] : [],
+        ),
+      ),
+    ),
+
+  'every lasting container has all three probes, and its liveness is not its readiness': ({ manifests }) =>
+    eachContainer(
+      manifests.filter(({ kind }) => kind !== 'Job'),
+      ({ startupProbe, livenessProbe, readinessProbe }) => [
+        ...(startupProbe && livenessProbe && readinessProbe ? [] : ['lacks a probe']),
+        ...(sameTarget(livenessProbe, readinessProbe) ? ['restarts on what only makes it unready'] : []),
+      ],
+    ),
+
+  'a service answers the probes of libs/telemetry, on the port that it has for them': ({ manifests }) =>
+    [...servicesOf(manifests).values()].flatMap((workload) =>
+      eachOf(workload, ({ startupProbe, livenessProbe, readinessProbe, ports = [], env = [] }) => {
+        const port = ports.find(({ name }) => name === 'metrics')?.containerPort
+        const told = env.find(({ name }) => name === 'SVC_METRICS_PORT')?.value
+        const paths = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.path)
+        const ports3 = [startupProbe, livenessProbe, readinessProbe].map((probe) => probe?.httpGet?.port)
+        return [
+          ...(paths.join() === '/started,/live,/ready' ? [] : [`asks ${paths.join()}`]),
+          ...(String(port) === told && ports3.every((one) => one === 'metrics') ? [] : ['asks another port']),
+        ]
+      }),
+    ),
+
+  'pods are what the restricted pod security standard allows, on a root that nobody writes': ({ manifests }) => [
+    ...eachPod(manifests, ({ securityContext, hostNetwork, hostPID, hostIPC, volumes = [] }) => [
+      ...(securityContext?.runAsNonRoot === true && securityContext.runAsUser !== 0 ? [] : ['may run as root']),
+      ...(securityContext?.seccompProfile?.type === 'RuntimeDefault' ? [] : ['has no seccomp profile']),
+      ...(hostNetwork || hostPID || hostIPC ? ['shares the host'] : []),
+      ...volumes
+        .flatMap((volume) => Object.keys(volume).filter((kind) => !VOLUME_KINDS.includes(kind)))
+        .map((kind) => `has a volume ${kind}`),
+    ]),
+    ...eachContainer(manifests, ({ securityContext }) => [
+      ...(securityContext?.allowPrivilegeEscalation === false ? [] : ['may gain rights']),
+      ...(securityContext?.readOnlyRootFilesystem === true ? [] : ['may write to its root']),
+      ...(securityContext?.capabilities?.drop?.includes('ALL') && !securityContext.capabilities.add
+        ? []
+        : ['has capabilities']),
+      ...(securityContext?.privileged ? ['is privileged'] : []),
+    ]),
+    ...manifests.flatMap(({ kind, metadata }) =>
+      kind === 'Namespace' && metadata.labels?.['pod-security.kubernetes.io/enforce'] !== 'restricted'
+        ? [`namespace ${metadata.name} does not enforce it`]
+        : [],
+    ),
+  ],
+
+  'no pod has a token for the API server': ({ manifests }) => [
+    ...eachPod(manifests, ({ automountServiceAccountToken, serviceAccountName = 'default' }) => [
+      ...(automountServiceAccountToken === false ? [] : ['mounts a token']),
+      ...(manifests.some(({ kind, metadata }) => kind === 'ServiceAccount' && metadata.name === serviceAccountName)
+        ? []
+        : [`has the service account ${serviceAccountName}, which is not here`]),
+    ]),
+    ...manifests.flatMap(({ kind, metadata, automountServiceAccountToken }) =>
+      kind === 'ServiceAccount' && automountServiceAccountToken !== false
+        ? [`service account ${metadata.name} gives a token`]
+        : [],
+    ),
+  ],
+
+  'every service is deployed': ({ manifests, facts }) => {
+    const deployed = servicesOf(manifests)
+    return [...facts.variables.keys()]
+      .filter((service) => !deployed.has(service))
+      .map((service) => `${service} is not here`)
+  },
+
+  'a service is told every variable that it reads, and no other': ({ manifests, facts }) =>
+    [...environmentsOf(manifests)].flatMap(([service, env]) => findVariableProblems(service, env, facts)),
+
+  'what a service is told it can work with': ({ manifests }) =>
+    configProblems(new Map([...environmentsOf(manifests)].map(([service, env]) => [service, withSecrets(env)]))),
+
+  'services agree on what they are told': ({ manifests }) => findDisagreements(environmentsOf(manifests)),
+
+  'every secret is one of those that docs/deploy.md lists, and none is in the manifests': ({ manifests, facts }) => [
+    ...secretReferences(manifests)
+      .filter((key) => !facts.secretKeys.has(key))
+      .map((key) => `nobody makes ${key}`),
+    ...manifests
+      .filter(({ kind }) => kind === 'Secret')
+      .map(({ metadata }) => `Secret ${metadata.name} is in the manifests`),
+  ],
+
+  'a service has its own secrets alone, and those of owners and administrators are for commands': ({ manifests }) =>
+    workloadsOf(manifests).flatMap((workload) => {
+      const name = workload.manifest.metadata.name
+      const own =
+        workload.manifest.kind === 'Job'
+          ? name.replace(/^migrate-(.*)$/, '$1-owner').replace(/^roles-(.*)$/, '$1-roles')
+          : name
+      return secretReferencesOf(workload)
+        .map((key) => key.split('/')[0] ?? '')
+        .filter((secret) => secret !== own || (workload.manifest.kind !== 'Job' && OF_COMMANDS.test(secret)))
+        .map((secret) => `${name} has the secret ${secret}`)
+    }),
+
+  'what a container is to run exists': ({ manifests }) =>
+    workloadsOf(manifests).flatMap((workload) =>
+      eachOf(workload, ({ image = '', args = [] }) =>
+        /(^|\/)svc[:@]/.test(image) && !existsSync(join(ROOT, args[0] ?? '')) ? [`runs ${args[0]}`] : [],
+      ),
+    ),
+
+  'every store has its migration': ({ manifests, facts }) =>
+    [...facts.variables]
+      .filter(([, { names }]) => names.includes('SVC_DATABASE_URL'))
+      .filter(
+        ([store]) => !manifests.some(({ kind, metadata }) => kind === 'Job' && metadata.name === `migrate-${store}`),
+      )
+      .map(([store]) => `${store} is not migrated`),
+
+  'an image of ours in production is the one of a digest': ({ manifests, overlay }) =>
+    overlay === 'production'
+      ? eachContainer(manifests, ({ image = '' }) => (/(^|\/)svc(:|$)/.test(image) ? [`runs ${image}`] : []))
+      : [],
+
+  'a pod has the time to drain': ({ manifests }) =>
+    [...servicesOf(manifests).values()].flatMap((workload) =>
+      eachOf(workload, ({ lifecycle }) => {
+        const before = lifecycle?.preStop?.sleep?.seconds ?? 0
+        const grace = workload.template.spec?.terminationGracePeriodSeconds ?? 30
+        return [
+          ...(before >= 5 ? [] : ['takes nothing more before others know']),
+          ...(grace >= before + DRAIN_LIMIT_MS / 1000 + 2 ? [] : [`is killed after ${grace} s`]),
+        ]
+      }),
+    ),
+
+  'every service scales, survives a drain of a node, and is spread': ({ manifests, overlay }) =>
+    [...servicesOf(manifests)].flatMap(([service, workload]) => {
+      const budget = manifests.find(({ kind, metadata }) => kind === 'PodDisruptionBudget' && metadata.name === service)
+      const least = minReplicasOf(service, manifests)
+      const update = (workload.manifest.spec as { strategy?: { rollingUpdate?: { maxUnavailable?: unknown } } })
+        .strategy
+      return [
+        ...(least === undefined ? [`${service} has no autoscaler`] : []),
+        ...(overlay === 'production' && (least ?? 2) < 2 ? [`${service} may have one process`] : []),
+        ...((budget as unknown as IPodDisruptionBudget)?.spec?.maxUnavailable === 1
+          ? []
+          : [`${service} has no disruption budget`]),
+        ...(update?.rollingUpdate?.maxUnavailable === 0 ? [] : [`an update of ${service} takes processes away first`]),
+        ...((workload.template.spec?.topologySpreadConstraints ?? []).length >= 2 ? [] : [`${service} is not spread`]),
+        ...('replicas' in (workload.manifest.spec as object) ? [`${service} resets what its autoscaler decided`] : []),
+      ]
+    }),
+
+  'nothing is reached that no policy opens': ({ manifests }) => {
+    const policies = policiesOf(manifests)
+    const closed = policies.some(
+      ({ spec }) =>
+        Object.keys(spec?.podSelector ?? { any: 1 }).length === 0 &&
+        spec?.policyTypes?.join() === 'Ingress,Egress' &&
+        !spec.ingress &&
+        !spec.egress,
+    )
+    const own = new Set(policies.map(({ spec }) => spec?.podSelector?.matchLabels?.['app.kubernetes.io/name']))
+    return [
+      ...(closed ? [] : ['what has no policy is open']),
+      ...workloadsOf(manifests)
+        .filter(({ manifest }) => manifest.kind !== 'Job' && !own.has(manifest.metadata.name))
+        .map(({ manifest }) => `${manifest.metadata.name} has no policy`),
+    ]
+  },
+
+  'webhook alone reaches public addresses, and those on 443 alone': ({ manifests }) =>
+    policiesOf(manifests).flatMap(({ metadata, spec }) =>
+      (spec?.egress ?? []).flatMap(({ to = [], ports = [] }) => {
+        const everywhere = to.length === 0 || to.some(({ ipBlock }) => /\/[0-8]$/.test(ipBlock?.cidr ?? ''))
+        if (!everywhere) return []
+        const webhook =
+          metadata?.name === 'webhook' && to.length > 0 && to.every(({ ipBlock }) => (ipBlock?.except ?? []).length > 0)
+        return webhook && ports.length === 1 && ports[0]?.port === 443 ? [] : [`${metadata?.name} reaches the world`]
+      }),
+    ),
+
+  'the target of a request arrives as it was signed, and streams flow': ({ manifests }) => {
+    const [first] = environmentsOf(manifests).get('gateway')?.SVC_AUTHORITY?.split(':') ?? []
+    const ingresses = manifests.filter(({ kind }) => kind === 'Ingress') as unknown as IIngress[]
+    const streams = ingresses.find(({ spec }) =>
+      spec?.rules?.[0]?.http?.paths.some(({ path }) => path === '/v2/stream'),
+    )
+    const annotation = (name: string): string =>
+      streams?.metadata?.annotations?.[`nginx.ingress.kubernetes.io/${name}`] ?? ''
+    const seconds = Number(environmentsOf(manifests).get('stream')?.SVC_STREAM_MAX_SECONDS)
+    return [
+      ...(ingresses.length === 0 ? ['there is no ingress'] : []),
+      ...ingresses.flatMap(({ metadata, spec }) => [
+        ...Object.keys(metadata?.annotations ?? {})
+          .filter((name) => /rewrite|regex|snippet|app-root/.test(name))
+          .map((name) => `${metadata?.name} has ${name}`),
+        ...(spec?.rules ?? []).filter(({ host }) => host !== first).map(({ host }) => `${host} is not the authority`),
+        ...(spec?.tls?.length ? [] : [`${metadata?.name} has no certificate`]),
+      ]),
+      ...(annotation('proxy-buffering') === 'off' ? [] : ['streams are buffered']),
+      ...(Number(annotation('proxy-read-timeout')) > seconds ? [] : ['streams are cut off']),
+    ]
+  },
+
+  'NATS is told the password of every login, and every server the same': ({ manifests }) => {
+    const wanted = new Set(readFileSync(join(ROOT, 'deploy/nats/users.conf'), 'utf8').match(/(?<=\$)SVC_NATS_\w+/g))
+    return workloadsOf(manifests)
+      .filter(({ manifest }) => manifest.metadata.name === 'nats')
+      .flatMap((workload) =>
+        eachOf(workload, ({ env = [] }) =>
+          [...wanted].filter((name) => !env.some((one) => one.name === name)).map((name) => `lacks ${name}`),
+        ),
+      )
+  },
+
+  'JetStream keeps as many copies as there are servers': ({ manifests }) => {
+    const nats = manifests.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'nats')
+    const copies = environmentsOf(manifests).get('messaging')?.SVC_NATS_REPLICAS
+    const servers = (nats?.spec as { replicas?: number } | undefined)?.replicas
+    return String(servers) === copies ? [] : [`${copies} copies on ${servers} servers`]
+  },
+
+  'a Postgres of ours keeps what it has answered': ({ manifests }) =>
+    workloadsOf(manifests)
+      .filter(({ manifest }) => manifest.metadata.name === 'postgres')
+      .flatMap((workload) =>
+        eachOf(workload, ({ args = [] }) =>
+          ['fsync=on', 'synchronous_commit=on', 'full_page_writes=on']
+            .filter((setting) => !args.includes(setting))
+            .map((setting) => `is not told ${setting}`),
+        ),
+      ),
+
+  'nothing that is for tests is set': ({ manifests }) =>
+    (JSON.stringify(manifests).match(/SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS|SVC_FAILPOINTS/g) ?? []).map(
+      (name) => `${name} is set`,
+    ),
+} satisfies Record<string, Rule>
+
+export type RuleName = keyof typeof RULES
+
+function environmentsOf(manifests: readonly Manifest[]): Map<string, Record<string, string>> {
+  return new Map(
+    [...servicesOf(manifests)].map(([service, { containers }]) => [
+      service,
+      Object.assign({}, ...containers.map((container) => environmentOf(container, manifests))),
+    ]),
+  )
+}
+
+/** Something of the right form for each file of a secret and each field of a pod. */
+function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).map(([name, value]) => {
+      if (name.endsWith('_FILE')) return [name.slice(0, -'_FILE'.length), 'x'.repeat(64)]
+      return [name, value === '<field>' ? '10.0.0.1' : value]
+    }),
+  )
+}
+
+function minReplicasOf(service: string, manifests: readonly Manifest[]): number | undefined {
+  const scaler = manifests.find(
+    ({ kind, metadata }) => ['HorizontalPodAutoscaler', 'ScaledObject'].includes(kind) && metadata.name === service,
+  )
+  const spec = scaler?.spec as (IHorizontalPodAutoscaler['spec'] & { minReplicaCount?: number }) | undefined
+  return spec?.minReplicas ?? spec?.minReplicaCount
+}
+
+function policiesOf(manifests: readonly Manifest[]): INetworkPolicy[] {
+  return manifests.filter(({ kind }) => kind === 'NetworkPolicy') as unknown as INetworkPolicy[]
+}
+
+function secretReferences(manifests: readonly Manifest[]): string[] {
+  return workloadsOf(manifests).flatMap(secretReferencesOf)
+}
+
+/** `<secret>/<key>` */
+function secretReferencesOf({ template, containers }: Workload): string[] {
+  const mounted = (template.spec?.volumes ?? []).flatMap(({ secret }) =>
+    secret === undefined ? [] : (secret.items ?? [{ key: '' }]).map(({ key }) => `${secret.secretName}/${key}`),
+  )
+  const named = containers.flatMap(({ env = [] }) =>
+    env.flatMap(({ valueFrom }) =>
+      valueFrom?.secretKeyRef === undefined ? [] : [`${valueFrom.secretKeyRef.name}/${valueFrom.secretKeyRef.key}`],
+    ),
+  )
+  return [...mounted, ...named]
+}
+
+type Pod = NonNullable<Workload['template']['spec']>
+type Container = Workload['containers'][number]
+
+function eachPod(manifests: readonly Manifest[], problemsOf: (pod: Pod) => string[]): string[] {
+  return workloadsOf(manifests).flatMap(({ manifest, template }) =>
+    problemsOf(template.spec ?? { containers: [] }).map(
+      (problem) => `${manifest.kind} ${manifest.metadata.name} ${problem}`,
+    ),
+  )
+}
+
+function eachContainer(manifests: readonly Manifest[], problemsOf: (container: Container) => string[]): string[] {
+  return workloadsOf(manifests).flatMap((workload) => eachOf(workload, problemsOf))
+}
+
+function eachOf({ manifest, containers }: Workload, problemsOf: (container: Container) => string[]): string[] {
+  return containers.flatMap((container) =>
+    problemsOf(container).map((problem) => `${manifest.kind} ${manifest.metadata.name} ${problem}`),
+  )
+}
+
+function sameTarget(one: IProbe | undefined, other: IProbe | undefined): boolean {
+  return (
+    JSON.stringify([one?.httpGet, one?.exec, one?.tcpSocket]) ===
+    JSON.stringify([other?.httpGet, other?.exec, other?.tcpSocket])
+  )
+}

@@ -1,0 +1,247 @@
+import { readFileSync } from 'node:fs'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Facts, readFacts } from './facts.ts'
+import {
+  KUBERNETES,
+  type Manifest,
+  OVERLAYS,
+  type Overlay,
+  render,
+  renderWith,
+  workloadsOf,
+} from './kubernetes-render.ts'
+import { RULES, type Rule, type RuleName } from './kubernetes-rules.ts'
+import { findSchemaProblems } from './kubernetes-schema.ts'
+import { prometheusRule, RULE_FILE } from './prometheus-rule.ts'
+
+const NAMES = Object.keys(RULES) as RuleName[]
+const rendered = new Map<Overlay, Manifest[]>()
+let facts: Facts
+
+beforeAll(() => {
+  facts = readFacts()
+  for (const overlay of OVERLAYS) rendered.set(overlay, render(`${KUBERNETES}/overlays/${overlay}`))
+})
+
+function check(name: RuleName, overlay: Overlay, spoil: (manifests: Manifest[]) => unknown = () => {}): string[] {
+  const manifests = structuredClone(rendered.get(overlay) ?? [])
+  spoil(manifests)
+  const rule: Rule = RULES[name]
+  return rule({ manifests, overlay, facts })
+}
+
+describe.each(OVERLAYS)('issue 6, Kubernetes: overlay %s', (overlay) => {
+  test('is what Kubernetes 1.36, KEDA and the Prometheus operator take, with no field that they do not know', async () => {
+    expect(await findSchemaProblems(rendered.get(overlay) ?? [])).toEqual([])
+  })
+
+  test.each(NAMES)('%s', (name) => {
+    expect(check(name, overlay)).toEqual([])
+  })
+
+  test('no two objects have one name', () => {
+    const names = (rendered.get(overlay) ?? []).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
+    expect(names.toSorted()).toEqual([...new Set(names)].toSorted())
+  })
+})
+
+test('issue 6, Kubernetes: the components that no overlay has can be added', async () => {
+  const kinds = renderWith(['gateway-api']).map(({ kind }) => kind)
+  expect(kinds).toContain('HTTPRoute')
+  expect(kinds).not.toContain('Ingress')
+})
+
+test('issue 6, Kubernetes: the alerts are those of deploy/observability', () => {
+  expect(readFileSync(RULE_FILE, 'utf8')).toBe(prometheusRule())
+})
+
+test('issue 6, Kubernetes: a field that does not exist, and a value that may not be, are found', async () => {
+  const manifests = structuredClone(rendered.get('trial') ?? [])
+  containerOf(manifests, 'gateway').livenesProbe = {}
+  specOf(manifests, 'Deployment', 'budget').replicas = 'two'
+  const problems = await findSchemaProblems(manifests)
+  expect(problems.join('\n')).toMatch(/Deployment gateway: .*livenesProbe/)
+  expect(problems.join('\n')).toMatch(/Deployment budget: data\/spec\/replicas must be integer/)
+})
+
+/** Ways to break each rule; each must be seen. */
+const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
+  'every container has requests and limits': [
+    (all) => delete containerOf(all, 'gateway').resources,
+    (all) => delete (containerOf(all, 'nats').resources as { limits: Fields }).limits.memory,
+  ],
+  'every lasting container has all three probes, and its liveness is not its readiness': [
+    (all) => delete containerOf(all, 'postgres').startupProbe,
+    (all) => Object.assign(containerOf(all, 'budget'), { livenessProbe: containerOf(all, 'budget').readinessProbe }),
+  ],
+  'a service answers the probes of libs/telemetry, on the port that it has for them': [
+    (all) =>
+      Object.assign(containerOf(all, 'stream'), { livenessProbe: { httpGet: { path: '/ready', port: 'metrics' } } }),
+    (all) => Object.assign(variableOf(all, 'boards', 'SVC_METRICS_PORT'), { value: '9091' }),
+  ],
+  'pods are what the restricted pod security standard allows, on a root that nobody writes': [
+    (all) => delete (podOf(all, 'identity').securityContext as Fields).runAsNonRoot,
+    (all) => delete (podOf(all, 'identity').securityContext as Fields).seccompProfile,
+    (all) => Object.assign(podOf(all, 'messaging'), { hostNetwork: true }),
+    (all) => Object.assign(podOf(all, 'messaging'), { volumes: [{ name: 'x', hostPath: { path: '/' } }] }),
+    (all) => delete (containerOf(all, 'webhook').securityContext as Fields).readOnlyRootFilesystem,
+    (all) => delete (containerOf(all, 'webhook').securityContext as Fields).capabilities,
+    (all) =>
+      Object.assign(containerOf(all, 'migrate-webhook').securityContext as Fields, { allowPrivilegeEscalation: true }),
+    (all) => delete find(all, 'Namespace', 'svc').metadata.labels,
+  ],
+  'no pod has a token for the API server': [
+    (all) => delete podOf(all, 'gateway').automountServiceAccountToken,
+    (all) => Object.assign(podOf(all, 'gateway'), { serviceAccountName: 'other' }),
+    (all) => Object.assign(find(all, 'ServiceAccount', 'boards'), { automountServiceAccountToken: true }),
+  ],
+  'every service is deployed': [(all) => remove(all, 'Deployment', 'boards')],
+  'a service is told every variable that it reads, and no other': [
+    (all) => variablesOf(all, 'gateway').push({ name: 'SVC_DATABASE_URL_FILE', value: 'x' }),
+    (all) => variablesOf(all, 'webhook').push({ name: 'SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', value: '10.0.0.1:443' }),
+    (all) => variablesOf(all, 'identity').push({ name: 'SVC_CHALLENGE_KEY', value: 'x'.repeat(64) }),
+    (all) => Object.assign(variableOf(all, 'messaging', 'SVC_RETENTION_DAYS'), { name: 'SVC_RETENTION' }),
+    (all) => variablesOf(all, 'budget').pop(),
+  ],
+  'what a service is told it can work with': [
+    (all) => Object.assign(settingsOf(all), { SVC_POW_DIFFICULTY: 'much' }),
+    (all) => Object.assign(settingsOf(all), { SVC_WEBHOOK_BACKOFF_SECONDS: '0,30' }),
+    (all) => delete settingsOf(all).SVC_STREAM_MAX_SECONDS,
+  ],
+  'services agree on what they are told': [
+    (all) => Object.assign(variableOf(all, 'gateway', 'SVC_RETENTION_DAYS'), { valueFrom: undefined, value: '7' }),
+  ],
+  'every secret is one of those that docs/deploy.md lists, and none is in the manifests': [
+    (all) => secretOf(all, 'boards').items.push({ key: 'other', path: 'other' }),
+    (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'other' }),
+    (all) => all.push({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'boards' }, data: {} }),
+  ],
+  'a service has its own secrets alone, and those of owners and administrators are for commands': [
+    (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'budget' }),
+    (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'boards-owner' }),
+    (all) => Object.assign(secretOf(all, 'migrate-boards'), { secretName: 'boards-roles' }),
+  ],
+  'what a container is to run exists': [
+    (all) => Object.assign(containerOf(all, 'boards'), { args: ['services/board/src/main.ts'] }),
+  ],
+  'every store has its migration': [(all) => remove(all, 'Job', 'migrate-stream')],
+  'an image of ours in production is the one of a digest': [
+    (all) => Object.assign(containerOf(all, 'boards'), { image: 'registry.example.org/svc:latest' }),
+  ],
+  'a pod has the time to drain': [
+    (all) => Object.assign(podOf(all, 'gateway'), { terminationGracePeriodSeconds: 25 }),
+    (all) => delete containerOf(all, 'stream').lifecycle,
+  ],
+  'every service scales, survives a drain of a node, and is spread': [
+    (all) => remove(all, 'HorizontalPodAutoscaler', 'gateway'),
+    (all) => remove(all, 'ScaledObject', 'webhook'),
+    (all) => Object.assign(specOf(all, 'HorizontalPodAutoscaler', 'gateway'), { minReplicas: 1 }),
+    (all) => remove(all, 'PodDisruptionBudget', 'gateway'),
+    (all) => Object.assign(specOf(all, 'Deployment', 'gateway'), { strategy: { type: 'Recreate' } }),
+    (all) => Object.assign(specOf(all, 'Deployment', 'gateway'), { replicas: 2 }),
+    (all) => delete podOf(all, 'gateway').topologySpreadConstraints,
+  ],
+  'nothing is reached that no policy opens': [
+    (all) => remove(all, 'NetworkPolicy', 'default-deny'),
+    (all) => remove(all, 'NetworkPolicy', 'nats'),
+    (all) => Object.assign(specOf(all, 'NetworkPolicy', 'default-deny'), { egress: [{}] }),
+  ],
+  'webhook alone reaches public addresses, and those on 443 alone': [
+    (all) => Object.assign(specOf(all, 'NetworkPolicy', 'gateway'), { egress: [{}] }),
+    (all) =>
+      Object.assign(specOf(all, 'NetworkPolicy', 'budget'), { egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }] }),
+    (all) => delete (specOf(all, 'NetworkPolicy', 'webhook').egress as Fields[])[1]?.ports,
+    (all) =>
+      Object.assign(specOf(all, 'NetworkPolicy', 'webhook'), {
+        egress: [{ to: [{ ipBlock: { cidr: '::/0' } }], ports: [{ port: 443 }] }],
+      }),
+  ],
+  'the target of a request arrives as it was signed, and streams flow': [
+    (all) =>
+      Object.assign(find(all, 'Ingress', 'http').metadata, {
+        annotations: { 'nginx.ingress.kubernetes.io/rewrite-target': '/' },
+      }),
+    (all) =>
+      delete find(all, 'Ingress', 'streams').metadata.annotations?.['nginx.ingress.kubernetes.io/proxy-buffering'],
+    (all) => Object.assign(settingsOf(all), { SVC_STREAM_MAX_SECONDS: '600' }),
+    (all) => Object.assign(settingsOf(all), { SVC_AUTHORITY: 'other.example.org' }),
+    (all) => delete specOf(all, 'Ingress', 'http').tls,
+  ],
+  'NATS is told the password of every login, and every server the same': [
+    (all) => variablesOf(all, 'nats').pop() && variablesOf(all, 'nats').splice(3, 2),
+  ],
+  'JetStream keeps as many copies as there are servers': [
+    (all) => Object.assign(settingsOf(all), { SVC_NATS_REPLICAS: '5' }),
+  ],
+  'a Postgres of ours keeps what it has answered': [
+    (all) =>
+      Object.assign(containerOf(all, 'postgres'), {
+        args: ['-c', 'fsync=on', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=on'],
+      }),
+  ],
+  'nothing that is for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
+}
+
+describe('issue 6, Kubernetes: a rule that is broken is seen', () => {
+  const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
+  test.each(CASES)('$name: way $way', ({ name, spoil }) => {
+    // What an overlay does not have cannot be broken in it.
+    const problems = OVERLAYS.flatMap((overlay) => {
+      try {
+        return check(name, overlay, spoil)
+      } catch (error) {
+        if (error instanceof NotThere) return []
+        throw error
+      }
+    })
+    expect(problems).not.toEqual([])
+  })
+})
+
+type Fields = Record<string, unknown>
+
+class NotThere extends Error {}
+
+function find(manifests: Manifest[], kind: string, name: string): Manifest {
+  const found = manifests.find((one) => one.kind === kind && one.metadata.name === name)
+  if (found === undefined) throw new NotThere(`${kind} ${name}`)
+  return found
+}
+
+function remove(manifests: Manifest[], kind: string, name: string): void {
+  manifests.splice(manifests.indexOf(find(manifests, kind, name)), 1)
+}
+
+function specOf(manifests: Manifest[], kind: string, name: string): Fields {
+  return find(manifests, kind, name).spec as Fields
+}
+
+function podOf(manifests: Manifest[], name: string): Fields {
+  const workload = workloadsOf(manifests).find(({ manifest }) => manifest.metadata.name === name)
+  if (workload === undefined) throw new NotThere(name)
+  return workload.template.spec as unknown as Fields
+}
+
+function containerOf(manifests: Manifest[], name: string): Fields {
+  return (podOf(manifests, name).containers as Fields[])[0] ?? {}
+}
+
+function variablesOf(manifests: Manifest[], name: string): Fields[] {
+  return containerOf(manifests, name).env as Fields[]
+}
+
+function variableOf(manifests: Manifest[], name: string, variable: string): Fields {
+  return variablesOf(manifests, name).find((one) => one.name === variable) ?? {}
+}
+
+function settingsOf(manifests: Manifest[]): Fields {
+  const settings = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('settings-'))
+  if (settings === undefined) throw new NotThere('settings')
+  return settings.data as Fields
+}
+
+function secretOf(manifests: Manifest[], name: string): { secretName: string; items: Fields[] } {
+  const [volume] = podOf(manifests, name).volumes as { secret: { secretName: string; items: Fields[] } }[]
+  if (volume === undefined) throw new NotThere(name)
+  return volume.secret
+}
