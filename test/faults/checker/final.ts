@@ -113,21 +113,25 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
       const headOf = new Map(heads.map((row) => [row.id as string, row.head as number]))
       return followers.every(({ actor, last }) => actor.revoked || last >= (headOf.get(actor.agent.id) ?? 0))
     })
-    // Events that a process was given that could not finish them come again after a while.
+    const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
+    // What came while a configuration was asked for may be the one before's. Events that a process was given that could not
+    // finish them come again after a while.
+    const since = hooked.map(({ hookedMs }) => Math.ceil(hookedMs / 1_000) + 1)
     await within('every event being a job of its webhook', RESOLVED_LIMIT_MS, async () =>
       none(
         await sql`
         select from webhook.endpoints p
+        join unnest(${hooked.map(({ agent }) => agent.id)}::text[], ${since}::bigint[]) as h (agent_id, since)
+          on h.agent_id = p.agent_id
         join messaging.entries e on e.log = p.agent_id and e.kind = 'inbox' and e.position > p.after_cursor
-        where p.configuration is not null and p.agent_id = any (${ids})
-          and e.expires_at > extract(epoch from clock_timestamp())
+        join messaging.messages m on m.id = e.message and m.accepted_at > h.since
+        where p.configuration is not null and e.expires_at > extract(epoch from clock_timestamp())
           and not exists (
             select from webhook.jobs j where j.configuration = p.configuration and j.message_id = e.message
           )
         limit 1`,
       ),
     )
-    const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
     await within('every webhook having nothing to do', CAUGHT_UP_LIMIT_MS, async () => {
       const states = await Promise.all(hooked.map(({ client }) => client.attempt({ kind: 'webhook' })))
       return states.every(({ status, body }) => status === 404 || body.webhook?.pending === 0 || status === 401)

@@ -122,23 +122,35 @@ export const MUTATIONS: readonly Mutation[] = [
     caughtBy: ['promoted with the acceptance'],
   },
   {
-    name: 'stream-without-gaps',
-    what: 'A stream writes whatever is newer than what it wrote last, also where something before it was not heard',
+    name: 'events-reordered',
+    what: 'Events of one transaction are published in the opposite order, and a stream writes whatever is newer than its last',
     edits: [
+      {
+        file: PUBLISHER,
+        find: 'const events = group.flatMap((row) => row.events)',
+        replace: 'const events = group.flatMap((row) => row.events).toReversed()',
+      },
       {
         file: 'services/stream/src/domain/gap.ts',
         find: "return cursor === last + 1 ? 'write' : 'read'",
         replace: "return 'write'",
       },
     ],
-    args: [
-      '--round-seconds',
-      '25',
-      '--faults',
-      'kill-process,kill-nats,restart-nats,failpoint',
-      '--points',
-      'messaging.appended,messaging.outbox.published',
+    args: ['--round-seconds', '25', '--faults', 'kill-process'],
+    caughtBy: ['streams:'],
+  },
+  {
+    name: 'stream-returns-late',
+    what: 'A stream that is taken up again begins one event too late',
+    edits: [
+      {
+        file: 'services/stream/src/event-stream.ts',
+        find: 'this.#firstPage = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
+        replace:
+          'this.#firstPage = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
+      },
     ],
+    args: ['--round-seconds', '25', '--faults', 'kill-process'],
     caughtBy: ['streams:'],
   },
   {

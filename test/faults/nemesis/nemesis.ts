@@ -18,10 +18,10 @@ export interface Nemesis {
 
 /** Between two faults of one target. Without an engine nothing can be broken but the waiting, so engines are left alone for longer. */
 const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
-  processes: [300, 2_500],
-  postgres: [3_000, 12_000],
-  nats: [3_000, 12_000],
-  network: [2_000, 9_000],
+  processes: [800, 4_000],
+  postgres: [5_000, 18_000],
+  nats: [5_000, 18_000],
+  network: [4_000, 14_000],
 }
 const TARGETS = Object.keys(PAUSE_MS) as Fault['target'][]
 

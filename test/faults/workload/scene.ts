@@ -32,6 +32,8 @@ export interface Actor {
   readonly places: { events: number; inbox: string; requests: string; export: string }
   /** Configurations that it has asked for so far. */
   webhooks: number
+  /** When the last of them was answered, by this clock. */
+  hookedMs: number
 }
 
 /** Everybody of one round, and what they know of each other. */
@@ -85,6 +87,7 @@ export function addActor(scene: Scene, place: Place, name: string): Actor {
     revoked: false,
     places: { events: 0, inbox: '', requests: '', export: '' },
     webhooks: 0,
+    hookedMs: 0,
   }
   scene.actors.push(actor)
   return actor

@@ -7,6 +7,7 @@ export async function setWebhook(scene: Scene, actor: Actor): Promise<void> {
   const secret = actor.random.hex(20)
   scene.expectHook(path, secret)
   await ask(actor, { kind: 'set-webhook', url: scene.hookUrl(path), secret })
+  actor.hookedMs = Date.now()
 }
 
 export async function readWebhook(_scene: Scene, actor: Actor): Promise<void> {
