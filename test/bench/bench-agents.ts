@@ -98,6 +98,13 @@ export async function subscribe(agent: BenchAgent, board: string, baseUrl: strin
   await expectOk(await fetch(baseUrl + target, { method: 'PUT', body, headers }))
 }
 
+/** Has the agent's messages posted to an endpoint. */
+export async function setWebhook(agent: BenchAgent, url: string, baseUrl: string, authority: string): Promise<void> {
+  const body = JSON.stringify({ url, secret: 's'.repeat(32) })
+  const headers = headersOf(agent, authority, 'PUT', '/v2/webhook', body)
+  await expectOk(await fetch(`${baseUrl}/v2/webhook`, { method: 'PUT', body, headers }))
+}
+
 async function post(
   baseUrl: string,
   path: string,

@@ -8,11 +8,21 @@ import { percentile } from './http-load.ts'
 
 export type LiveOrder =
   | { kind: 'open'; port: number; authority: string; agents: BenchAgentData[] }
+  | { kind: 'close' }
   | { kind: 'send'; port: number; authority: string; agents: BenchAgentData[]; perSecond: number; seconds: number }
 
 export type LiveReport =
   | { kind: 'opened'; streams: number }
-  | { kind: 'sent'; accepted: number; delivered: number; p50Ms: number; p99Ms: number }
+  | { kind: 'closed' }
+  | {
+      kind: 'sent'
+      accepted: number
+      delivered: number
+      p50Ms: number
+      p99Ms: number
+      /** By message id, epoch milliseconds. */
+      answered: [string, number][]
+    }
 
 const SENDING_CONNECTIONS = 32
 const TICK_MS = 2
@@ -22,12 +32,18 @@ const SETTLE_MS = 2_000
 /** When each message of this round was answered, and when it was pushed, by id. */
 const answeredAt = new Map<string, number>()
 const pushedAt = new Map<string, number>()
+const streams = new Set<Socket>()
 
 process.on('message', (order: LiveOrder) => {
   void carryOut(order).then((report) => process.send?.(report))
 })
 
 async function carryOut(order: LiveOrder): Promise<LiveReport> {
+  if (order.kind === 'close') {
+    for (const socket of streams) socket.destroy()
+    streams.clear()
+    return { kind: 'closed' }
+  }
   const agents = order.agents.map(({ name, secretKeyHex }) => createBenchAgent(name, secretKeyHex))
   if (order.kind === 'open') {
     await Promise.all(agents.map((agent) => openStream(agent, order)))
@@ -48,6 +64,7 @@ async function carryOut(order: LiveOrder): Promise<LiveReport> {
     delivered: latencies.length,
     p50Ms: percentile(latencies, 0.5),
     p99Ms: percentile(latencies, 0.99),
+    answered: [...answeredAt].map(([id, at]) => [id, performance.timeOrigin + at]),
   }
 }
 
@@ -56,6 +73,7 @@ function openStream(agent: BenchAgent, { port, authority }: { port: number; auth
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
     let left = ''
+    streams.add(socket)
     socket.setEncoding('latin1')
     socket.once('connect', () => socket.write(signedRequest(agent, authority, 'GET', '/v2/stream')))
     socket.once('error', reject)

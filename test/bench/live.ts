@@ -1,5 +1,5 @@
 /**
- * Live delivery: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
+ * Event streams: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
  * pushes what Postgres notifies; what an open stream costs in memory; how much slower sending is with streams open.
  */
 import { type ChildProcess, fork } from 'node:child_process'
@@ -8,9 +8,15 @@ import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './benc
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
 import { median } from './http-load.ts'
 import type { LiveOrder, LiveReport } from './live-client.ts'
+import { benchWebhooks } from './live-webhooks.ts'
 import { type Round, rateOf, runRound } from './rounds.ts'
 
 const STREAMS = 200
+
+/** A stream that was closed may still have its lease. */
+const CLOSED_MS = 1_500
+/** What is left of the work before is not measured with what comes. */
+const QUIET_MS = 3_000
 
 export interface LiveOptions {
   connections: number
@@ -21,6 +27,11 @@ export interface LiveOptions {
 type Sent = Extract<LiveReport, { kind: 'sent' }>
 
 export async function benchLive(options: LiveOptions): Promise<void> {
+  await benchStreams(options)
+  await benchWebhooks(options)
+}
+
+export async function benchStreams(options: LiveOptions): Promise<void> {
   const { rounds, secondsPerRound } = options
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
@@ -44,15 +55,23 @@ export async function benchLive(options: LiveOptions): Promise<void> {
       agents: agents.map(dataOf),
     })
   await load() // warm-up: every pair is known
-  const without: Round[] = []
-  for (let round = 0; round < rounds; round += 1) without.push(await load())
-
   const of = { authority: system.authority, agents: agents.map(dataOf) }
-  const before = system.memory()
-  await ask(client, { kind: 'open', port: system.port, ...of })
-  await ask(floorClient, { kind: 'open', port: floor.port, ...of })
-  const after = system.memory()
-  const grown = Object.keys(after).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)] as const)
+  await askClient(floorClient, { kind: 'open', port: floor.port, ...of })
+  const grown: Record<string, number>[] = []
+  const [without, withStreams]: [Round[], Round[]] = [[], []]
+  for (let round = 0; round < rounds; round += 1) {
+    without.push(await load())
+    await delay(QUIET_MS)
+    const before = system.memory()
+    await askClient(client, { kind: 'open', port: system.port, ...of })
+    await delay(QUIET_MS)
+    const after = system.memory()
+    grown.push(Object.fromEntries(Object.keys(after).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])))
+    withStreams.push(await load())
+    await askClient(client, { kind: 'close' })
+    await delay(CLOSED_MS)
+  }
+  await askClient(client, { kind: 'open', port: system.port, ...of })
 
   const throughput = rateOf(without)
   const shares = [0.25, 0.75].map((share) => ({ share, system: [] as Sent[], floor: [] as Sent[] }))
@@ -63,9 +82,6 @@ export async function benchLive(options: LiveOptions): Promise<void> {
       each.floor.push(await send(floorClient, { ...order, port: floor.port }))
     }
   }
-  const withStreams: Round[] = []
-  for (let round = 0; round < rounds; round += 1) withStreams.push(await load())
-
   console.log(`${STREAMS} open streams, medians of ${rounds} rounds of ${secondsPerRound} s; sending at most`)
   console.log(`${throughput.toFixed(0)}/s with no stream open, ${options.connections} connections\n`)
   console.log(
@@ -92,10 +108,16 @@ export async function benchLive(options: LiveOptions): Promise<void> {
     const [accepted, delivered] = [sum(ours, 'accepted'), sum(ours, 'delivered')]
     if (delivered < accepted) console.log(`\n${accepted - delivered} of ${accepted} were not delivered in time`)
   }
-  const kib = grown.map(([name, bytes]) => `${name} ${(bytes / 1024 / STREAMS).toFixed(0)}`).join(', ')
+  // Of the first round: what a process has grown by once it keeps.
+  const first = Object.entries(grown[0] ?? {}).map(([name, bytes]) => [name, bytes / 1024 / STREAMS] as const)
+  const kib = first.map(([name, each]) => `${name} ${each.toFixed(0)}`).join(', ')
   console.log(`\nResident memory for each idle stream, KiB: ${kib}`)
-  const ratio = rateOf(withStreams) / throughput
+  const ratio = median(withStreams.map((round, at) => rateOf([round]) / rateOf(without.slice(at, at + 1))))
   console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
@@ -108,11 +130,11 @@ async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
   })
 }
 
-function startClient(): ChildProcess {
+export function startClient(): ChildProcess {
   return fork(fileURLToPath(new URL('./live-client.ts', import.meta.url)))
 }
 
-function ask(client: ChildProcess, order: LiveOrder): Promise<LiveReport> {
+export function askClient(client: ChildProcess, order: LiveOrder): Promise<LiveReport> {
   return new Promise((resolve, reject) => {
     const onExit = (): void => reject(new Error('the client ended'))
     client.once('exit', onExit)
@@ -125,7 +147,7 @@ function ask(client: ChildProcess, order: LiveOrder): Promise<LiveReport> {
 }
 
 async function send(client: ChildProcess, order: LiveOrder): Promise<Sent> {
-  const report = await ask(client, order)
+  const report = await askClient(client, order)
   if (report.kind !== 'sent') throw new Error('another report was asked for')
   return report
 }

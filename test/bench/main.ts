@@ -1,6 +1,7 @@
-/** `npx pnpm bench [send|reads|posts|live|storage]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [send|reads|posts|live|streams|webhooks|storage]`: figures with the floors they are compared to, in one run. */
 import { parseArgs } from 'node:util'
-import { benchLive } from './live.ts'
+import { benchLive, benchStreams } from './live.ts'
+import { benchWebhooks } from './live-webhooks.ts'
 import { benchPosts } from './posts.ts'
 import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
@@ -28,6 +29,8 @@ const benchmarks: Record<string, () => Promise<void>> = {
   reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
+  streams: () => benchStreams(options),
+  webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
 }
 

@@ -1,0 +1,36 @@
+/** Floor for webhooks: the service's own HTTPS client, posting as fast as it can, two to an endpoint at once, without a queue. */
+import { post } from '../../services/webhook/src/http/post.ts'
+
+export interface PosterOrder {
+  urls: string[]
+  count: number
+  body: string
+  perEndpoint: number
+}
+
+export interface PosterReport {
+  delivered: number
+  elapsedMs: number
+}
+
+const TIMEOUT_MS = 10_000
+
+process.on('message', (order: PosterOrder) => {
+  void carryOut(order).then((report) => process.send?.(report))
+})
+
+async function carryOut({ urls, count, body, perEndpoint }: PosterOrder): Promise<PosterReport> {
+  let [next, delivered] = [0, 0]
+  const beganMs = performance.now()
+  const run = async (url: URL): Promise<void> => {
+    while (next < count) {
+      const id = `floor-${next}`
+      next += 1
+      const headers = { 'content-type': 'application/json', 'x-svc-message-id': id }
+      const status = await post({ url, addresses: ['127.0.0.1'], headers, body, timeoutMs: TIMEOUT_MS })
+      if (status === 204) delivered += 1
+    }
+  }
+  await Promise.all(urls.flatMap((url) => Array.from({ length: perEndpoint }, () => run(new URL(url)))))
+  return { delivered, elapsedMs: performance.now() - beganMs }
+}
