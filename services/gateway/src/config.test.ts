@@ -16,6 +16,7 @@ describe('design.md, Configuration', () => {
       corsOrigins: [],
       rate: { perSecond: 100, burst: 200 },
       registrationRate: { perSecond: 1, burst: 30 },
+      drainSeconds: 0,
       maxRequests: 1024,
       powDifficulty: 18,
       retentionDays: 30,

@@ -31,6 +31,8 @@ export interface GatewayConfig extends AnnouncedConfig {
   corsOrigins: readonly string[]
   /** Requests per client address (decisions 47). */
   rate: Rate
+  /** For how long it listens on, and says that it is not ready, before it stops. */
+  drainSeconds: number
   /** That are worked on at once (load.ts). */
   maxRequests: number
   /** Challenges and registrations together, per client address; they count in `rate` as well. */
@@ -64,6 +66,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
       }),
       burst: e.int('SVC_REGISTRATION_RATE_BURST', { default: DEFAULTS.registrationRateBurst, min: 1, max: MAX_RATE }),
     },
+    drainSeconds: e.number('SVC_DRAIN_SECONDS', { default: 0, min: 0, max: 8 }),
     maxRequests: e.int('SVC_MAX_REQUESTS', { default: MAX_REQUESTS, min: 4, max: 100_000 }),
     ...readAnnounced(e),
   }

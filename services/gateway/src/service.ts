@@ -4,6 +4,7 @@
  * request rates, which the processes count together and none for long.
  * Limit: the CPU of signatures and HTTP, one core per process.
  */
+import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import { SERVICE } from '@svc/contracts/limits.ts'
@@ -106,6 +107,8 @@ export async function startGateway(
         logger.info('draining')
         draining = true
         server.draining()
+        // Until balancers have seen that it is not ready: what is connected as it stops to listen is reset, and no server can help it.
+        await sleep(config.drainSeconds * 1_000)
         await stack.disposeAsync()
         logger.info('stopped')
       },

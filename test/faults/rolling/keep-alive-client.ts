@@ -1,0 +1,115 @@
+import { Agent as HttpAgent, request as httpRequest } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { signRequest } from '@svc/svc1/sign.ts'
+import type { Agent, HttpAnswer } from '../../support/agent.ts'
+
+export interface KeepAliveAnswer extends HttpAnswer {
+  /** It had been sent before, on a connection that was closed before anything of an answer came. */
+  readonly again: boolean
+}
+
+export interface Outgoing {
+  readonly method: string
+  readonly target: string
+  readonly body?: unknown
+}
+
+/** An HTTP client that keeps its connections, with a balancer in front of the gateways: those that are ready are used in turn. */
+export interface KeepAliveClient extends AsyncDisposable {
+  /** A signed call. @throws Error where it could not connect, or the connection broke that carried it, which no restart may do. */
+  call(agent: Agent, outgoing: Outgoing): Promise<KeepAliveAnswer>
+  /** Base addresses of those that are ready now. */
+  ready(): string[]
+}
+
+interface Failure extends Error {
+  code?: string
+}
+
+const CONNECTIONS = 8
+/** A balancer asks about so often; the gateways go on for longer (SVC_DRAIN_SECONDS). */
+const ASK_MS = 100
+/** RFC 9112, 9.3.1: a client may send again what was sent on a connection that the server had closed while it was idle. */
+const MAX_AGAIN = 2
+
+export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient {
+  const gateways = urls.map((url) => ({
+    url,
+    isReady: true,
+    pool: new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS }),
+  }))
+  let turn = 0
+  let stopped = false
+  const asking = gateways.map(async (gateway) => {
+    while (!stopped) {
+      gateway.isReady = await isReady(gateway.url)
+      await sleep(ASK_MS)
+    }
+  })
+  const ready = (): typeof gateways => gateways.filter((gateway) => gateway.isReady)
+
+  return {
+    async call(agent, outgoing) {
+      for (let again = 0; ; again += 1) {
+        turn += 1
+        const left = ready()
+        const gateway = left[turn % left.length]
+        if (gateway === undefined) throw new Error('no gateway is ready')
+        try {
+          return { ...(await send(agent, outgoing, gateway.url, gateway.pool)), again: again > 0 }
+        } catch (error) {
+          if (!(error instanceof ClosedBefore) || again === MAX_AGAIN) throw error
+        }
+      }
+    },
+    ready: () => ready().map(({ url }) => url),
+    async [Symbol.asyncDispose]() {
+      stopped = true
+      await Promise.all(asking)
+      for (const { pool } of gateways) pool.destroy()
+    },
+  }
+}
+
+function isReady(url: string): Promise<boolean> {
+  return fetch(`${url}/v2/health`, { signal: AbortSignal.timeout(2_000) }).then(
+    async (response) => {
+      await response.arrayBuffer()
+      return response.ok
+    },
+    () => false,
+  )
+}
+
+class ClosedBefore extends Error {}
+
+function send(agent: Agent, { method, target, body }: Outgoing, url: string, pool: HttpAgent): Promise<HttpAnswer> {
+  const text = body === undefined ? undefined : JSON.stringify(body)
+  // Signed for each attempt: a nonce may have been consumed.
+  const { authority } = agent.place
+  const signed = signRequest(agent.key, {
+    authority,
+    method,
+    target,
+    body: text === undefined ? undefined : Buffer.from(text),
+  })
+  const headers = text === undefined ? signed : { ...signed, 'content-type': 'application/json' }
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(new URL(target, url), { method, agent: pool, headers }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.on('error', reject)
+      response.on('end', () => {
+        const answer = Buffer.concat(chunks).toString()
+        const received = new Headers(Object.entries(response.headers).map(([name, value]) => [name, String(value)]))
+        resolve({ status: response.statusCode ?? 0, headers: received, text: answer, body: JSON.parse(answer) })
+      })
+    })
+    request.on('error', (error: Failure) => {
+      // The server closed it while it was idle, and the request crossed the close on its way.
+      if (request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')) reject(new ClosedBefore())
+      else reject(new Error(`${method} ${target}: ${error.code}`, { cause: error }))
+    })
+    request.end(text)
+  })
+}
