@@ -14,7 +14,6 @@ import { type BenchAgent, createBenchAgent, dataOf, envelopeText, registerAgent,
 import { type BenchSystem, startBenchSystem } from './bench-system.ts'
 import { median, percentile } from './http-load.ts'
 import { askClient, type LiveOptions, startClient } from './live.ts'
-import type { PosterReport } from './live-poster.ts'
 import type { ReceiverOrder, ReceiverReport } from './live-receiver.ts'
 
 const ENDPOINTS = [1, 10, 100]
@@ -28,6 +27,21 @@ const OTHERS = 10
 const SENT_PER_SECOND = 100
 const QUEUED = 10_000
 const SETTLE_MS = 2_000
+
+/** A process that can use the service's own client. */
+const POSTER = '../../services/webhook/test/bench-poster.ts'
+
+export interface PosterOrder {
+  urls: string[]
+  count: number
+  body: string
+  perEndpoint: number
+}
+
+export interface PosterReport {
+  delivered: number
+  elapsedMs: number
+}
 
 interface Scene {
   readonly system: BenchSystem
@@ -58,7 +72,7 @@ export async function benchWebhooks(options: LiveOptions): Promise<void> {
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1 }), (open) => open.end())
   const scene: Scene = { system, agents, receiver, host, sql }
 
-  await benchRates(scene, start('./live-poster.ts'), options)
+  await benchRates(scene, start(POSTER), options)
   await benchHanging(scene, options)
 }
 

@@ -1,17 +1,6 @@
-/** Floor for webhooks: the service's own HTTPS client, posting as fast as it can, two to an endpoint at once, without a queue. */
-import { post } from '../../services/webhook/src/http/post.ts'
-
-export interface PosterOrder {
-  urls: string[]
-  count: number
-  body: string
-  perEndpoint: number
-}
-
-export interface PosterReport {
-  delivered: number
-  elapsedMs: number
-}
+/** Floor of the benchmark of webhooks: the service's own HTTPS client, posting as fast as it can, two to an endpoint at once, without a queue. */
+import type { PosterOrder, PosterReport } from '@svc/test/bench/live-webhooks.ts'
+import { post } from '../src/http/post.ts'
 
 const TIMEOUT_MS = 10_000
 
