@@ -50,6 +50,7 @@ async function startHarness() {
   return {
     server,
     publisher,
+    database,
     openStream: async () => StreamPublisher.open(await connect(), acceptedStream(1)),
     /** Another process, which has published nothing yet. */
     startOther: async () => publisherOn(await connect()),
@@ -195,6 +196,31 @@ test('design, Outbox: when NATS has lost all of its data, everything acknowledge
   await h.appendAndPublish(message('bob'))
   await eventually(() => h.pass(), { timeoutMs: 15_000 })
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
+})
+
+test('design, Outbox: what is published while a process compares is not taken for forgotten', async () => {
+  await using h = await startHarness()
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  const stream = await h.openStream()
+  const answered = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const slow = {
+    watchDisconnects: (changed: () => void) => stream.watchDisconnects(changed),
+    state: async () => {
+      const state = await stream.state()
+      answered.resolve()
+      await held.promise
+      return state
+    },
+  } as unknown as StreamPublisher
+  const comparing = createPublisher({ database: h.database, stream: slow, logger }).requeueForgotten()
+  await answered.promise
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  held.resolve()
+  await comparing
+  expect(await h.unpublished()).toBe(0)
 })
 
 test('design, Outbox: while NATS is away messages are accepted, and they are published when it is back', async () => {

@@ -5,6 +5,7 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'
 import {
+  findForgotten,
   findOutboxRows,
   leaseOutbox,
   markPublished,
@@ -102,12 +103,15 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
-    const state = await stream.state()
-    const requeued = await database.run((sql) => requeueForgotten(sql, state.epoch, state.lastSequence, REQUEUE_ROWS))
+    const first = await stream.state()
+    const found = await database.run((sql) => findForgotten(sql, first, REQUEUE_ROWS))
+    // What was published since the stream was asked looks forgotten: what was found is held against what it says now.
+    const state = found.length === 0 ? first : await stream.state()
+    const requeued = found.length === 0 ? 0 : await database.run((sql) => requeueForgotten(sql, found, state))
     requeuedRows.add({}, requeued)
     if (requeued > 0) failpoint('messaging.outbox.requeued')
     if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
-    if (requeued < REQUEUE_ROWS) epoch = state.epoch
+    if (found.length < REQUEUE_ROWS) epoch = state.epoch
     return { epoch: state.epoch, requeued }
   }
 }

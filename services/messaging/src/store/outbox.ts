@@ -157,23 +157,40 @@ export async function oldestUnpublishedSeconds(sql: Sql): Promise<number> {
   return row?.seconds ?? 0
 }
 
+/** What the stream says of itself. */
+interface StreamState {
+  epoch: string
+  lastSequence: number
+}
+
 /**
- * Makes rows due again that JetStream no longer knows: given by another stream than the present one, or beyond its end.
- * @returns how many; `limit` of them at most.
+ * Rows that such a stream does not know: given by another one, or beyond its end. A row that was marked after the stream
+ * had been asked is among them without being forgotten.
+ * @returns at most `limit`.
  */
-export async function requeueForgotten(sql: Sql, epoch: string, lastSequence: number, limit: number): Promise<number> {
+export async function findForgotten(sql: Sql, { epoch, lastSequence }: StreamState, limit: number): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    (select id from messaging.outbox
+    where published_at is not null and epoch = ${epoch} and last_sequence > ${lastSequence} limit ${limit})
+    union
+    (select id from messaging.outbox where published_at is not null and epoch < ${epoch} limit ${limit})
+    union
+    (select id from messaging.outbox where published_at is not null and epoch > ${epoch} limit ${limit})
+    limit ${limit}`
+  return rows.map((row) => row.id)
+}
+
+/** Makes those of them due again that the stream does not know, asked once more, after they were found. @returns how many. */
+export async function requeueForgotten(
+  sql: Sql,
+  ids: readonly number[],
+  { epoch, lastSequence }: StreamState,
+): Promise<number> {
   const rows = await sql`
-    with forgotten as (
-      (select id from messaging.outbox
-      where published_at is not null and epoch = ${epoch} and last_sequence > ${lastSequence} limit ${limit})
-      union
-      (select id from messaging.outbox where published_at is not null and epoch < ${epoch} limit ${limit})
-      union
-      (select id from messaging.outbox where published_at is not null and epoch > ${epoch} limit ${limit})
-      limit ${limit}
-    )
     update messaging.outbox o
     set published_at = null, epoch = null, last_sequence = null, leased_until = '-infinity'
-    from forgotten f where o.id = f.id and o.published_at is not null returning o.id`
+    where o.id = any (${[...ids]}::bigint[]) and o.published_at is not null
+      and (o.epoch <> ${epoch} or o.last_sequence > ${lastSequence})
+    returning o.id`
   return rows.length
 }
