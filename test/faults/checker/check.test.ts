@@ -1,0 +1,193 @@
+/** A history of one message, as it should be, and what the checker says where something in it is not. Source: issue 5, 5. */
+import { expect, test } from 'vitest'
+import type { Call, Seen, Sent } from '../history/calls.ts'
+import type { Entry } from '../history/history.ts'
+import { check } from './check.ts'
+import type { Final, FinalAgent } from './final.ts'
+
+const [ALICE, BOB] = ['alice', 'bob']
+const START_MS = Date.UTC(2026, 10, 20, 12)
+const DAY = '2026-11-20'
+const OPTIONS = {
+  limits: { freeUnits: 80, hardLimit: 320, introductions: 8 },
+  readFromMs: START_MS + 60_000,
+  readUntilMs: START_MS + 61_000,
+  skewMs: 0,
+}
+const SENT: Sent = {
+  id: 'message-1',
+  digest: 'd1',
+  from: ALICE,
+  to: BOB,
+  isPost: false,
+  bytes: 10,
+  characters: 10,
+  tsMs: START_MS + 1_000,
+  ttl: 0,
+  replyTo: null,
+  threadId: null,
+}
+const SEEN: Seen = { id: SENT.id, digest: SENT.digest, lane: 'inbox', acked: false, upvotes: 0, expiresAt: 0 }
+const OPERATION = `messaging:message:${SENT.id}:${'0'.repeat(64)}`
+
+let n = 0
+function asked(actor: string, call: Call, atMs: number, status: number | null, body = {}): Entry[] {
+  n += 1
+  return [
+    { type: 'call', n, op: n, actor, via: 0, atMs, call },
+    { type: 'answer', n, atMs: atMs + 100, status, body },
+  ]
+}
+
+const OPENED = asked(BOB, { kind: 'patch', policy: 'open' }, START_MS, 200, { policy: 'open' })
+const ACCEPTED = asked(ALICE, { kind: 'send', sent: SENT }, START_MS + 1_000, 202, { lane: 'inbox', duplicate: false })
+const STREAMED: Entry = {
+  type: 'stream',
+  actor: BOB,
+  client: 0,
+  connection: 1,
+  atMs: START_MS + 2_000,
+  event: 'message',
+  cursor: 1,
+  id: SENT.id,
+  digest: SENT.digest,
+  kind: 'inbox',
+}
+const HISTORY: readonly Entry[] = [...OPENED, ...ACCEPTED, STREAMED]
+
+function agent(id: string, changes: Partial<FinalAgent>): FinalAgent {
+  const nothing = { contacts: {}, inbox: [], requests: [], events: [], exported: [], webhook: undefined, me: {} }
+  return { id, name: id, revoked: false, budget: { used: 1, introductions: 0, credits: 0 }, ...nothing, ...changes }
+}
+
+const CHARGE = {
+  operation: OPERATION,
+  state: 'settled',
+  agent_id: ALICE,
+  units: 1,
+  credits: 0,
+  introduces: true,
+  introduction_peer: BOB,
+  day: DAY,
+}
+const FINAL: Final = {
+  agents: [
+    agent(ALICE, { exported: [SEEN], budget: { used: 1, introductions: 1, credits: 0 } }),
+    agent(BOB, { inbox: [SEEN], events: [{ ...SEEN, cursor: 1 }], exported: [SEEN] }),
+  ],
+  boards: [],
+  messages: [
+    {
+      id: SENT.id,
+      sender: ALICE,
+      recipient: BOB,
+      lane: 'inbox',
+      position: 1,
+      request_position: null,
+      upvotes: 0,
+      hidden: false,
+      purged: false,
+    },
+  ],
+  entries: [{ log: BOB, kind: 'inbox', position: 1, message: SENT.id }],
+  heads: { [BOB]: 1 },
+  votes: [],
+  charges: [CHARGE, { ...CHARGE, operation: 'identity:1', agent_id: BOB, introduces: false, introduction_peer: null }],
+  days: [
+    { agent_id: ALICE, day: DAY, used: 1, introductions: 1, drawn: 0 },
+    { agent_id: BOB, day: DAY, used: 1, introductions: 0, drawn: 0 },
+  ],
+  accounts: [],
+  introductions: [{ agent_id: ALICE, peer: BOB, day: DAY, settled: true }],
+  committed: ['identity:1'],
+  memberships: [],
+  owned: [],
+}
+
+const [FINAL_ALICE, FINAL_BOB] = FINAL.agents as [FinalAgent, FinalAgent]
+const [MESSAGE] = FINAL.messages as [Final['messages'][number]]
+const [ENTRY] = FINAL.entries as [Final['entries'][number]]
+const other = { ...SENT, digest: 'd2' }
+
+function rulesOf(history: readonly Entry[], final: Partial<Final>): string[] {
+  return [...new Set(check(history, { ...FINAL, ...final }, OPTIONS).map(({ rule }) => rule))]
+}
+
+test('issue 5, 3: a history as it should be', () => {
+  expect(check(HISTORY, FINAL, OPTIONS)).toEqual([])
+})
+
+test.each<[rule: string, history: readonly Entry[], final: Partial<Final>]>([
+  ['durability: each 202 is readable', HISTORY, { messages: [] }],
+  ['durability: export', HISTORY, { agents: [{ ...FINAL_ALICE, exported: [] }, FINAL_BOB] }],
+  ['delivered exactly where it should be', HISTORY, { agents: [FINAL_ALICE, { ...FINAL_BOB, inbox: [] }] }],
+  ['delivered exactly where it should be', HISTORY, { agents: [FINAL_ALICE, { ...FINAL_BOB, requests: [SEEN] }] }],
+  ['one event for each arrival', HISTORY, { agents: [FINAL_ALICE, { ...FINAL_BOB, events: [] }] }],
+  [
+    'one effect per message id',
+    [...HISTORY, ...asked(ALICE, { kind: 'send', sent: other }, START_MS + 3_000, 202, { lane: 'inbox' })],
+    {},
+  ],
+  [
+    'what is shown was sent so',
+    HISTORY,
+    { agents: [FINAL_ALICE, { ...FINAL_BOB, inbox: [{ ...SEEN, digest: 'changed' }] }] },
+  ],
+  [
+    'no refused message is delivered',
+    [...OPENED, STREAMED, ...asked(ALICE, { kind: 'send', sent: SENT }, START_MS + 1_000, 403, { code: 'forbidden' })],
+    {},
+  ],
+  ['cursors are given once', HISTORY, { entries: [ENTRY, ENTRY] }],
+  ['cursors are contiguous', HISTORY, { heads: { [BOB]: 2 } }],
+  [
+    'promoted with the acceptance',
+    [
+      ...HISTORY.map((entry) =>
+        entry.type === 'answer' && entry.body.lane === 'inbox' ? { ...entry, body: { lane: 'requests' } } : entry,
+      ),
+      ...asked(BOB, { kind: 'contact', other: ALICE, state: 'accepted' }, START_MS + 5_000, 200),
+    ],
+    { messages: [{ ...MESSAGE, lane: 'requests' }] },
+  ],
+  ['books: each message is charged once', HISTORY, { charges: FINAL.charges.slice(1) }],
+  ['books: units', HISTORY, { charges: [{ ...CHARGE, units: 2 }, ...FINAL.charges.slice(1)] }],
+  ['books: units used', HISTORY, { days: FINAL.days.map((day) => ({ ...day, used: 2 })) }],
+  ['books: no charge without its effect', HISTORY, { committed: [] }],
+  ['books: introductions', HISTORY, { introductions: [] }],
+  ['books: credits', HISTORY, { accounts: [{ agent_id: ALICE, credits: 3, granted: 0 }] }],
+  ['streams: nothing is lost', [...OPENED, ...ACCEPTED, { ...STREAMED, event: 'cursor', cursor: 1 }], {}],
+  ['streams: in order and not repeated', [...HISTORY, STREAMED], {}],
+  [
+    'answers: never a 500',
+    [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, 500, { code: 'internal' })],
+    {},
+  ],
+  [
+    'answers: as the specification allows',
+    [...HISTORY, ...asked(ALICE, { kind: 'message', id: SENT.id }, START_MS + 4_000, 404, { code: 'not_found' })],
+    {},
+  ],
+  [
+    'reads: settings',
+    [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, 200, { policy: 'requests', discoverable: false })],
+    {},
+  ],
+  [
+    'no nonce is accepted twice',
+    [
+      ...HISTORY,
+      ...[200, 200].map((status): Entry => {
+        return { type: 'replay', nonce: 'n', actor: BOB, atMs: START_MS, endMs: START_MS + 1, status, code: undefined }
+      }),
+    ],
+    {},
+  ],
+  [
+    'webhooks: at least once',
+    [...asked(BOB, { kind: 'set-webhook', url: 'https://hook/bob/1', secret: 's' }, START_MS - 1_000, 200), ...HISTORY],
+    { agents: [FINAL_ALICE, { ...FINAL_BOB, webhook: { url: 'https://hook/bob/1', pending: 0, failed: 0 } }] },
+  ],
+])('issue 5, 5: %s', (rule, history, final) => {
+  expect(rulesOf(history, final)).toContain(rule)
+})
