@@ -4,6 +4,7 @@
  */
 import { ofKind } from '../history/attempts.ts'
 import type { Entry } from '../history/history.ts'
+import { LATE_MS } from '../model/register.ts'
 import type { Final } from './final.ts'
 import type { Violation } from './violation.ts'
 import type { World } from './world.ts'
@@ -15,13 +16,13 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
   const violations: Violation[] = []
   const say = (rule: string, text: string): void => void violations.push({ rule, text })
   const stored = new Map(final.messages.map((message) => [message.id, message]))
-  const configured = new Map(
-    ofKind(world.attempts, 'set-webhook').map((attempt) => [new URL(attempt.call.url).pathname, attempt]),
-  )
+  // Every attempt at a configuration has its path, and each may be the one that took effect.
+  const tries = Map.groupBy(ofKind(world.attempts, 'set-webhook'), ({ call }) => new URL(call.url).pathname)
   const deliveries = entries.filter((entry) => entry.type === 'delivery')
 
   for (const { path, id, signed, digest, atMs } of deliveries) {
-    const config = configured.get(path)
+    const configs = tries.get(path) ?? []
+    const config = configs.at(-1)
     const sent = world.sends.get(id)?.attempts.find(({ call }) => call.sent.digest === digest)?.call.sent
     const row = stored.get(id)
     if (!signed) say('webhooks: signed with the secret', `${id} to ${path}`)
@@ -33,10 +34,15 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
     else if (!row.purged && row.lane !== 'inbox') say('webhooks: inbox alone', `${id}, lane ${row.lane}, to ${path}`)
     const accepted = world.sends.get(id)?.attempts.find(({ status }) => status === 202)
     // A request is delivered when it has been promoted.
-    if (accepted !== undefined && row?.request_position === null && accepted.endMs < config.startMs) {
+    if (
+      accepted !== undefined &&
+      row?.request_position === null &&
+      accepted.endMs < Math.min(...configs.map(({ startMs }) => startMs))
+    ) {
       say('webhooks: nothing from before', `${id} was accepted before ${path} was asked for`)
     }
-    const after = nextChange(config.actor, config.endMs)
+    const lateMs = Math.max(config.endMs, ...configs.map((one) => (one.unknown ? one.startMs + LATE_MS : one.endMs)))
+    const after = nextChange(config.actor, lateMs)
     if (after !== undefined && atMs > after + IN_FLIGHT_MS)
       say('webhooks: nothing after a change', `${id} to ${path} at ${atMs}`)
   }
@@ -59,14 +65,17 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
   function checkComplete({ id: agent, name, webhook }: Final['agents'][number]): void {
     if (webhook === undefined) return
     const path = new URL(webhook.url).pathname
-    const config = configured.get(path)
+    const config = tries.get(path)?.at(-1)
     if (config === undefined || config.status !== 200) return
+    // One that nobody has heard of, of this path or another, may still cancel what is pending.
+    const unheard = ofKind(world.attempts, 'set-webhook').filter(({ actor, unknown }) => actor === agent && unknown)
+    const fromMs = Math.max(config.endMs, ...unheard.map(({ startMs }) => startMs + LATE_MS))
     const arrived = new Set(deliveries.filter((one) => one.path === path && one.answered === 204).map(({ id }) => id))
     const missing = [...world.sends.values()].filter(({ id, accepted, attempts }) => {
       const row = stored.get(id)
       if (accepted === undefined || accepted.isPost || accepted.to !== agent || accepted.ttl > 0) return false
       if (row === undefined || row.purged || row.lane !== 'inbox') return false
-      return attempts.every(({ startMs }) => startMs > config.endMs) && !arrived.has(id)
+      return attempts.every(({ startMs }) => startMs > fromMs) && !arrived.has(id)
     })
     if (missing.length > webhook.failed) {
       say(

@@ -22,7 +22,7 @@ export interface Client {
    * A call as service.md, Client retry guidance, has it: signed anew and otherwise the same, until it is told something else than
    * 503, or gives up. @returns the last answer.
    */
-  ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome>
+  ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
 }
 
 export interface ClientOptions {
@@ -56,7 +56,7 @@ export function createClient({ agent, urls, history, random }: ClientOptions): C
         const outcome = await client.attempt(call, { op, ...(text === undefined ? {} : { text }) })
         const draw = () => random.int(0, 1_000) / 1_001
         const delayMs = delayBeforeRetry(failureOf(outcome), made, { ...RETRY, attempts }, draw)
-        if (delayMs === undefined) return outcome
+        if (delayMs === undefined) return { ...outcome, attempts: made }
         await sleep(delayMs)
       }
     },

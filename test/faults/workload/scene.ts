@@ -32,7 +32,7 @@ export interface Actor {
   readonly places: { events: number; inbox: string; requests: string; export: string }
   /** Configurations that it has asked for so far. */
   webhooks: number
-  /** When the last of them was answered, by this clock. */
+  /** From when on the last of them is in effect for certain, by this clock. */
   hookedMs: number
 }
 

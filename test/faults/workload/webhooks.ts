@@ -1,4 +1,5 @@
 /** Webhooks: every configuration has a path of its own at the receiver, so that what comes there says under which one it was sent. */
+import { LATE_MS } from '../model/register.ts'
 import { type Actor, ask, type Scene } from './scene.ts'
 
 export async function setWebhook(scene: Scene, actor: Actor): Promise<void> {
@@ -6,8 +7,9 @@ export async function setWebhook(scene: Scene, actor: Actor): Promise<void> {
   const path = `/${actor.agent.name}/${actor.webhooks}`
   const secret = actor.random.hex(20)
   scene.expectHook(path, secret)
-  await ask(actor, { kind: 'set-webhook', url: scene.hookUrl(path), secret })
-  actor.hookedMs = Date.now()
+  const { status, attempts } = await ask(actor, { kind: 'set-webhook', url: scene.hookUrl(path), secret })
+  // An attempt that nobody has heard of may still cancel what is pending.
+  actor.hookedMs = Date.now() + (status === 200 && attempts === 1 ? 0 : LATE_MS)
 }
 
 export async function readWebhook(_scene: Scene, actor: Actor): Promise<void> {
