@@ -207,7 +207,7 @@ describe('issue 6, 4: dashboards and alerts ask for what there is', () => {
         annotations.description &&
         page.includes(`**${alert}**`) &&
         page.includes('## What to do') &&
-        list.includes(`| ${alert} |`) &&
+        list.includes(`| ${alert} `) &&
         mentioned.every((label) => known.includes(label))
       )
     })
@@ -357,6 +357,24 @@ describe('field notes 1.15: neither logs nor traces have bodies, secrets, nonces
     const agents = driven.ids.filter((id) => id.length > 30)
     expect(agents.filter((id) => [...outputs, ...collector.texts].some((output) => output.includes(id)))).toEqual([])
   })
+})
+
+describe('issue 6, 2: probes', () => {
+  test('without NATS every process is alive, and none is ready; with it all are again', async () => {
+    const probe = async (path: string): Promise<string[]> => {
+      const asked = [...h.system.processes.values()].map((process) => fetch(`${metricsUrl(process)}/${path}`))
+      return Promise.all((await Promise.all(asked)).map(async (answer) => `${answer.status} ${await answer.text()}`))
+    }
+    const all = (text: string): string[] => [...h.system.processes.keys()].map(() => text)
+    await h.system.nats.kill()
+    await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is away\n')))
+    expect(await probe('live')).toEqual(all('200 ok\n'))
+    const { samples } = await scrapeAll(h.system.processes.values())
+    const told = samples.filter(({ name }) => ['svc_ready', 'svc_nats_connected'].includes(name))
+    expect(new Set(told.map(({ value }) => value))).toEqual(new Set([0]))
+    await h.system.nats.restart()
+    await eventually(async () => expect(await probe('ready')).toEqual(all('200 ok\n')), { timeoutMs: 15_000 })
+  }, 60_000)
 })
 
 interface Dashboard {

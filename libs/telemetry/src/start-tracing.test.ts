@@ -1,0 +1,54 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test, vi } from 'vitest'
+import { startTracing } from './start-tracing.ts'
+import { newTraceparent } from './trace.ts'
+import { activeTrace, inBatchSpan, inRootSpan, inSpan, isSampled, isTracing } from './tracing.ts'
+
+afterEach(() => vi.unstubAllEnvs())
+
+test('issue 6, 4: without an endpoint nothing is traced, and work is done as it is', async () => {
+  await using _ = await startTracing({ service: 'test', version: '1', tracing: undefined })
+  const traceparent = newTraceparent()
+  expect(isTracing()).toBe(false)
+  expect(await inRootSpan('root', traceparent, {}, async (own) => [own, activeTrace()])).toEqual([
+    traceparent,
+    undefined,
+  ])
+})
+
+test('issue 6, 4: what is not sampled is not traced, and passes its trace on', async () => {
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:1')
+  await using _ = await startTracing({ service: 'test', version: '1', tracing: { ratio: 0, delayMs: 60_000 } })
+  const traceparent = newTraceparent()
+  expect(await inRootSpan('root', traceparent, {}, async (own) => own)).toBe(traceparent)
+  expect(await inSpan('call', { kind: 'client', parent: traceparent }, async (own) => own)).toBe(traceparent)
+})
+
+test('issue 6, 4: a trace has the id of its request; a batch is its items’ alone, whoever began it', async () => {
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:1')
+  await using _ = await startTracing({ service: 'test', version: '1', tracing: { ratio: 1, delayMs: 60_000 } })
+  const traceparent = newTraceparent()
+  await inRootSpan('root', traceparent, {}, async (own) => {
+    expect(own.slice(0, 35)).toBe(traceparent.slice(0, 35))
+    expect([isSampled(own), activeTrace()]).toEqual([true, own])
+    const other = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`
+    await inBatchSpan('others', [undefined, other], async () => expect(activeTrace()).toMatch(/^00-a{32}-/))
+    await inBatchSpan('nobody', [undefined], async () => expect(activeTrace()).toBeUndefined())
+  })
+})
+
+test('design.md, Failing: whoever takes the spans and does not answer does not hold up a drain', async () => {
+  const silent = createServer(() => {}).listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `http://127.0.0.1:${port}`)
+  const tracing = await startTracing({ service: 'test', version: '1', tracing: { ratio: 1, delayMs: 60_000 } })
+  await inRootSpan('root', newTraceparent(), {}, async () => {})
+  const beganMs = performance.now()
+  await tracing[Symbol.asyncDispose]()
+  expect(performance.now() - beganMs).toBeLessThan(3_500)
+  silent.closeAllConnections()
+  silent.close()
+})
