@@ -1,4 +1,6 @@
 /** When streams end, how many there are, and who frees them; with short times and little room. Source: decisions 39, 40; issue 4. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -99,6 +101,36 @@ describe('decisions 40: room', () => {
     for (const stream of [...streams, next]) stream.close()
   })
 })
+
+test('issue 4, 2: clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
+  const [anna, ben] = await friends()
+  using silent = new DisposableStack()
+  const sockets = ['/v2/stream', '/v2/stream?after=0'].map((target, at) => {
+    const { hostname, port } = new URL(h.system.urls[at] ?? '')
+    const socket = silent.adopt(connect(Number(port), hostname), (one) => one.destroy())
+    const headers = Object.entries({ Host: h.system.authority, ...ben.sign('GET', target) })
+    socket.write(`GET ${target} HTTP/1.1\r\n${headers.map((header) => header.join(': ')).join('\r\n')}\r\n\r\n`)
+    return socket
+  })
+  for (const socket of sockets) {
+    expect(String(await once(socket, 'data'))).toContain('HTTP/1.1 200 OK')
+    socket.pause()
+  }
+  using third = await openEventStream(ben)
+  expectError(answerOf(third), 429, 'stream_limit')
+  for (let sent = 0; sent < 25; sent += 1) await got(anna.send(ben, 'x'.repeat(3_500)))
+  const beganMs = Date.now()
+  using stream = await eventually(
+    async () => {
+      const tried = await openEventStream(ben)
+      return tried.status === 200 ? tried : false
+    },
+    { timeoutMs: 15_000 },
+  )
+  expect(Date.now() - beganMs).toBeLessThan((MAX_SECONDS + 6) * 1_000)
+  await stream.until('cursor')
+  expect(stream.cursors()).toHaveLength(25)
+}, 30_000)
 
 test('issue 4, 7: how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
   const [anna, ben] = await friends()
