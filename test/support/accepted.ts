@@ -1,4 +1,4 @@
-import { cpSync, rmSync } from 'node:fs'
+import { cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { ACCEPTED_STREAM } from '@svc/contracts/accepted.ts'
 import { findNatsServer } from '@svc/local/binaries.ts'
@@ -27,6 +27,8 @@ export async function readAccepted({ folder }: TestNats): Promise<AcceptedMessag
   const name = `nats-copy-${process.pid}-${copies}`
   const copy = join(run.folder, name)
   cpSync(folder, copy, { recursive: true })
+  // A server without accounts keeps its streams in one of this name (deploy/nats/users.conf has its own).
+  renameSync(join(copy, 'jetstream', 'SVC'), join(copy, 'jetstream', '$G'))
   const port = await findFreePort()
   const args = ['-n', markOf(run.mark, name), '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', copy]
   const server = startChild({ name, command: await findNatsServer(), args, env: {}, onLine: () => {} })

@@ -37,7 +37,7 @@ describe('design.md, Charging: attempts at one operation that meet each other', 
     await budget.untilReady()
     database = stack.use(openDatabase({ url: testDatabase.urlFor('identity'), application: 'test', logger }))
     operations = createOperations({ database, schema: 'identity' })
-    const nats = stack.adopt(await connectNats({ url: server.urlFor('identity'), name: 'test', logger }), drainNats)
+    const nats = stack.adopt(await connectNats({ url: server.urlFor('gateway'), name: 'test', logger }), drainNats)
     bus = stack.use(createBus(nats))
     const deps = { owner: 'identity', bus, logger, fences: operations } as const
     first = createCharging(deps)

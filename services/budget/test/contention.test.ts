@@ -44,7 +44,7 @@ describe('two processes of the service', () => {
     stack.defer(async () => void (await Promise.all(processes.map((process) => process.stop()))))
     await Promise.all(processes.map((process) => process.untilReady()))
     for (let caller = 0; caller < CALLERS; caller += 1) {
-      const caller = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), drainNats)
+      const caller = stack.adopt(await connectNats({ url: server.urlFor('gateway'), name: 'test', logger }), drainNats)
       buses.push(stack.use(createBus(caller)))
     }
     nats = stack.adopt(await connectNats({ url: server.urlFor('admin'), name: 'test', logger }), drainNats)

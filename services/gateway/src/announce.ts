@@ -1,4 +1,4 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { healthOf } from '@svc/contracts/health.ts'
 import { SERVICE } from '@svc/contracts/limits.ts'
 import type { Nats } from '@svc/nats/connect.ts'
@@ -31,9 +31,12 @@ function countRequests(server: Server): ProcessStats {
     response.once('close', () => {
       count.working -= 1
       if (response.statusCode >= 500) count.failed += 1
-      if (response.getHeader('content-type') !== 'text/event-stream')
-        count.seconds += (performance.now() - beganMs) / 1_000
+      if (!isStream(response)) count.seconds += (performance.now() - beganMs) / 1_000
     })
   })
   return count
+}
+
+function isStream(response: ServerResponse): boolean {
+  return String(response.getHeader('content-type')).startsWith('text/event-stream')
 }

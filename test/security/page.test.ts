@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+
+const ROOT = new URL('../../', import.meta.url)
+const PAGE = readFileSync(new URL('docs/security.md', ROOT), 'utf8')
+
+/** `[label](../path): “name”`, as often as the page has it. */
+const CITED = [...PAGE.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\): “([^”]*)”/g)].map(([, file = '', name = '']) => ({
+  file,
+  name,
+}))
+
+test('issue 6, 7: every mitigation of docs/security.md names its tests', () => {
+  const [, mitigations = ''] = PAGE.split('\n## What is tried, and what holds it\n')
+  const [tables = ''] = mitigations.split('\n## ')
+  const rows = tables.split('\n').filter((line) => /^\|(?! *(attempt|-))/.test(line))
+  expect(rows.length).toBeGreaterThan(35)
+  for (const row of rows) expect(row, row.slice(0, 60)).toMatch(/\.test\.ts\): “[^”]+”/)
+})
+
+test.each(CITED)('issue 6, 7: $file has “$name”', ({ file, name }) => {
+  expect(existsSync(new URL(file, ROOT))).toBe(true)
+  expect(name.length).toBeGreaterThan(8)
+  // As it stands in the source, quotes escaped or not.
+  const source = readFileSync(new URL(file, ROOT), 'utf8').replaceAll("\\'", "'")
+  expect(source.includes(name), `${file} has no test “${name}”`).toBe(true)
+})
+
+test('every test that the page links to is named, and none without quotes', () => {
+  const links = [...PAGE.matchAll(/\]\(\.\.\/[^)]+\.test\.ts\)/g)]
+  expect(links).toHaveLength(CITED.length)
+})

@@ -1,0 +1,63 @@
+/** Where a stream waits to be fetched is no secret of the network: the ticket is. */
+import { openStream, type StreamPlace } from '@svc/contracts/stream.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../support/agent.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+let h: Harness
+let open: (agent: Agent) => Promise<StreamPlace>
+const stack = new AsyncDisposableStack()
+
+beforeAll(async () => {
+  h = stack.use(
+    await startHarness({
+      replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 },
+    }),
+  )
+  const logger = createLogger('test', 'silent')
+  const nats = stack.adopt(
+    await connectNats({ url: h.system.nats.urlFor('gateway'), name: 'test', logger }),
+    (connection) => drainNats(connection, 1_000),
+  )
+  const bus = stack.use(createBus(nats))
+  open = (agent) => {
+    const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 }
+    return bus.call(openStream, { agent_id: agent.id, after: 0 }, context)
+  }
+})
+afterAll(() => stack.disposeAsync())
+
+function at({ address, ticket }: StreamPlace, method = 'GET'): Promise<Response> {
+  return fetch(`${address}/streams/${ticket}`, { method, signal: AbortSignal.timeout(5_000) })
+}
+
+describe('design.md, Streams: a ticket', () => {
+  test('works once, and tells nobody else anything', async () => {
+    const [anna] = await h.agents(1)
+    const place = await open(anna)
+    const stream = await at(place)
+    expect(stream.status).toBe(200)
+    const second = await at(place)
+    expect(second.status).toBe(404)
+    await at(place, 'DELETE')
+    expect(await stream.text()).toContain('event: cursor')
+    expect((await at(place)).status).toBe(404)
+  })
+
+  test('is 256 bits that nobody guesses: another is 404, whatever it looks like', async () => {
+    const [anna] = await h.agents(1)
+    const [place, other] = [await open(anna), await open(anna)]
+    expect(Buffer.from(place.ticket, 'base64url')).toHaveLength(32)
+    expect(other.ticket).not.toBe(place.ticket)
+    const near = `${place.ticket.slice(0, -2)}${place.ticket.endsWith('AA') ? 'BB' : 'AA'}`
+    for (const ticket of [near, 'A'.repeat(43), '', '..', '%2e%2e', `${place.ticket}/x`, `${place.ticket}?x=1`]) {
+      const answer = await at({ ...place, ticket })
+      expect([answer.status, await answer.text()], ticket).toEqual([404, ''])
+    }
+    for (const each of [place, other]) expect((await at(each, 'DELETE')).status).toBeLessThan(500)
+  })
+})
