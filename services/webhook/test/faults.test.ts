@@ -1,6 +1,7 @@
 import { healthOf } from '@svc/contracts/health.ts'
 import { getWebhook, measureWebhooks, setWebhook } from '@svc/contracts/webhook.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { startTcpProxy } from '@svc/test/support/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
@@ -133,6 +134,46 @@ describe('issue 4, Build 7: nothing stands still unseen', () => {
     expect(idsAt(h, '/nats').toSorted()).toEqual(['msg-nats-1', 'msg-nats-2', 'msg-nats-3'])
   }, 200_000)
 
+  test('Postgres gone in the middle of a delivery: it is made again when its lease has ended, as the same one, and no attempt is lost', async () => {
+    await using proxy = await startTcpProxy()
+    await using h = await startHarness({ replicas: 1, config: CONFIG, databaseUrl: (url) => proxy.through(url) })
+    const agent = newAgent()
+    const held: (() => void)[] = []
+    h.receiver.answer('/held', (_request, response) => void held.push(() => response.writeHead(204).end()))
+    await h.set(agent, '/held')
+    await h.accept(agent, 1)
+    await eventually(() => held.length === 1, RECOVERY)
+    await proxy.cut()
+    held[0]?.()
+    await h.accept(agent, 2)
+    await proxy.mend()
+    h.receiver.answer('/held', 204)
+    await eventually(async () => (await jobsOf(h, agent)).filter(({ ended }) => ended).length === 2, RECOVERY)
+    const deliveries = h.receiver.at('/held').map(({ headers }) => headers['x-svc-delivery-id'])
+    expect(new Set(deliveries).size).toBe(2)
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+    expect((await jobsOf(h, agent)).map(({ attempts }) => attempts)).toEqual([1, 1])
+  }, 60_000)
+
+  test('NATS gone in the middle of a delivery: it ends as it would have, and what comes again makes no second one', async () => {
+    await using h = await startHarness({ replicas: 1, config: { ...CONFIG, attemptSeconds: 10, leaseSeconds: 15 } })
+    const agent = newAgent()
+    const held: (() => void)[] = []
+    h.receiver.answer('/held', (_request, response) => void held.push(() => response.writeHead(204).end()))
+    await h.set(agent, '/held')
+    const event = { agentId: agent, cursor: 1, messageId: 'msg-held' }
+    await h.acceptAll([event])
+    await eventually(() => held.length === 1, RECOVERY)
+    await h.nats.kill()
+    held[0]?.()
+    await eventually(async () => (await jobsOf(h, agent))[0]?.ended === true, RECOVERY)
+    await h.nats.restart({ wipe: true })
+    h.receiver.answer('/held', 204)
+    await h.acceptAll([event, { agentId: agent, cursor: 2, messageId: 'msg-next' }])
+    await eventually(() => idsAt(h, '/held').includes('msg-next'), RECOVERY)
+    expect(idsAt(h, '/held')).toEqual(['msg-held', 'msg-next'])
+  }, 60_000)
+
   test('the oldest due job, the lag of the consumer and the requests under way are numbers', async () => {
     await using h = await startHarness({ replicas: 1 })
     expect(await h.call(healthOf('webhook'), {})).toEqual({ ready: true })
@@ -163,6 +204,13 @@ describe('issue 4, Build 7: nothing stands still unseen', () => {
     expect(h.receiver.at('/held')).toHaveLength(1)
   }, 60_000)
 })
+
+async function jobsOf(h: Harness, agentId: string): Promise<{ attempts: number; ended: boolean }[]> {
+  return h.database.run(
+    (sql) => sql<{ attempts: number; ended: boolean }[]>`
+      select j.attempts, j.ended_at is not null as ended from webhook.jobs j where j.agent_id = ${agentId}`,
+  )
+}
 
 async function countJobs(h: Harness): Promise<number> {
   const [row] = await h.database.run((sql) => sql<{ jobs: number }[]>`select count(*) as jobs from webhook.jobs`)

@@ -63,6 +63,8 @@ export interface HarnessOptions {
   replicas?: number
   config?: Partial<WebhookConfig>
   resolve?: Resolve
+  /** Makes of the database's URL the one that the service is told, e.g. that of a proxy. */
+  databaseUrl?: (url: string) => string
 }
 
 /** The service on real engines, with a stand-in for budget, a stream as messaging makes it, and a receiver. */
@@ -70,6 +72,7 @@ export async function startHarness({
   replicas = 2,
   config: changes = {},
   resolve,
+  databaseUrl = (url) => url,
 }: HarnessOptions = {}): Promise<Harness> {
   await using stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['webhook']))
@@ -78,7 +81,7 @@ export async function startHarness({
   const receiver = stack.use(await startReceiver())
   const config: WebhookConfig = {
     natsUrl: nats.urlFor('webhook'),
-    databaseUrl: testDatabase.urlFor('webhook'),
+    databaseUrl: databaseUrl(testDatabase.urlFor('webhook')),
     process: { logLevel: 'silent', metrics: undefined },
     poolSize: 4,
     backoff: [0, 0, 0, 0, 0],
@@ -95,7 +98,7 @@ export async function startHarness({
   const stream = stack.use(await StreamPublisher.open(await connect('messaging'), acceptedStream(1)))
   await stream.state()
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startWebhook(config, resolve))
-  const database = stack.use(openDatabase({ url: config.databaseUrl, application: 'test', logger: silent }))
+  const database = stack.use(openDatabase({ url: testDatabase.urlFor('webhook'), application: 'test', logger: silent }))
 
   const call: Harness['call'] = (definition, request) =>
     bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS })
