@@ -84,10 +84,6 @@ const RESOLVED_LIMIT_MS = 80_000
 const CAUGHT_UP_LIMIT_MS = 60_000
 const PAGE = 100
 
-export interface Rest {
-  readonly problems: readonly string[]
-}
-
 /** Waits until nothing is under way any more. @returns what has not come to rest in its time. */
 export async function untilAtRest({ scene, followers }: Round, system: FaultSystem): Promise<string[]> {
   const problems: string[] = []

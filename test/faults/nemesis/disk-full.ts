@@ -1,6 +1,6 @@
 /**
  * A disk without room, without a disk of one's own: a limit on the size of files (RLIMIT_FSIZE), lowered under a running engine. What would
- * make a file longer fails as it does on a full disk, with another number (EFBIG, and SIGXFSZ, which Postgres ignores and NATS dies of).
+ * make a file longer fails as it does on a full disk, with another number (EFBIG; both ignore SIGXFSZ).
  * Linux alone; elsewhere there is no way to lower the limit of another process.
  */
 import { execFile } from 'node:child_process'
@@ -32,7 +32,10 @@ export const fullPostgresDisk: Fault = {
   },
 }
 
-/** NATS dies of the first write beyond, and is started again with room. */
+/**
+ * The stream takes nothing any more. NATS remembers a failed write until it is started again (nats-server pull request 7788, in 2.14), so whoever
+ * has made room does that too: until then events wait in the outbox.
+ */
 export const fullNatsDisk: Fault = {
   name: 'full-disk-nats',
   target: 'nats',
@@ -45,7 +48,8 @@ export const fullNatsDisk: Fault = {
     return {
       detail: `${bytes} bytes`,
       async heal() {
-        await Promise.allSettled(pids.map((pid) => limit(pid, 'unlimited')))
+        await nats.stop()
+        await nats.start()
       },
     }
   },
