@@ -84,7 +84,8 @@ function count(counts: Record<string, number>, key: string): void {
 
 const CONTENT_LENGTH = 'content-length: '
 
-function contentLength(text: string, head: number): number {
+/** @param head where the headers end. */
+export function contentLength(text: string, head: number): number {
   const at = text.indexOf(CONTENT_LENGTH)
   return at < 0 || at > head ? 0 : Number.parseInt(text.slice(at + CONTENT_LENGTH.length, at + 28), 10)
 }

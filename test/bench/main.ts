@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util'
 import { benchLive, benchStreams } from './live.ts'
 import { benchWebhooks } from './live-webhooks.ts'
+import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
 import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
@@ -14,6 +15,7 @@ const { values, positionals } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '4' },
     agents: { type: 'string', default: '256' },
+    times: { type: 'string', default: '3' },
     few: { type: 'string', default: '1000' },
     many: { type: 'string', default: '1000000' },
   },
@@ -29,6 +31,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
+  overload: () => benchOverload({ ...options, agents: Number(values.agents), times: Number(values.times) }),
   streams: () => benchStreams(options),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),

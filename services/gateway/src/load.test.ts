@@ -3,7 +3,8 @@ import { Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
 import { readBody } from './body.ts'
-import { createLoad, Overloaded } from './load.ts'
+import { createLoad, MAX_TURN_MS, Overloaded } from './load.ts'
+import type { Operation } from './operation.ts'
 
 const logger = createLogger('test', 'silent')
 const MAX_BODY_BYTES = 100
@@ -86,5 +87,31 @@ describe('issue 5, 4: the bodies of all requests together are bounded', () => {
       expect.stringContaining('the connection broke'),
     ])
     expect(load.bodyBytes).toBe(0)
+  })
+})
+
+describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
+  const operation = (id: string, method: Operation['method']) => ({ id, method }) as Operation
+  const take = (load: ReturnType<typeof createLoad>, one: Operation): string => {
+    try {
+      load.begin(one)
+      return 'taken'
+    } catch (error) {
+      return error instanceof Overloaded ? 'refused' : String(error)
+    }
+  }
+
+  test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
+    let usedMs = 0
+    const load = createLoad({ logger, maxRequests: 100, cpuMs: () => usedMs })
+    const all = [operation('sendMessage', 'POST'), operation('listInbox', 'GET'), operation('getHealth', 'GET')]
+    const outcomes = (): string[] => all.map((one) => take(load, one))
+    expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
+    usedMs += MAX_TURN_MS * 0.9
+    expect(outcomes()).toEqual(['refused', 'taken', 'taken'])
+    usedMs += MAX_TURN_MS
+    expect(outcomes()).toEqual(['refused', 'refused', 'taken'])
+    await new Promise(setImmediate)
+    expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
   })
 })

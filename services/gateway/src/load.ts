@@ -12,6 +12,14 @@ export class Overloaded extends ServiceError {
   }
 }
 
+/** Made once: a refusal must cost next to nothing, and a trace of where it came from says nothing. */
+const REFUSALS = {
+  requests: new Overloaded('too many requests are under way'),
+  turn: new Overloaded('requests come faster than they are read'),
+  memory: new Overloaded('the bodies of requests take too much memory'),
+  slow: new Overloaded('it arrived too slowly while others waited'),
+}
+
 /**
  * What a process has under way, and how much of it there may be. Requests wait for other services and hardly use this process meanwhile, so
  * without a bound they would pile up until each one's deadline had passed before its turn came, and none were answered.
@@ -47,26 +55,41 @@ export interface Upload {
 
 export interface LoadOptions {
   readonly logger: Logger
+  /** Milliseconds of CPU that this thread has used; for tests. */
+  readonly cpuMs?: () => number
   /** Requests at most. */
   readonly maxRequests: number
   /** Bytes of bodies at most; other than the default for tests. */
   readonly maxBodyBytes?: number
 }
 
-/** Of the requests; the rest is kept for reads, so that whoever sends too much does not keep others from reading. */
+/** Of the requests, and of a turn; the rest is kept for reads, so that whoever sends too much does not keep others from reading. */
 export const WRITES_SHARE = 0.75
+/**
+ * Milliseconds of CPU that one turn of the event loop may spend on requests; of the clock they would be the machine's, which may have others
+ * to serve. Where this process itself is what is too slow, requests wait unread, and nothing of
+ * them can be counted: whatever a turn has still before it behind that time is refused, which takes a tenth of the work.
+ */
+export const MAX_TURN_MS = 100
 /** Of clients, some 15 KB each; further ones are closed unheard, so that a balancer turns to another gateway. */
 export const MAX_CONNECTIONS = 10_000
 export const MAX_BODY_BYTES: number = 64 * 1024 * 1024
 const SAY_AGAIN_MS = 1_000
 
-export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES }: LoadOptions): Load {
+export function createLoad({
+  logger,
+  maxRequests,
+  maxBodyBytes = MAX_BODY_BYTES,
+  cpuMs = threadCpuMs,
+}: LoadOptions): Load {
   const maxWrites = Math.ceil(maxRequests * WRITES_SHARE)
   /** Bodies that are still arriving, the first of them first. */
   const arriving = new Set<Upload>()
   let requests = 0
   let bodyBytes = 0
   let refused = 0
+  /** What had been used when the first request of this turn of the event loop was looked at. */
+  let turnBeganMs: number | undefined
 
   const load: Load = {
     get requests() {
@@ -76,7 +99,9 @@ export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES 
       return bodyBytes
     },
     check(operation) {
-      if (requests >= roomFor(operation)) refuse('too many requests are under way')
+      const { room, turnMs } = shareOf(operation)
+      if (requests >= room) throw refusal('requests')
+      if (msOfThisTurn() > turnMs) throw refusal('turn')
     },
     begin(operation) {
       load.check(operation)
@@ -89,8 +114,8 @@ export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES 
       arriving.add(upload)
       while (bodyBytes + bytes > maxBodyBytes) {
         const [first] = arriving
-        if (first === undefined || first === upload) refuse('the bodies of requests take too much memory')
-        else first.cutOff?.(refusal('it arrived too slowly while others waited'))
+        if (first === undefined || first === upload) throw refusal('memory')
+        first.cutOff?.(refusal('slow'))
       }
       upload.bytes += bytes
       bodyBytes += bytes
@@ -107,16 +132,24 @@ export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES 
   return load
 
   /** Whether the process works is asked most of all when it has much to do. */
-  function roomFor({ id, method }: Operation): number {
-    if (id === 'getHealth') return Number.POSITIVE_INFINITY
-    return method === 'GET' ? maxRequests : maxWrites
+  function shareOf({ id, method }: Operation): { room: number; turnMs: number } {
+    if (id === 'getHealth') return { room: Number.POSITIVE_INFINITY, turnMs: Number.POSITIVE_INFINITY }
+    if (method === 'GET') return { room: maxRequests, turnMs: MAX_TURN_MS }
+    return { room: maxWrites, turnMs: MAX_TURN_MS * WRITES_SHARE }
   }
 
-  function refuse(what: string): never {
-    throw refusal(what)
+  function msOfThisTurn(): number {
+    const usedMs = cpuMs()
+    if (turnBeganMs === undefined) {
+      turnBeganMs = usedMs
+      setImmediate(() => {
+        turnBeganMs = undefined
+      })
+    }
+    return usedMs - turnBeganMs
   }
 
-  function refusal(what: string): Overloaded {
+  function refusal(why: keyof typeof REFUSALS): Overloaded {
     if (refused === 0) {
       setTimeout(() => {
         logger.warn({ refused, requests, body_bytes: bodyBytes }, 'requests were refused: too much is under way')
@@ -124,6 +157,11 @@ export function createLoad({ logger, maxRequests, maxBodyBytes = MAX_BODY_BYTES 
       }, SAY_AGAIN_MS).unref()
     }
     refused += 1
-    return new Overloaded(what)
+    return REFUSALS[why]
   }
+}
+
+function threadCpuMs(): number {
+  const { user, system } = process.threadCpuUsage()
+  return (user + system) / 1_000
 }

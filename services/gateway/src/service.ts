@@ -54,6 +54,8 @@ export interface RunningGateway extends RunningService {
 
 /** Requests under way have their answers within 5 s; what is left then is a client that does not read or does not send. */
 const DRAIN_LIMIT_MS = 8_000
+/** Connections that the kernel keeps until they are taken: those that are turned away come again after a second, then two, then four. */
+const BACKLOG = 4_096
 const IDLE_SWEEP_MS = 100
 
 export async function startGateway(
@@ -142,7 +144,7 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & 
 async function listen(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<number> {
   app.server.maxConnections = MAX_CONNECTIONS
   try {
-    await app.listen({ host: httpHost, port: httpPort })
+    await app.listen({ host: httpHost, port: httpPort, backlog: BACKLOG })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')

@@ -1,0 +1,200 @@
+/**
+ * Three times what the system can do, offered whatever comes back: how much of it is still done, how soon the rest is refused, what memory
+ * it takes, and how soon all is as before. Capacity is measured in the same run. Source: issue 5, 4.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { type BenchAgent, createBenchAgent, dataOf, registerAgent, signedRequest } from './bench-agents.ts'
+import { type BenchSystem, startBenchSystem, startGenerator } from './bench-system.ts'
+import { median, percentile, runLoad } from './http-load.ts'
+import type { OpenLoadResult } from './open-load.ts'
+import type { OverloadOrder } from './overload-generator.ts'
+import { rateOf, runRound } from './rounds.ts'
+
+export interface OverloadOptions {
+  connections: number
+  rounds: number
+  secondsPerRound: number
+  agents: number
+  /** Of the capacity. */
+  times: number
+}
+
+const WARM_UP_SECONDS = 3
+/** Clients that wait for nobody: several times what a gateway works on at once. */
+const CLIENTS = 3_000
+const WATCH_MS = 200
+/** It counts as recovered when everything was accepted for so long, at the pace of before. */
+const STEADY_MS = 1_000
+const RECOVERY_LIMIT_MS = 30_000
+const MIB = 1024 * 1024
+
+interface Watch {
+  readonly latenciesMs: number[]
+  failed: number
+}
+
+export async function benchOverload(options: OverloadOptions): Promise<void> {
+  await using system = await startBenchSystem()
+  using stack = new DisposableStack()
+  const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+
+  const capacity = await measureCapacity(system, agents, options, stack)
+  const before = system.memory()
+  const perSecond = Math.round(capacity * options.times)
+  const generator = stack.adopt(
+    fork(fileURLToPath(new URL('./overload-generator.ts', import.meta.url))),
+    (child) => void child.kill(),
+  )
+  const watching = watch(system, agents)
+  const order = {
+    port: system.port,
+    authority: system.authority,
+    agents: agents.map(dataOf),
+    perSecond,
+    seconds: options.secondsPerRound * options.rounds,
+    connections: CLIENTS,
+  }
+  const result = await offer(generator, order, watching.begin)
+  const watched = await watching.end()
+  const recoveryMs = await measureRecovery(system, agents)
+  const after = system.memory()
+  print({ capacity, perSecond, result, watched, recoveryMs, before, after }, order)
+}
+
+async function measureCapacity(
+  system: BenchSystem,
+  agents: BenchAgent[],
+  { connections, rounds, secondsPerRound }: OverloadOptions,
+  stack: DisposableStack,
+): Promise<number> {
+  const generator = stack.adopt(startGenerator(), (child) => void child.kill())
+  const measure = (seconds: number) =>
+    runRound(generator, () => system.cpu(), {
+      work: { kind: 'messages' },
+      port: system.port,
+      connections,
+      count: 12_000 * seconds,
+      cycle: false,
+      limitMs: seconds * 1_000,
+      authority: system.authority,
+      agents: agents.map(dataOf),
+    })
+  await measure(WARM_UP_SECONDS)
+  const measured: Awaited<ReturnType<typeof measure>>[] = []
+  for (let round = 0; round < rounds; round += 1) measured.push(await measure(secondsPerRound))
+  return rateOf(measured)
+}
+
+function offer(generator: ChildProcess, order: OverloadOrder, onBegin: () => void): Promise<OpenLoadResult> {
+  return new Promise((resolve, reject) => {
+    generator.on('exit', () => reject(new Error('the generator ended')))
+    generator.on('message', (message: 'prepared' | OpenLoadResult) => {
+      if (message === 'prepared') onBegin()
+      else resolve(message)
+    })
+    generator.send(order)
+  })
+}
+
+/** Memory at its highest, and what somebody notices who reads, or asks for health, meanwhile. */
+function watch(system: BenchSystem, [reader]: BenchAgent[]) {
+  const peak: Record<string, number> = {}
+  const health: Watch = { latenciesMs: [], failed: 0 }
+  const reads: Watch = { latenciesMs: [], failed: 0 }
+  let watching = false
+  const timer = setInterval(() => {
+    if (!watching || reader === undefined) return
+    for (const [name, bytes] of Object.entries(system.memory())) peak[name] = Math.max(peak[name] ?? 0, bytes)
+    void ask(health, '/v2/health', {})
+    void ask(reads, '/v2/events?limit=1', headersOf(reader, system.authority, '/v2/events?limit=1'))
+  }, WATCH_MS)
+
+  async function ask(into: Watch, path: string, headers: Record<string, string>): Promise<void> {
+    const begun = performance.now()
+    const response = await fetch(`http://${system.authority}${path}`, { headers }).catch(() => undefined)
+    await response?.arrayBuffer()
+    if (response?.status === 200) into.latenciesMs.push(performance.now() - begun)
+    else into.failed += 1
+  }
+
+  return {
+    begin: () => {
+      watching = true
+    },
+    async end() {
+      watching = false
+      clearInterval(timer)
+      return { peak, health, reads }
+    },
+  }
+}
+
+function headersOf(agent: BenchAgent, authority: string, target: string): Record<string, string> {
+  const lines = signedRequest(agent, authority, 'GET', target).toString().split('\r\n')
+  const pairs = lines.flatMap((line) => /^(Authorization|X-SVC-[A-Za-z]+): (.*)$/.exec(line)?.slice(1, 3) ?? [])
+  return Object.fromEntries(
+    Array.from({ length: pairs.length / 2 }, (_, at) => [pairs[2 * at] ?? '', pairs[2 * at + 1] ?? '']),
+  )
+}
+
+/** @returns milliseconds from the end of the load to the beginning of a second in which everything was answered as it should be. */
+async function measureRecovery(system: BenchSystem, [reader]: BenchAgent[]): Promise<number> {
+  if (reader === undefined) throw new RangeError('no agents')
+  const begun = performance.now()
+  let steadyFrom = begun
+  while (performance.now() - begun < RECOVERY_LIMIT_MS) {
+    const requests = Array.from({ length: 20 }, () =>
+      signedRequest(reader, system.authority, 'GET', '/v2/events?limit=1'),
+    )
+    const { accepted } = await runLoad({
+      port: system.port,
+      connections: 4,
+      requests,
+      expected: 200,
+      limitMs: RECOVERY_LIMIT_MS,
+    })
+    if (accepted < requests.length) steadyFrom = performance.now()
+    else if (performance.now() - steadyFrom >= STEADY_MS) return steadyFrom - begun
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+interface Figures {
+  capacity: number
+  perSecond: number
+  result: OpenLoadResult
+  watched: { peak: Record<string, number>; health: Watch; reads: Watch }
+  recoveryMs: number
+  before: Record<string, number>
+  after: Record<string, number>
+}
+
+function print(
+  { capacity, perSecond, result, watched, recoveryMs, before, after }: Figures,
+  order: OverloadOrder,
+): void {
+  const seconds = result.elapsedMs / 1_000
+  console.log(`Capacity ${capacity.toFixed(0)}/s; offered ${perSecond}/s for ${order.seconds} s\n`)
+  console.log('| answer | in a second | p50 ms | p99 ms |')
+  console.log('|---|---|---|---|')
+  for (const [status, { count, p50Ms, p99Ms }] of Object.entries(result.answers))
+    console.log(`| ${status} | ${(count / seconds).toFixed(0)} | ${p50Ms.toFixed(1)} | ${p99Ms.toFixed(1)} |`)
+  const { health, reads } = watched
+  for (const [name, { latenciesMs, failed }] of Object.entries({ health, reads })) {
+    const p99 = percentile(
+      latenciesMs.toSorted((a, b) => a - b),
+      0.99,
+    )
+    const share = `${latenciesMs.length} of ${latenciesMs.length + failed}`
+    console.log(`| ${name} meanwhile: ${share} | | ${median(latenciesMs).toFixed(1)} | ${p99.toFixed(1)} |`)
+  }
+  console.log(`\nSent ${result.sent}, not sent ${result.unsent}, connections broken ${result.broken}`)
+  console.log(`Recovered ${(recoveryMs / 1_000).toFixed(1)} s after the end of the load\n`)
+  console.log('| resident MiB | before | at most | after |')
+  console.log('|---|---|---|---|')
+  const mib = (bytes = 0): string => (bytes / MIB).toFixed(0)
+  for (const name of Object.keys(before))
+    console.log(`| ${name} | ${mib(before[name])} | ${mib(watched.peak[name])} | ${mib(after[name])} |`)
+}
