@@ -39,6 +39,16 @@ test('issue 6, 2: live, started and ready differ, from the start to the end of t
   await expect(ask()).rejects.toThrow('fetch failed')
 })
 
+test('issue 6, 2: what hangs is not ready, and says so in time', async () => {
+  await using server = await startProcessServer(options)
+  server.started({ live: () => [], ready: () => new Promise(() => {}) })
+  const [ready, metrics] = await Promise.all(
+    ['ready', 'metrics'].map((path) => fetch(`http://127.0.0.1:${server.port}/${path}`)),
+  )
+  expect([ready?.status, await ready?.text()]).toEqual([503, 'no answer in time\n'])
+  expect(await metrics?.text()).toContain('svc_ready{component="test"} 0')
+})
+
 test('issue 6, 4: the process itself is measured, under the name of its service', async () => {
   await using server = await startProcessServer(options)
   const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`)

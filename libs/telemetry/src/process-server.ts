@@ -43,6 +43,8 @@ const readiness = defineLevel({
 })
 
 const REQUEST_LIMIT_MS = 5_000
+/** A dependency that hangs is as good as away for whoever asks; less than what a scrape waits for a level (metrics.ts). */
+const READY_LIMIT_MS = 1_500
 const STARTING = ['starting']
 const DRAINING = ['draining']
 
@@ -68,7 +70,7 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
   }
   if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
   startMetrics(service, version)
-  const level = readiness.read(async () => [[{}, (await probes.ready()).length === 0 ? 1 : 0]])
+  const level = readiness.read(async () => [[{}, (await whatIsMissing(probes)).length === 0 ? 1 : 0]])
   logger.info({ host: metrics?.host, port: port.number }, 'metrics')
   return {
     ...control,
@@ -116,12 +118,22 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
       case '/live':
         return probeAnswer(probes.live())
       case '/ready':
-        return probeAnswer(await probes.ready())
+        return probeAnswer(await whatIsMissing(probes))
       case '/started':
         return probeAnswer(hasStarted ? [] : STARTING)
       default:
         return { status: 404, text: 'metrics, live, ready, started\n' }
     }
+  }
+}
+
+async function whatIsMissing({ ready }: Probes): Promise<readonly string[]> {
+  const late = Promise.withResolvers<readonly string[]>()
+  const timer = setTimeout(() => late.resolve(['no answer in time']), READY_LIMIT_MS)
+  try {
+    return await Promise.race([ready(), late.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }
 
