@@ -5,11 +5,12 @@ import { failpoint } from './failpoint.ts'
 import type { Fault } from './fault.ts'
 import { killProcess } from './kill-process.ts'
 import { killNats, pauseNats, restartNats, wipeNats } from './nats.ts'
-import { pauseProcess } from './pause-process.ts'
+import { freezeProcess, pauseProcess } from './pause-process.ts'
 import {
   endSessions,
   exhaustConnections,
   exhaustPool,
+  freezePostgres,
   killPostgres,
   pausePostgres,
   restartPostgres,
@@ -20,12 +21,14 @@ import { rollingRestart } from './rolling-restart.ts'
 export const FAULTS: readonly Fault[] = [
   killProcess,
   pauseProcess,
+  freezeProcess,
   failpoint,
   rollingRestart,
   clockStep,
   killPostgres,
   restartPostgres,
   pausePostgres,
+  freezePostgres,
   endSessions,
   exhaustPool,
   exhaustConnections,

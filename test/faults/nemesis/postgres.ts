@@ -1,6 +1,7 @@
 /** What can happen to the one database. */
 import postgres from 'postgres'
-import { type Fault, HEALED } from './fault.ts'
+import { type Fault, HEALED, type Injected } from './fault.ts'
+import type { FaultSystem } from './fault-system.ts'
 
 /** SIGKILL of the postmaster: its children follow, what was not durable is gone, and the next start recovers. */
 export const killPostgres: Fault = {
@@ -28,16 +29,27 @@ export const pausePostgres: Fault = {
   name: 'pause-postgres',
   target: 'postgres',
   holdMs: [300, 7_000],
-  async inject({ postgres: engine, signal }) {
-    const pids = engine.pids()
-    for (const pid of pids) signal(pid, 'SIGSTOP')
-    return {
-      detail: `${pids.length} processes`,
-      async heal() {
-        for (const pid of pids.toReversed()) signal(pid, 'SIGCONT')
-      },
-    }
-  },
+  inject: pause,
+}
+
+/** For longer than a charge is held (10 s): commits that it was given before come after they have been given up. */
+export const freezePostgres: Fault = {
+  name: 'freeze-postgres',
+  target: 'postgres',
+  holdMs: [11_000, 14_000],
+  weight: 0.4,
+  inject: pause,
+}
+
+async function pause({ postgres: engine, signal }: FaultSystem): Promise<Injected> {
+  const pids = engine.pids()
+  for (const pid of pids) signal(pid, 'SIGSTOP')
+  return {
+    detail: `${pids.length} processes`,
+    async heal() {
+      for (const pid of pids.toReversed()) signal(pid, 'SIGCONT')
+    },
+  }
 }
 
 /** Every session of a service is ended, as by an operator or a failover. */
