@@ -12,10 +12,12 @@ import { benchWebhooks } from './live-webhooks.ts'
 import { type Round, rateOf, runRound } from './rounds.ts'
 
 const STREAMS = 200
+/** Idle ones, for their memory: so many that what a process grows by besides is little of each. Two for each agent. */
+const IDLE_STREAMS = 1_000
 
 /** A stream that was closed may still have its lease. */
 const CLOSED_MS = 1_500
-/** What is left of the work before is not measured with what comes. */
+/** Until what the work before has left is done. */
 const QUIET_MS = 3_000
 
 export interface LiveOptions {
@@ -28,6 +30,7 @@ type Sent = Extract<LiveReport, { kind: 'sent' }>
 
 export async function benchLive(options: LiveOptions): Promise<void> {
   await benchStreams(options)
+  await benchIdleStreams()
   await benchWebhooks(options)
 }
 
@@ -57,16 +60,11 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
   await load() // warm-up: every pair is known
   const of = { authority: system.authority, agents: agents.map(dataOf) }
   await askClient(floorClient, { kind: 'open', port: floor.port, ...of })
-  const grown: Record<string, number>[] = []
   const [without, withStreams]: [Round[], Round[]] = [[], []]
   for (let round = 0; round < rounds; round += 1) {
     without.push(await load())
     await delay(QUIET_MS)
-    const before = system.memory()
     await askClient(client, { kind: 'open', port: system.port, ...of })
-    await delay(QUIET_MS)
-    const after = system.memory()
-    grown.push(Object.fromEntries(Object.keys(after).map((name) => [name, (after[name] ?? 0) - (before[name] ?? 0)])))
     withStreams.push(await load())
     await askClient(client, { kind: 'close' })
     await delay(CLOSED_MS)
@@ -108,12 +106,34 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
     const [accepted, delivered] = [sum(ours, 'accepted'), sum(ours, 'delivered')]
     if (delivered < accepted) console.log(`\n${accepted - delivered} of ${accepted} were not delivered in time`)
   }
-  // Of the first round: what a process has grown by once it keeps.
-  const first = Object.entries(grown[0] ?? {}).map(([name, bytes]) => [name, bytes / 1024 / STREAMS] as const)
-  const kib = first.map(([name, each]) => `${name} ${each.toFixed(0)}`).join(', ')
-  console.log(`\nResident memory for each idle stream, KiB: ${kib}`)
   const ratio = median(withStreams.map((round, at) => rateOf([round]) / rateOf(without.slice(at, at + 1))))
   console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
+}
+
+/** What an open stream holds where nothing happens, in the processes that hold it. */
+export async function benchIdleStreams(): Promise<void> {
+  await using system = await startBenchSystem({ SVC_STREAMS_PER_PROCESS: String(IDLE_STREAMS) })
+  await using stack = new AsyncDisposableStack()
+  const agents = Array.from({ length: IDLE_STREAMS / 2 }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const client = stack.adopt(startClient(), (child) => void child.kill())
+  const order = { kind: 'open', port: system.port, authority: system.authority } as const
+  const open = async (some: readonly BenchAgent[]): Promise<void> => {
+    // A few at a time, as they come in life: all at once would be the memory of a crowd of requests.
+    for (let at = 0; at < some.length; at += 10)
+      await askClient(client, { ...order, agents: some.slice(at, at + 10).map(dataOf) })
+  }
+  await open(agents) // warm-up
+  await askClient(client, { kind: 'close' })
+  await delay(CLOSED_MS)
+  const before = system.memory()
+  await open(agents)
+  await open(agents)
+  await delay(QUIET_MS)
+  const after = system.memory()
+  const each = (name: string): number => ((after[name] ?? 0) - (before[name] ?? 0)) / 1024 / IDLE_STREAMS
+  console.log(`\nResident memory for each of ${IDLE_STREAMS} idle streams, KiB:`)
+  console.log(`stream ${each('stream').toFixed(0)}, gateway ${each('gateway').toFixed(0)}`)
 }
 
 function delay(ms: number): Promise<void> {

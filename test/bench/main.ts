@@ -1,6 +1,6 @@
-/** `npx pnpm bench [send|reads|posts|live|streams|webhooks|storage]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [send|reads|posts|live|streams|idle|webhooks|storage]`: figures with the floors they are compared to, in one run. */
 import { parseArgs } from 'node:util'
-import { benchLive, benchStreams } from './live.ts'
+import { benchIdleStreams, benchLive, benchStreams } from './live.ts'
 import { benchWebhooks } from './live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
@@ -33,6 +33,7 @@ const benchmarks: Record<string, () => Promise<void>> = {
   live: () => benchLive(options),
   overload: () => benchOverload({ ...options, agents: Number(values.agents), times: Number(values.times) }),
   streams: () => benchStreams(options),
+  idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
 }
