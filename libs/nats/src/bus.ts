@@ -6,6 +6,7 @@ import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, type Msg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeReply, encodeRequest, type ReplyLine } from './frames.ts'
+import { outflowOf } from './outflow.ts'
 
 /** Calls other services. Calls to one subject that are made together, or while others leave, share a NATS message. */
 export interface Bus {
@@ -41,7 +42,7 @@ const callsWaiting = defineLevel({
 })
 
 /** Unanswered calls of one process at most; past that a call is refused at once. */
-const MAX_IN_FLIGHT = 20_000
+export const MAX_IN_FLIGHT = 20_000
 /** Request bytes in one NATS message at most, under the server's max_payload of 1 MiB with room for one more item. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 /**
@@ -79,6 +80,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   const inbox = createInbox(inboxPrefix)
   const rounds = new Map<string, Round>()
   const lanes = new Map<string, Batcher<Outgoing, void>>()
+  const outflow = outflowOf(connection)
   let nextRound = 0
   let inFlight = 0
 
@@ -132,7 +134,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
   }
 
   function send(subject: string, name: string, request: unknown, context: CallContext): Promise<ReplyLine> {
-    if (inFlight >= MAX_IN_FLIGHT || context.deadlineMs <= Date.now())
+    if (inFlight >= MAX_IN_FLIGHT || outflow.isFull || context.deadlineMs <= Date.now())
       return Promise.reject(new ServiceError('unavailable'))
     inFlight += 1
     return new Promise<ReplyLine>((resolve, reject) => {
@@ -170,7 +172,9 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
       rounds.set(reply, { waiting, sentMs: Date.now(), release })
       try {
         if (connection.isClosed()) throw new Error('the connection to NATS is closed')
-        connection.publish(subject, items.map((item) => item.line).join('\n'), { reply })
+        const text = items.map((item) => item.line).join('\n')
+        outflow.add(text.length)
+        connection.publish(subject, text, { reply })
       } catch (error) {
         failRound(reply, new ServiceError('unavailable', { cause: error }))
       }

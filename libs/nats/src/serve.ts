@@ -8,6 +8,7 @@ import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './frames.ts'
+import { outflowOf } from './outflow.ts'
 import type { ProcessStats } from './process-stats.ts'
 
 /** One call that a service answers, ready to be registered. */
@@ -82,7 +83,8 @@ const servedWorking = defineLevel({
 
 /** An item with less time left than this is refused: nobody would wait for its answer. */
 const MIN_TIME_LEFT_MS = 5
-const DEFAULT_MAX_IN_FLIGHT = 4_096
+/** What one process does in its callers' time: past it items would be worked on for nobody. */
+export const DEFAULT_MAX_IN_FLIGHT = 2_048
 /** Characters of one reply message at most, under the server's max_payload of 1 MiB. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 
@@ -98,6 +100,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   let inFlight = 0
   const total = { calls: 0, failed: 0, seconds: 0 }
   const { stats = (): ProcessStats => ({ ...total, working: inFlight }) } = options
+  const outflow = outflowOf(connection)
   const working = servedWorking.read(() => [[{}, inFlight]])
 
   const service = await connection.services.add({
@@ -141,7 +144,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
     const call = endpoint.name
-    if (inFlight >= maxInFlight) {
+    if (inFlight >= maxInFlight || outflow.isFull) {
       served.add({ call, outcome: 'unavailable' })
       return encodeError(index, new ServiceError('unavailable'))
     }
@@ -187,6 +190,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
 /** Sends answers that are ready in the same turn in one message. */
 function createResponder(connection: NatsConnection, reply: string): Batcher<string, void> {
+  const outflow = outflowOf(connection)
+  const publish = (text: string): void => {
+    outflow.add(text.length)
+    connection.publish(reply, text)
+  }
   return createBatcher<string, void>({
     run: async (lines) => {
       let from = 0
@@ -194,13 +202,13 @@ function createResponder(connection: NatsConnection, reply: string): Batcher<str
       for (let at = 0; at < lines.length; at += 1) {
         const length = lines[at]?.length ?? 0
         if (at > from && characters + length > MAX_MESSAGE_CHARACTERS) {
-          connection.publish(reply, lines.slice(from, at).join('\n'))
+          publish(lines.slice(from, at).join('\n'))
           from = at
           characters = 0
         }
         characters += length
       }
-      connection.publish(reply, lines.slice(from).join('\n'))
+      publish(lines.slice(from).join('\n'))
       return lines.map(() => undefined)
     },
   })

@@ -38,8 +38,9 @@ export interface Publisher {
 export const PUBLISH_LEASE_SECONDS = 5
 const LEFT_ROWS = 50
 const REQUEUE_ROWS = 1_000
-/** Rows that wait in memory at most; what does not fit is published from the table when its lease has ended. */
-const MAX_WAITING = 2_000
+/** Rows, and characters of their events, that wait in memory at most; what does not fit is published from the table when its lease has ended. */
+export const MAX_WAITING = 2_000
+export const MAX_WAITING_CHARACTERS: number = 32 * 1024 * 1024
 
 export interface PublisherOptions {
   database: Database
@@ -57,6 +58,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     disconnects += 1
   })
 
+  let waitingCharacters = 0
   const publish = createBatcher<OutboxRow, void>({
     name: 'messaging.outbox',
     maxItems: MAX_BATCH_MESSAGES,
@@ -69,7 +71,14 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
 
   return {
     publishCommitted(row) {
-      publish(row).catch((error: unknown) => logger.warn({ err: error }, 'publication is left to the outbox loop'))
+      const characters = row.events.reduce((sum, { text }) => sum + text.length, 0)
+      if (waitingCharacters + characters > MAX_WAITING_CHARACTERS) return
+      waitingCharacters += characters
+      publish(row)
+        .catch((error: unknown) => logger.warn({ err: error }, 'publication is left to the outbox loop'))
+        .finally(() => {
+          waitingCharacters -= characters
+        })
     },
 
     async publishLeft() {
