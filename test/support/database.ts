@@ -5,8 +5,8 @@ import { askBroker } from './engines.ts'
 export interface TestDatabase extends AsyncDisposable {
   /** As superuser, for looking into it. */
   readonly adminUrl: string
-  /** As the store's own role, with its rights alone. */
-  urlFor(store: StoreName): string
+  /** As the store's own role, with its rights alone, or as the one that owns its tables. */
+  urlFor(role: StoreName | `${StoreName}_owner`): string
 }
 
 /** A database of the test's own, with the schemas of these stores at their latest migration, and no rows. */
@@ -14,9 +14,9 @@ export async function createTestDatabase(stores: readonly StoreName[]): Promise<
   const { name, adminUrl, urls } = await askBroker<DatabaseAnswer>('POST', 'databases', stores)
   return {
     adminUrl,
-    urlFor(store) {
-      const url = urls[store]
-      if (url === undefined) throw new Error(`this database has no schema ${store}`)
+    urlFor(role) {
+      const url = urls[role]
+      if (url === undefined) throw new Error(`this database has no schema of ${role}`)
       return url
     },
     async [Symbol.asyncDispose]() {
