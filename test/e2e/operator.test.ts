@@ -295,6 +295,26 @@ describe('svc admin verify', () => {
     expect(await verified('--agent', anna.id)).toMatchObject({ exitCode: 0, wrong: [] })
   })
 
+  test('issue 6, 5: charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
+    // As if a minute and more had passed since, unless the day is younger than that.
+    await admin`
+      update budget.reservations set deadline_ms = deadline_ms - least(
+        90000, (extract(epoch from now() at time zone 'UTC' - date_trunc('day', now() at time zone 'UTC')) * 500)::bigint
+      )`
+    expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+    await admin`update budget.accounts set used_units = used_units + 1 where agent_id = ${ben.id}`
+    const { exitCode, wrong } = await verified()
+    await admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${ben.id}`
+    expect([exitCode, wrong.map(({ rule }) => rule)]).toEqual([5, ['units of today']])
+    // An account that says nothing of the day on which it was charged.
+    const day = await admin`
+      update budget.accounts set day = day - 1 where agent_id = ${ben.id} returning used_introductions, credits_drawn`
+    expect(day).toHaveLength(1)
+    expect((await verified()).wrong.map(({ rule }) => rule)).toContain('units of today')
+    await admin`update budget.accounts set day = day + 1 where agent_id = ${ben.id}`
+    expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+  })
+
   test('issue 6, 5: it may run while the system works', async () => {
     const [cora, dan] = await friends()
     let working = true

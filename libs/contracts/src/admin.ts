@@ -149,14 +149,41 @@ const VerifyPage = (maximum: number) =>
     id: Nullable(Type.String({ minLength: 1 })),
   })
 
+/** What charges of one day come to. */
+const Sum = closed({ agent_id: Type.String(), units: Type.Integer(), credits: Type.Integer() })
+export type Sum = Static<typeof Sum>
+
 /**
- * Holds accounts against what they count, in one snapshot: units and credits of the current day, balances, introductions of
- * every day, pairs that wait, reservations that are a minute past their deadline. By agent id.
+ * What ended charges of the current UTC day come to, by agent, of up to `limit` charges in the order of their deadlines, up to `until_ms` (null: a
+ * minute ago, which is answered). For large ledgers: pages are added up, and `verifyAccounts` says the rest.
+ */
+export const sumCharges = defineCall({
+  subject: 'admin.budget.sum-charges',
+  request: closed({
+    after: Type.String(),
+    until_ms: Nullable(Type.Integer()),
+    limit: Type.Integer({ minimum: 1, maximum: 10_000 }),
+    agent_id: Nullable(AgentId),
+  }),
+  reply: closed({
+    checked: Count,
+    sums: Type.Array(Sum),
+    until_ms: Type.Integer(),
+    day: Type.String(),
+    next: Nullable(Type.String()),
+  }),
+})
+
+/**
+ * Holds accounts against what they count, in one snapshot: balances, introductions of every day, pairs that wait,
+ * reservations that are a minute past their deadline; and units and credits of the current day. Of these either all is held
+ * here, which reads all reservations there are; or, with `until_ms`, `today` says what remains of the counters less all charges
+ * that `sumCharges` up to then does not have. By agent id.
  */
 export const verifyAccounts = defineCall({
   subject: 'admin.budget.verify-accounts',
-  request: VerifyPage(100_000),
-  reply: closed(Page),
+  request: closed({ ...VerifyPage(100_000).properties, until_ms: Type.Optional(Type.Integer()) }),
+  reply: closed({ ...Page, today: Type.Optional(Type.Array(Sum)), day: Type.Optional(Type.String()) }),
 })
 
 /** Holds the heads of logs against their entries, and entries against their messages. By log. */

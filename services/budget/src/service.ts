@@ -9,7 +9,7 @@ import * as calls from '@svc/contracts/budget.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { startService } from '@svc/service/start-service.ts'
 import type { BudgetConfig } from './config.ts'
-import { judgeCharges, listCharges, verifyAccounts } from './handlers/audit.ts'
+import { judgeCharges, listCharges, sumCharges, verifyAccounts } from './handlers/audit.ts'
 import { getBudget } from './handlers/get-budget.ts'
 import { grantCredits } from './handlers/grant-credits.ts'
 import { listOverdue } from './handlers/list-overdue.ts'
@@ -34,6 +34,7 @@ export function startBudget(config: BudgetConfig): Promise<RunningService> {
           handle(calls.getBudget, (request) => getBudget(deps, request)),
           handle(calls.grantCredits, (request) => grantCredits(deps, request)),
           handle(adminCalls.verifyAccounts, (request) => verifyAccounts(deps, request)),
+          handle(adminCalls.sumCharges, (request) => sumCharges(deps, request)),
           handle(adminCalls.listCharges, (request) => listCharges(deps, request)),
           handle(adminCalls.judgeCharges, (request) => judgeCharges(deps, request)),
         ],

@@ -47,10 +47,7 @@ function lagLines({ outbox, accepted_stream: stream, webhooks, streams }: System
   const none = 'no answer'
   const lag = webhooks?.consumer_lag ?? null
   return table([
-    [
-      'outbox',
-      outbox ? `${outbox.unpublished} to publish, the oldest for ${figure(outbox.oldest_unpublished_seconds)} s` : none,
-    ],
+    ['outbox', outbox ? outboxLine(outbox) : none],
     [
       'stream ACCEPTED',
       stream ? `${stream.messages} events, ${figure(stream.bytes / 2 ** 20)} MiB, up to ${stream.last_sequence}` : none,
@@ -68,6 +65,10 @@ function lagLines({ outbox, accepted_stream: stream, webhooks, streams }: System
         : none,
     ],
   ])
+}
+
+function outboxLine({ unpublished, oldest_unpublished_seconds: seconds }: NonNullable<SystemStatus['outbox']>): string {
+  return unpublished === 0 ? 'all is published' : `${unpublished} to publish, the oldest for ${figure(seconds)} s`
 }
 
 function upFor(started: string, nowMs: number): string {

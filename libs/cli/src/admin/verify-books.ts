@@ -9,11 +9,14 @@ import {
   judgeOperations,
   listCharges,
   listOperations,
+  type Sum,
+  sumCharges,
   verifyAccounts,
   verifyLogs,
   verifyMessages,
 } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
+import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { Operator } from './operator.ts'
 
 export interface Section {
@@ -26,7 +29,7 @@ export interface Section {
 export interface VerifyOptions {
   /** One agent alone; undefined: all. */
   readonly agentId: string | undefined
-  /** Accounts in one question; a page of them reads the reservations of a day once. */
+  /** Accounts in one question. */
   readonly accountsPerPage: number
   readonly signal: AbortSignal
   /** Told of each fault as it is found. */
@@ -42,6 +45,7 @@ interface Page {
 }
 
 const OWNERS: readonly ChargeOwner[] = ['messaging', 'identity', 'boards', 'webhook']
+const CHARGES_PER_SUM = 5_000
 const LOGS_PER_PAGE = 500
 const MESSAGES_PER_PAGE = 500
 const OPERATIONS_PER_PAGE = 1_000
@@ -51,17 +55,12 @@ const PAGE_MS = 60_000
 /** @returns what was looked at, section by section. @throws NetworkError where a service does not answer. */
 export async function verifyBooks(ask: Ask, options: VerifyOptions): Promise<Section[]> {
   const id = options.agentId ?? null
-  const { accountsPerPage } = options
-  const accounts = async (after: string): Promise<Page> => {
-    const page = await ask(verifyAccounts, { after, limit: accountsPerPage, id }, PAGE_MS)
-    return { ...page, wrong: page.discrepancies }
-  }
   const logs = async (after: string): Promise<Page> => {
     const page = await ask(verifyLogs, { after, limit: LOGS_PER_PAGE, id }, PAGE_MS)
     return { ...page, wrong: page.discrepancies }
   }
   const sections: Section[] = [
-    await readSection('accounts', options, accounts),
+    await readSection('accounts', options, await accountPages(ask, options)),
     await readSection('logs', options, logs),
     await readSection('messages', options, (after) => messagesPage(ask, after, id)),
     await readSection('charges', options, (after) => chargesPage(ask, after, id)),
@@ -88,6 +87,67 @@ async function readSection(
     after = page.next
   }
   return { name, checked, wrong }
+}
+
+/**
+ * Pages of accounts. The units of today are held against the sums of all of today's charges, which are read once and added up here: a large
+ * ledger is read in pages too. What ended in between may look wrong from two moments, so an account that does is held once more at one.
+ */
+async function accountPages(
+  ask: Ask,
+  { agentId, accountsPerPage, signal }: VerifyOptions,
+): Promise<(after: string) => Promise<Page>> {
+  const id = agentId ?? null
+  const { sums, untilMs, day } = await sumToday(ask, id, signal)
+  return async (after) => {
+    const page = await ask(verifyAccounts, { after, limit: accountsPerPage, id, until_ms: untilMs }, PAGE_MS)
+    const wrong = [...page.discrepancies]
+    // Past midnight the sums are of another day.
+    const today = page.day === day ? (page.today ?? []) : []
+    const suspects = today
+      .filter((account) => !isSum(account, sums.get(account.agent_id)))
+      .map(({ agent_id }) => agent_id)
+    for (const { agent_id } of today) sums.delete(agent_id)
+    // Charges of today without an account of today.
+    if (page.next === null && page.day === day) suspects.push(...sums.keys())
+    for (const agent of suspects) {
+      signal.throwIfAborted()
+      const again = await ask(verifyAccounts, { after: '', limit: 1, id: agent }, PAGE_MS)
+      wrong.push(...again.discrepancies.filter(({ rule }) => OF_TODAY.includes(rule)))
+    }
+    return { checked: page.checked, wrong, next: page.next }
+  }
+}
+
+const OF_TODAY = ['units of today', 'credits drawn today']
+
+async function sumToday(
+  ask: Ask,
+  id: string | null,
+  signal: AbortSignal,
+): Promise<{ sums: Map<string, Sum>; untilMs: number; day: string }> {
+  const sums = new Map<string, Sum>()
+  let [untilMs, day]: [number | null, string] = [null, '']
+  for (let after: string | null = ''; after !== null; ) {
+    signal.throwIfAborted()
+    const page: ReplyOf<typeof sumCharges> = await ask(
+      sumCharges,
+      { after, until_ms: untilMs, limit: CHARGES_PER_SUM, agent_id: id },
+      PAGE_MS,
+    )
+    for (const { agent_id, units, credits } of page.sums) {
+      const before = sums.get(agent_id) ?? { agent_id, units: 0, credits: 0 }
+      sums.set(agent_id, { agent_id, units: before.units + units, credits: before.credits + credits })
+    }
+    untilMs = page.until_ms
+    day = page.day
+    after = page.next
+  }
+  return { sums, untilMs: untilMs ?? 0, day }
+}
+
+function isSum({ units, credits }: Sum, sum: Sum | undefined): boolean {
+  return units === (sum?.units ?? 0) && credits === (sum?.credits ?? 0)
 }
 
 /** What was accepted has its charge, at its cost, and its pair was introduced. */

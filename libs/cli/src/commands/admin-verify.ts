@@ -14,7 +14,7 @@ export function addVerify({ group, io, setExitCode }: AdminGroup): void {
   group
     .command('verify')
     .option('--agent <agent_id>', 'the books of this agent alone', agentId)
-    .option('--page <n>', 'accounts in one question', wholeNumber(1, 100_000), 20_000)
+    .option('--page <n>', 'accounts in one question', wholeNumber(1, 5_000), 5_000)
     .description(
       'whether the books add up: charges, credits, introductions, messages, logs; exits with 5 where they do not',
     )

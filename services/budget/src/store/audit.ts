@@ -1,5 +1,5 @@
 /** Queries of who verifies the books; each reads ranges of whole tables, on a snapshot (libs/postgres, report.ts). */
-import type { Charge, Discrepancy } from '@svc/contracts/admin.ts'
+import type { Charge, Discrepancy, Sum } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 
@@ -27,8 +27,16 @@ export async function findAgentPage(
 /** A reservation may be held for so long past its deadline before somebody has to look: resolvers ask every 2 s. */
 const OVERDUE_MS = 60_000
 
-/** All rules of one range of accounts; at most `limit` discrepancies. */
-export async function findWrongAccounts(tx: Tx, range: AgentRange, limit: number): Promise<Discrepancy[]> {
+/**
+ * All rules of one range of accounts; at most `limit` discrepancies.
+ * @param withUnits also those of the units and credits of today, for which all reservations are read.
+ */
+export async function findWrongAccounts(
+  tx: Tx,
+  range: AgentRange,
+  withUnits: boolean,
+  limit: number,
+): Promise<Discrepancy[]> {
   const { after, last, only } = range
   const of = (column: string) => tx`(
     ${tx(column)} > ${after} and (${last}::text is null or ${tx(column)} <= ${last}) and (${only}::text is null or ${tx(column)} = ${only})
@@ -46,11 +54,11 @@ export async function findWrongAccounts(tx: Tx, range: AgentRange, limit: number
       -- Those of today are all still there: an ended one is kept for 25 hours.
       select r.agent_id, r.day, sum(r.units)::bigint as units, sum(r.credits)::bigint as credits
       from budget.reservations r, today t
-      where ${of('r.agent_id')} and r.state <> 'released' and r.day >= t.date group by r.agent_id, r.day
+      where ${withUnits}::boolean and ${of('r.agent_id')} and r.state <> 'released' and r.day >= t.date group by r.agent_id, r.day
     ), current_days as (
       select agent_id, day, coalesce(d.used_units, 0) as used_units, coalesce(t.units, 0) as units,
         coalesce(d.credits_drawn, 0) as credits_drawn, coalesce(t.credits, 0) as credits
-      from (select d.* from days d, today t where d.day >= t.date) d full join taken t using (agent_id, day)
+      from (select d.* from days d, today t where ${withUnits}::boolean and d.day >= t.date) d full join taken t using (agent_id, day)
     ), introduced as (
       select i.agent_id, i.day, count(*) as pairs from budget.introductions i where ${of('i.agent_id')}
       group by i.agent_id, i.day
@@ -91,6 +99,85 @@ export async function findWrongAccounts(tx: Tx, range: AgentRange, limit: number
       where ${of('r.agent_id')} and r.state = 'held'
         and r.deadline_ms < extract(epoch from statement_timestamp()) * 1000 - ${OVERDUE_MS}::bigint
     ) w order by w.id, w.rule limit ${limit}`
+}
+
+/** How far back ended charges are taken for settled: later ones may still end. */
+const ENDED_MS = 60_000
+
+export interface ChargeSums {
+  checked: number
+  sums: Sum[]
+  untilMs: number
+  day: string
+  last: { deadlineMs: number; operation: string } | null
+}
+
+/** What ended charges of today come to, a page of them by deadline and operation. A charge of today ends after midnight. */
+export async function sumEnded(
+  tx: Tx,
+  {
+    after,
+    untilMs,
+    agentId,
+    limit,
+  }: {
+    after: { deadlineMs: number; operation: string }
+    untilMs: number | null
+    agentId: string | null
+    limit: number
+  },
+): Promise<ChargeSums> {
+  const [clock] = await tx<{ day: string; midnight_ms: number; until_ms: number }[]>`
+    select d.day::text as day, (extract(epoch from d.day at time zone 'UTC') * 1000)::bigint as midnight_ms,
+      coalesce(${untilMs}::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint - ${ENDED_MS}::bigint) as until_ms
+    from (select (statement_timestamp() at time zone 'UTC')::date::timestamp as day) d`
+  if (clock === undefined) throw new Error('a clock answers')
+  const page = tx`
+    select r.deadline_ms, r.operation, r.agent_id, r.units, r.credits, r.state, r.day from budget.reservations r
+    where r.state <> 'held' and r.deadline_ms >= ${Math.max(clock.midnight_ms, after.deadlineMs)}::bigint
+      and r.deadline_ms <= ${clock.until_ms}::bigint and (r.deadline_ms, r.operation) > (${after.deadlineMs}::bigint, ${after.operation})
+    order by r.deadline_ms, r.operation limit ${limit}`
+  const [end] = await tx<{ checked: number; deadline_ms: number | null; operation: string | null }[]>`
+    select count(*) over () as checked, p.deadline_ms, p.operation from (${page}) p
+    order by p.deadline_ms desc, p.operation desc limit 1`
+  const sums = await tx<Sum[]>`
+    select p.agent_id, sum(p.units)::bigint as units, sum(p.credits)::bigint as credits from (${page}) p
+    where p.state = 'settled' and p.day = ${clock.day.slice(0, 10)}::date and (${agentId}::text is null or p.agent_id = ${agentId})
+    group by p.agent_id`
+  const checked = end?.checked ?? 0
+  const isFull = checked === limit && end?.deadline_ms != null && end.operation !== null
+  return {
+    checked,
+    sums,
+    untilMs: clock.until_ms,
+    day: clock.day.slice(0, 10),
+    last: isFull ? { deadlineMs: Number(end.deadline_ms), operation: String(end.operation) } : null,
+  }
+}
+
+/** What is left of the counters of today without the charges that are held, or that ended later than `untilMs`. */
+export async function findToday(
+  tx: Tx,
+  { after, last, only }: AgentRange,
+  untilMs: number,
+): Promise<{ day: string; sums: Sum[] }> {
+  const sums = await tx<Sum[]>`
+    with today as (
+      select (statement_timestamp() at time zone 'UTC')::date as date
+    ), late as (
+      select r.agent_id, sum(r.units)::bigint as units, sum(r.credits)::bigint as credits from (
+        select h.agent_id, h.units, h.credits, h.day from budget.reservations h where h.state = 'held'
+        union all
+        select d.agent_id, d.units, d.credits, d.day from budget.reservations d
+        where d.state = 'settled' and d.deadline_ms > ${untilMs}::bigint
+      ) r, today t where r.day = t.date group by r.agent_id
+    )
+    select a.agent_id, a.used_units - coalesce(l.units, 0) as units, a.credits_drawn - coalesce(l.credits, 0) as credits
+    from budget.accounts a cross join today t left join late l on l.agent_id = a.agent_id
+    where a.day = t.date and a.agent_id > ${after} and (${last}::text is null or a.agent_id <= ${last})
+      and (${only}::text is null or a.agent_id = ${only})`
+  const [clock] = await tx<{ day: string }[]>`select (statement_timestamp() at time zone 'UTC')::date::text as day`
+  return { day: clock?.day ?? '', sums }
 }
 
 export interface SettledCharge extends Charge {
