@@ -1,6 +1,6 @@
 /**
- * The short form of `npx pnpm faults`: two rounds of fixed seeds, with every kind of fault, in which everything that the history shows must be as
- * the specification has it. docs/faults.md. Source: issue 5.
+ * The short form of `npx pnpm faults`: two rounds of fixed seeds, with every kind of fault, in which everything that
+ * the history shows must be as the specification has it. docs/faults.md. Source: issue 5.
  */
 import { expect, test } from 'vitest'
 import { runCampaign } from './campaign.ts'

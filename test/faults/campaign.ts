@@ -1,4 +1,7 @@
-/** Rounds of work on a system that is being broken, each with agents of its own, and each judged when it has come to rest. */
+/**
+ * Rounds of work on a system that is being broken, each with agents of its own, and each judged when it has come to
+ * rest.
+ */
 import { createWriteStream, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

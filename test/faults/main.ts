@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults [--minutes 60] [--seed <n>]`: the system under fire, for as long as one likes. Prints what was done, what was broken and
- * what was found, and fails where anything was.
+ * `npx pnpm faults [--minutes 60] [--seed <n>]`: the system under fire, for as long as one likes. Prints what was done,
+ * what was broken and what was found, and fails where anything was.
  */
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'

@@ -1,6 +1,6 @@
 /**
- * Each answer is one that the specification allows in some state that there may have been while the request was under way. 503 says
- * nothing and is always allowed (decisions 45).
+ * Each answer is one that the specification allows in some state that there may have been while the request was under
+ * way. 503 says nothing and is always allowed (decisions 45).
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Call, Sent } from '../history/calls.ts'

@@ -1,4 +1,7 @@
-/** Votes count once, posts reach those who were subscribed, roles are what was set. Source: issue 5, 3; decisions 29-31, 34. */
+/**
+ * Votes count once, posts reach those who were subscribed, roles are what was set. Source: issue 5, 3; decisions 29-31,
+ * 34.
+ */
 import { LATE_MS } from '../model/register.ts'
 import type { Final } from './final.ts'
 import type { Violation } from './violation.ts'

@@ -1,4 +1,7 @@
-/** A history of one message, as it should be, and what the checker says where something in it is not. Source: issue 5, 5. */
+/**
+ * A history of one message, as it should be, and what the checker says where something in it is not. Source: issue 5,
+ * 5.
+ */
 import { expect, test } from 'vitest'
 import type { Call, Seen, Sent } from '../history/calls.ts'
 import type { Entry } from '../history/history.ts'

@@ -1,6 +1,6 @@
 /**
- * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere. Source: issue 5, 3; decisions 18, 31,
- * 33, 35-37; service.md, Endpoint rules 5-7.
+ * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere. Source: issue 5, 3;
+ * decisions 18, 31, 33, 35-37; service.md, Endpoint rules 5-7.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen, Sent } from '../history/calls.ts'

@@ -1,4 +1,6 @@
-/** How everything stands when all has come to rest: asked for like anybody, and, for the books, read from each schema. */
+/**
+ * How everything stands when all has come to rest: asked for like anybody, and, for the books, read from each schema.
+ */
 import postgres from 'postgres'
 import { eventually } from '../../support/eventually.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
@@ -110,8 +112,8 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
       return followers.every(({ actor, last }) => actor.revoked || last >= (headOf.get(actor.agent.id) ?? 0))
     })
     const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
-    // What came while a configuration was asked for may be the one before's. Events that a process was given that could not
-    // finish them come again after a while.
+    // What came while a configuration was asked for may be the one before's. Events that a process was given that
+    // could not finish them come again after a while.
     const since = hooked.map(({ hookedMs }) => Math.ceil(hookedMs / 1_000) + 1)
     await within('every event being a job of its webhook', RESOLVED_LIMIT_MS, async () =>
       none(
@@ -157,14 +159,10 @@ export async function readFinal({ scene }: Round, system: FaultSystem): Promise<
   }
   const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {}, types: { bigint: postgres.BigInt } })
   try {
-    return {
-      agents,
-      boards,
-      ...(await readSchemas(
-        sql,
-        scene.actors.map(({ agent }) => agent.id),
-      )),
-    }
+    const ids = scene.actors.map(({ agent }) => agent.id)
+    // At one moment: what expires meanwhile must not be in one table and gone from another.
+    const stored = await sql.begin('isolation level repeatable read', (tx) => readSchemas(tx, ids))
+    return { agents, boards, ...stored }
   } finally {
     await sql.end({ timeout: 5 })
   }
@@ -221,7 +219,7 @@ async function readEvents(actor: Actor): Promise<Seen[]> {
 }
 
 async function readSchemas(
-  sql: postgres.Sql<{ bigint: bigint }>,
+  sql: postgres.TransactionSql<{ bigint: bigint }>,
   ids: string[],
 ): Promise<Omit<Final, 'agents' | 'boards'>> {
   const messages = await sql<StoredMessage[]>`
@@ -240,7 +238,8 @@ async function readSchemas(
     select operation, state, agent_id, units::int, credits::int, introduces, introduction_peer, day::text
     from budget.reservations where agent_id = any (${ids})`
   const days = await sql<Final['days'][number][]>`
-    select agent_id, day::text, used_units::int as used, used_introductions::int as introductions, credits_drawn::int as drawn
+    select agent_id, day::text, used_units::int as used, used_introductions::int as introductions,
+      credits_drawn::int as drawn
     from budget.accounts where agent_id = any (${ids}) and day > '-infinity'
     union all
     select agent_id, day::text, used_units::int, used_introductions::int, credits_drawn::int

@@ -69,14 +69,14 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
       // At midnight everything begins anew.
       const known = isOneDay(takings.get(actor) ?? [], endMs)
       const isNew = trilean(!met.most.has(peer ?? ''), !met.least.has(peer ?? ''))
-      const others_ = (peers: ReadonlySet<string>): number => peers.size - Number(peers.has(peer ?? ''))
+      const besides = (peers: ReadonlySet<string>): number => peers.size - Number(peers.has(peer ?? ''))
       return {
         introductionsUsedUp:
           peer === null
             ? NO
             : trilean(
-                known && isNew.every(Boolean) && others_(met.least) >= limits.introductions,
-                isNew.some(Boolean) && others_(met.most) >= limits.introductions,
+                known && isNew.every(Boolean) && besides(met.least) >= limits.introductions,
+                isNew.some(Boolean) && besides(met.most) >= limits.introductions,
               ),
         ceilingReached: trilean(known && used.least + least > limits.hardLimit, used.most + most > limits.hardLimit),
         unitsUsedUp: trilean(

@@ -1,6 +1,6 @@
 /**
- * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were sent, cursors that keep
- * their events, nothing new behind a reader. Source: issue 5, 3; decisions 33, 35, 37.
+ * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were
+ * sent, cursors that keep their events, nothing new behind a reader. Source: issue 5, 3; decisions 33, 35, 37.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen } from '../history/calls.ts'
@@ -161,10 +161,11 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         say('lists are in order of arrival', `request ${n} of ${actor}, ${call.kind}`)
       }
     }
-    const positions = new Map(final.messages.map(({ id, position }) => [id, position ?? 0]))
+    const positions = new Map(final.messages.map(({ id, position }) => [id, position]))
     for (const { name, inbox, requests } of final.agents) {
       for (const list of [inbox, requests]) {
-        const shown = list.map(({ id }) => positions.get(id) ?? 0)
+        // What has expired since it was shown has no place any more.
+        const shown = list.flatMap(({ id }) => positions.get(id) ?? [])
         if (shown.some((place, at) => place <= (shown[at - 1] ?? 0)))
           say('lists are in order of arrival', `inbox of ${name}`)
       }

@@ -8,7 +8,10 @@ export interface SentId {
   readonly attempts: readonly Attempt<'send'>[]
   /** The envelope that was answered 200 or 202; undefined where none was. */
   readonly answered: Sent | undefined
-  /** The envelope that there is: answered, or found at the end. Undefined where there is none, or where several may be it. */
+  /**
+   * The envelope that there is: answered, or found at the end. Undefined where there is none, or where several may be
+   * it.
+   */
   readonly accepted: Sent | undefined
   /** There is none at the end, and never was one. */
   readonly refused: boolean

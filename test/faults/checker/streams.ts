@@ -1,4 +1,7 @@
-/** Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: issue 5, 3; decisions 33, 37, 39. */
+/**
+ * Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: issue 5, 3; decisions 33, 37,
+ * 39.
+ */
 import type { Entry, StreamEntry } from '../history/history.ts'
 import type { Final } from './final.ts'
 import type { Violation } from './violation.ts'

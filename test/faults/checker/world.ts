@@ -88,7 +88,10 @@ export class World {
     return trilean(atMs <= fromMs - this.skewMs - 1_000, atMs <= untilMs + this.skewMs + 1_000)
   }
 
-  /** Whether the envelope was there at some time between the two, by what other attempts were told. Expiry does not count. */
+  /**
+   * Whether the envelope was there at some time between the two, by what other attempts were told. Expiry does not
+   * count.
+   */
   exists(
     id: string,
     digest: string | undefined,

@@ -1,4 +1,6 @@
-/** What agents ask of the API: every operation of service.md, Endpoints, with what a checker must know of the request. */
+/**
+ * What agents ask of the API: every operation of service.md, Endpoints, with what a checker must know of the request.
+ */
 export type Policy = 'requests' | 'open' | 'contacts' | 'closed'
 export type ContactState = 'accepted' | 'blocked' | 'none'
 export type Role = 'reader' | 'writer' | 'banned' | 'none'

@@ -1,6 +1,6 @@
 /**
- * What was asked and what was answered, one JSON line for each, in a file: a run of an hour takes no more memory than one of
- * a minute, and what a run was judged by can be read afterwards.
+ * What was asked and what was answered, one JSON line for each, in a file: a run of an hour takes no more memory than
+ * one of a minute, and what a run was judged by can be read afterwards.
  */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'

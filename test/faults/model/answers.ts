@@ -1,6 +1,7 @@
 /**
- * The specification as pure functions: what the one right answer is when everything that it depends on is known. A checker that does not
- * know something asks for every state that there may have been (possible.ts), and has the set of answers that are allowed.
+ * The specification as pure functions: what the one right answer is when everything that it depends on is known. A
+ * checker that does not know something asks for every state that there may have been (possible.ts), and has the set of
+ * answers that are allowed.
  *
  * Answers are `<status> <code>`, `<status> <lane>`, or the status. Nothing here is the product's code.
  */
@@ -41,7 +42,9 @@ export interface DmState extends MessageState {
   readonly pending: boolean
 }
 
-/** service.md, Endpoint rules 5-7; decisions 18-24. The lane of a repeat is that of the message now, so it is not said. */
+/**
+ * service.md, Endpoint rules 5-7; decisions 18-24. The lane of a repeat is that of the message now, so it is not said.
+ */
 export function answerToDm(state: DmState): string {
   const early = refusalBeforeRecipient(state)
   if (early !== undefined) return early

@@ -1,6 +1,7 @@
 /**
- * How long after its request an attempt may still take effect whose answer was not heard, in milliseconds: 5 s until it is given up
- * by everybody who waits, 10 s that a charge may be committed, and the time that a process or an engine is stopped at most, twice.
+ * How long after its request an attempt may still take effect whose answer was not heard, in milliseconds: 5 s until it
+ * is given up by everybody who waits, 10 s that a charge may be committed, and the time that a process or an engine is
+ * stopped at most, twice.
  */
 export const LATE_MS = 45_000
 

@@ -6,7 +6,10 @@ import type { Edit } from './mutations.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-/** Copies what belongs to the repository, as it is now, with its installed packages: those of the workspace are the copy's own. */
+/**
+ * Copies what belongs to the repository, as it is now, with its installed packages: those of the workspace are the
+ * copy's own.
+ */
 export function copyTree(target: string): void {
   const list = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT, maxBuffer: 64 << 20 })
   for (const file of list.toString().split('\0')) {

@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults:mutations [<name> ...]`: breaks the product in a copy of the tree, one way after the other, and fails where one of them is
- * not caught, or no longer applies. With `--check` it only looks whether all of them apply.
+ * `npx pnpm faults:mutations [<name> ...]`: breaks the product in a copy of the tree, one way after the other, and
+ * fails where one of them is not caught, or no longer applies. With `--check` it only looks whether all of them apply.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,4 +1,7 @@
-/** Whether the broken products can still be made; `npx pnpm faults:mutations` makes them, and has each of them found. Source: issue 5. */
+/**
+ * Whether the broken products can still be made; `npx pnpm faults:mutations` makes them, and has each of them found.
+ * Source: issue 5.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

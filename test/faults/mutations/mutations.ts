@@ -1,6 +1,6 @@
 /**
- * The product broken on purpose, in ways that each cost somebody a message, a unit or a vote: small changes of a copy of the tree, and the
- * conditions under which they show. A checker that does not find one of them is no checker.
+ * The product broken on purpose, in ways that each cost somebody a message, a unit or a vote: small changes of a copy
+ * of the tree, and the conditions under which they show. A checker that does not find one of them is no checker.
  */
 export interface Edit {
   /** From the root of the repository. */

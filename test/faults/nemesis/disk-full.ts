@@ -1,7 +1,7 @@
 /**
- * A disk without room, without a disk of one's own: a limit on the size of files (RLIMIT_FSIZE), lowered under a running engine. What would
- * make a file longer fails as it does on a full disk, with another number (EFBIG; both ignore SIGXFSZ).
- * Linux alone; elsewhere there is no way to lower the limit of another process.
+ * A disk without room, without a disk of one's own: a limit on the size of files (RLIMIT_FSIZE), lowered under a
+ * running engine. What would make a file longer fails as it does on a full disk, with another number (EFBIG; both
+ * ignore SIGXFSZ). Linux alone; elsewhere there is no way to lower the limit of another process.
  */
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
@@ -11,7 +11,10 @@ const run = promisify(execFile)
 /** The soft limit alone, so that it can be raised again by anybody. */
 const limit = (pid: number, bytes: string) => run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
 
-/** Every backend: tables, indexes and WAL beyond this size cannot grow. A failed write of WAL is a panic, and all sessions end. */
+/**
+ * Every backend: tables, indexes and WAL beyond this size cannot grow. A failed write of WAL is a panic, and all
+ * sessions end.
+ */
 export const fullPostgresDisk: Fault = {
   name: 'full-disk-postgres',
   target: 'postgres',
@@ -33,8 +36,8 @@ export const fullPostgresDisk: Fault = {
 }
 
 /**
- * The stream takes nothing any more. NATS remembers a failed write until it is started again (nats-server pull request 7788, in 2.14), so whoever
- * has made room does that too: until then events wait in the outbox.
+ * The stream takes nothing any more. NATS remembers a failed write until it is started again (nats-server pull request
+ * 7788, in 2.14), so whoever has made room does that too: until then events wait in the outbox.
  */
 export const fullNatsDisk: Fault = {
   name: 'full-disk-nats',

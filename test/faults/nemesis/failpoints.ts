@@ -1,6 +1,9 @@
 import type { ServiceName } from '@svc/local/topology.ts'
 
-/** Every place where a process can be made to die between two durable steps, by the service that passes it; a test holds them against the code. */
+/**
+ * Every place where a process can be made to die between two durable steps, by the service that passes it; a test holds
+ * them against the code.
+ */
 export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
   gateway: ['gateway.reserved'],
   identity: [

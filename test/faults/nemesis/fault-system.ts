@@ -20,8 +20,8 @@ import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
 
 /**
- * The whole system, made to be broken: every process is supervised, as it would be anywhere, and the engines are its own. It needs no
- * vitest, so that it runs for an hour as well as for a minute.
+ * The whole system, made to be broken: every process is supervised, as it would be anywhere, and the engines are its
+ * own. It needs no vitest, so that it runs for an hour as well as for a minute.
  */
 export interface FaultSystem extends AsyncDisposable {
   /** Base addresses of the gateways. */

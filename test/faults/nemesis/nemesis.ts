@@ -16,7 +16,10 @@ export interface Nemesis {
   stop(): Promise<void>
 }
 
-/** Between two faults of one target. Without an engine nothing can be broken but the waiting, so engines are left alone for longer. */
+/**
+ * Between two faults of one target. Without an engine nothing can be broken but the waiting, so engines are left alone
+ * for longer.
+ */
 const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
   processes: [800, 4_000],
   postgres: [5_000, 18_000],

@@ -1,4 +1,7 @@
-/** Loaded before a service (`node --import`): its wall clock is off by SVC_TEST_CLOCK_STEP_MS, as that of a machine that was set wrong. */
+/**
+ * Loaded before a service (`node --import`): its wall clock is off by SVC_TEST_CLOCK_STEP_MS, as that of a machine that
+ * was set wrong.
+ */
 const stepMs = Number(process.env.SVC_TEST_CLOCK_STEP_MS ?? 0)
 const SystemDate = Date
 

@@ -19,8 +19,8 @@ export interface Client {
   /** One request, recorded. @param text of the body, where the call does not say it. */
   attempt(call: Call, options?: { text?: string; op?: number; via?: number }): Promise<Outcome>
   /**
-   * A call as service.md, Client retry guidance, has it: signed anew and otherwise the same, until it is told something else than
-   * 503, or gives up. @returns the last answer.
+   * A call as service.md, Client retry guidance, has it: signed anew and otherwise the same, until it is told something
+   * else than 503, or gives up. @returns the last answer.
    */
   ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
 }
@@ -101,8 +101,9 @@ async function answerOf(call: Call, ask: () => Promise<Response>): Promise<Outco
     const json: unknown = JSON.parse(await response.text())
     return { status: response.status, body: bodyOf(call, response.status, json) }
   } catch (error) {
-    // `fetch` throws a TypeError where nobody listens or the connection ends, a DOMException where it took too long, and
-    // JSON.parse where it ended within the answer. What is not as described is kept by its watch (described-answers.ts).
+    // `fetch` throws a TypeError where nobody listens or the connection ends, a DOMException where it took too long,
+    // and JSON.parse where it ended within the answer. What is not as described is kept by its watch
+    // (described-answers.ts).
     return { status: null, body: { code: error instanceof Error ? error.name : String(error) } }
   }
 }

@@ -1,4 +1,7 @@
-/** Sending: signed and sealed, to friends and strangers, replies, repeats, the same id with something else, several at once. */
+/**
+ * Sending: signed and sealed, to friends and strangers, replies, repeats, the same id with something else, several at
+ * once.
+ */
 import type { Envelope } from '@svc/envelope/envelope.ts'
 import type { Sent } from '../history/calls.ts'
 import { fingerprint } from '../history/fingerprint.ts'
@@ -29,7 +32,9 @@ export async function sendPost(scene: Scene, actor: Actor): Promise<void> {
   if (known !== undefined) await dispatch(actor, known)
 }
 
-/** As two processes of one client that do not know of each other: several first contacts and messages at the same time. */
+/**
+ * As two processes of one client that do not know of each other: several first contacts and messages at the same time.
+ */
 export async function sendBurst(scene: Scene, actor: Actor): Promise<void> {
   const other = actor.random.pick(scene.actors)
   const all: Known[] = []

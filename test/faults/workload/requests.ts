@@ -81,7 +81,7 @@ function afterOf(cursor: string): string {
   return cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: an answer is JSON whose shape the OpenAPI description has been held against.
+// biome-ignore lint/suspicious/noExplicitAny: JSON that has been held against the OpenAPI description.
 type Json = any
 
 /** What of an answer is kept for the checker. */

@@ -1,4 +1,7 @@
-/** Webhooks: every configuration has a path of its own at the receiver, so that what comes there says under which one it was sent. */
+/**
+ * Webhooks: every configuration has a path of its own at the receiver, so that what comes there says under which one it
+ * was sent.
+ */
 import { LATE_MS } from '../model/register.ts'
 import { type Actor, ask, type Scene } from './scene.ts'
 
