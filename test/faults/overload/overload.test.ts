@@ -1,0 +1,87 @@
+/**
+ * Many times more than the system takes on: what it accepts it still accepts, the rest is refused sooner than that, nothing piles up, and when
+ * it is over all is as before. Ratios, since machines differ; `npx pnpm bench overload` has the figures. Source: issue 5, 4.
+ */
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { percentile } from '../../bench/http-load.ts'
+import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
+import type { Agent } from '../../support/agent.ts'
+import { got } from '../../support/answers.ts'
+import { type Harness, startHarness } from '../../support/harness.ts'
+import { readList } from '../../support/pages.ts'
+
+/** One gateway works on so many; clients that wait for nobody are twenty times as many. */
+const MAX_REQUESTS = 16
+const CLIENTS = 320
+const SECONDS = 3
+const MAX_GROWTH_BYTES = 256 * 1024 * 1024
+
+let h: Harness
+beforeAll(async () => {
+  const units = { SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000', SVC_DAILY_INTRODUCTIONS: '1000' }
+  const one = { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 }
+  h = await startHarness({ replicas: one, env: { ...units, SVC_MAX_REQUESTS: String(MAX_REQUESTS) } })
+})
+afterAll(() => h?.[Symbol.asyncDispose]())
+
+interface Answered {
+  readonly status: number
+  readonly tookMs: number
+  readonly id: string
+}
+
+/** Everybody sends as soon as they are answered, for some seconds. */
+async function press(senders: readonly Agent[], to: Agent, clients: number): Promise<Answered[]> {
+  const untilMs = performance.now() + SECONDS * 1_000
+  const answers: Answered[] = []
+  const send = async (sender: Agent): Promise<void> => {
+    while (performance.now() < untilMs) {
+      const envelope = sender.envelope(to)
+      const begun = performance.now()
+      const { status } = await sender.post('/v2/messages', envelope)
+      answers.push({ status, tookMs: performance.now() - begun, id: envelope.id })
+    }
+  }
+  await Promise.all(Array.from({ length: clients }, (_, at) => send(senders[at % senders.length] as Agent)))
+  return answers
+}
+
+const rateOf = (answers: readonly Answered[]): number => answers.filter(({ status }) => status === 202).length / SECONDS
+
+function medianOf(answers: readonly Answered[], status: number): number {
+  const all = answers.filter((answer) => answer.status === status).map(({ tookMs }) => tookMs)
+  return percentile(
+    all.toSorted((a, b) => a - b),
+    0.5,
+  )
+}
+
+const memory = (): number => [...h.system.processes.values()].reduce((sum, { pid }) => sum + residentBytes(pid ?? 0), 0)
+
+test('issue 5, 4: at many times its capacity it goes on, refuses soon, keeps its size, and recovers', {
+  timeout: 60_000,
+}, async () => {
+  const senders: Agent[] = []
+  // One after the other: there is little room.
+  while (senders.length < 8) senders.push(...(await h.agents(1)))
+  const [reader] = await h.agents(1)
+  await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
+  const before = await press(senders, reader, MAX_REQUESTS / 2)
+  expect(new Set(before.map(({ status }) => status))).toEqual(new Set([202]))
+  const beforeBytes = memory()
+
+  const under = await press(senders, reader, CLIENTS)
+  expect(new Set(under.map(({ status }) => status))).toEqual(new Set([202, 503]))
+  expect(rateOf(under)).toBeGreaterThan(rateOf(before) / 4)
+  expect(medianOf(under, 503)).toBeLessThan(medianOf(under, 202))
+  if (canMeasureCpu) expect(memory() - beforeBytes).toBeLessThan(MAX_GROWTH_BYTES)
+
+  const after = await press(senders, reader, MAX_REQUESTS / 2)
+  expect(new Set(after.map(({ status }) => status))).toEqual(new Set([202]))
+  expect(rateOf(after)).toBeGreaterThan(rateOf(before) / 4)
+
+  // What was refused had no effect, and what was accepted has it once.
+  const accepted = [...before, ...under, ...after].filter(({ status }) => status === 202).map(({ id }) => id)
+  const stored = await readList(reader, '/v2/inbox?limit=100')
+  expect(stored.map(({ envelope }) => envelope.id).toSorted()).toEqual(accepted.toSorted())
+})
