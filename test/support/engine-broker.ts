@@ -15,6 +15,7 @@ import { type Engine, startPostgres } from '@svc/local/postgres.ts'
 import { copyDatabase, createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
 import { secretsOfServer } from '@svc/local/secrets.ts'
 import type { StoreName } from '@svc/local/topology.ts'
+import type { PostgresContainer } from './containers.ts'
 
 /** Where the processes and the files of a test run belong. The folder and all processes go when the run ends, however it ends. */
 export interface TestRun {
@@ -38,7 +39,7 @@ export interface EngineBroker {
 interface Server {
   adminUrl: string
   passwordOf: (role: string) => string
-  engine?: Engine
+  engine?: Pick<Engine, 'stop'> | PostgresContainer
 }
 
 export async function startEngineBroker(): Promise<EngineBroker> {
@@ -132,6 +133,11 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     const external = process.env.SVC_DATABASE_URL
     if (external !== undefined && external !== '')
       return { adminUrl: external, passwordOf: secretsOfServer(external).rolePassword }
+    if (process.env.SVC_TEST_ENGINE === 'containers') {
+      const { startPostgresContainer } = await import('./containers.ts')
+      const engine = await startPostgresContainer()
+      return { adminUrl: engine.adminUrl, passwordOf: secretsOfServer(engine.adminUrl).rolePassword, engine }
+    }
     const { folder, mark } = await theRun()
     const engine = await startPostgres({
       folder,

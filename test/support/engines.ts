@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type NatsServer, startNats } from '@svc/local/nats.ts'
+import { findFreePort } from '@svc/local/ports.ts'
 import { deriveSecrets } from '@svc/local/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
 import { inject } from 'vitest'
@@ -44,6 +45,7 @@ export async function startTestNats(): Promise<TestNats> {
   const { folder, mark } = await findTestRun()
   const name = `nats-${randomBytes(6).toString('hex')}`
   const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
+  if (process.env.SVC_TEST_ENGINE === 'containers') return startInContainer(passwords)
   const start = (port?: number): Promise<NatsServer> =>
     startNats({ folder, mark, name, passwords, ...(port === undefined ? {} : { port }), onProblem: () => {} })
   let server = await start()
@@ -63,5 +65,19 @@ export async function startTestNats(): Promise<TestNats> {
       await server.stop()
       rmSync(join(folder, name), { recursive: true, force: true })
     },
+  }
+}
+
+async function startInContainer(passwords: Readonly<Record<NatsLogin, string>>): Promise<TestNats> {
+  const { startNatsContainer } = await import('./containers.ts')
+  const nats = await startNatsContainer(await findFreePort(), passwords)
+  return {
+    get folder(): string {
+      throw new Error('what NATS stores in a container is not to be had')
+    },
+    urlFor: nats.urlFor,
+    kill: nats.kill,
+    restart: ({ wipe = false } = {}) => nats.restart(wipe),
+    [Symbol.asyncDispose]: nats.stop,
   }
 }

@@ -66,7 +66,7 @@ async function tryStart(
     name,
     command: program,
     args: ['-c', CONFIG, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
-    env: { PATH: process.env.PATH, ...environmentOf(passwords) },
+    env: { PATH: process.env.PATH, ...natsEnvironment(passwords) },
     onLine: (line) => {
       if (!ready) lines.push(line)
       else if (/\[(WRN|ERR|FTL)\]/.test(line)) onProblem(line.replace(/^.*?(?=\[(?:WRN|ERR|FTL)\])/, ''))
@@ -85,7 +85,8 @@ async function tryStart(
   return { lines: lines.length > 0 ? lines : [reason] }
 }
 
-function environmentOf(passwords: Readonly<Record<NatsLogin, string>>): NodeJS.ProcessEnv {
+/** What deploy/nats/users.conf takes from a server's environment. */
+export function natsEnvironment(passwords: Readonly<Record<NatsLogin, string>>): Record<string, string> {
   return Object.fromEntries(NATS_LOGINS.map((login) => [passwordVariable(login), passwords[login]]))
 }
 
