@@ -22,6 +22,9 @@ const POST_BYTES = [
   [1, 6_000],
 ] as const
 const BURST = 4
+/** Of those who have credits; only what is sealed may have so many characters. */
+const DEAR = 0.4
+const DEAR_BYTES = 14_000
 
 export async function sendMessage(scene: Scene, actor: Actor): Promise<void> {
   await dispatch(actor, await composeDm(scene, actor))
@@ -85,20 +88,22 @@ function note(known: Known, { status }: Outcome): void {
 
 async function composeDm(
   scene: Scene,
-  { agent, random }: Actor,
+  { agent, random, isRich }: Actor,
   recipient: Actor = random.pick(scene.actors),
   changes: { id?: string } = {},
 ): Promise<Known> {
-  const body = 'x'.repeat(Math.max(0, random.weighted(BODY_BYTES) - 2))
+  const isDear = isRich && random.chance(DEAR)
+  const body = 'x'.repeat(isDear ? DEAR_BYTES : Math.max(0, random.weighted(BODY_BYTES) - 2))
   const id = changes.id ?? random.hex(12)
   const between = (known: Known): boolean =>
     !known.sent.isPost && samePair(known.sent, agent.id, recipient.agent.id) && known.accepted
   const references = random.chance(0.2) ? drawReferences(scene, random.chance(0.9) ? between : () => true, random) : {}
   const ttl = random.chance(0.12) ? { ttl: random.int(1, 12) } : {}
   const head = { id, ...references, ...ttl }
-  const envelope = random.chance(0.15)
-    ? await agent.sealed(recipient.agent, body, head)
-    : agent.envelope(recipient.agent, body, head)
+  const envelope =
+    isDear || random.chance(0.15)
+      ? await agent.sealed(recipient.agent, body, head)
+      : agent.envelope(recipient.agent, body, head)
   return know(scene, envelope, recipient.agent.id, false)
 }
 

@@ -5,6 +5,7 @@ import { type History, openHistory } from '../history/history.ts'
 import type { Fault } from '../nemesis/fault.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'
 import { startNemesis } from '../nemesis/nemesis.ts'
+import { createBoards } from './boards.ts'
 import { type RoundFollower, startRoundFollower } from './follower.ts'
 import type { HookReceiver } from './hook-receiver.ts'
 import { register } from './identity.ts'
@@ -41,7 +42,11 @@ const IDLE_MS = 60
 const REVOKED_IDLE_MS = 2_000
 /** Agents that have credits: these come to the ceiling, the others to the end of their units. */
 const RICH = 3
+/** Of them, the one that creates boards until it may have no more. */
+const COLLECTOR = 2
 const CREDITS = 2_000
+/** Beside the weights of all other operations. */
+const COLLECTING = 25
 const HOOKED = 4
 const FOLLOWED = 4
 
@@ -61,7 +66,9 @@ export async function runRound(options: RoundOptions): Promise<Round> {
   const place = { url: urls[0] ?? '', authority }
   const actors = Array.from({ length: options.actors }, (_, at) => addActor(scene, place, nameOf(random, at)))
   await Promise.all(actors.map((actor) => enter(scene, actor)))
-  await Promise.all(actors.slice(0, RICH).map((actor) => grant(operator, history, actor, CREDITS)))
+  const rich = actors.slice(0, RICH)
+  await Promise.all(rich.map((actor) => grant(operator, history, actor, CREDITS)))
+  for (const actor of rich) actor.isRich = actor !== actors[COLLECTOR]
 
   const followers = actors.slice(0, FOLLOWED).flatMap((actor, at) => {
     const clients = at === 0 ? [0, 1] : [0]
@@ -73,7 +80,15 @@ export async function runRound(options: RoundOptions): Promise<Round> {
   const operations = options.operations ?? OPERATIONS
   await Promise.all([
     ...actors.slice(0, HOOKED).map((actor) => setWebhook(scene, actor)),
-    ...actors.map((actor) => act(scene, actor, operations, untilMs, background)),
+    ...actors.map((actor, at) =>
+      act(
+        scene,
+        actor,
+        at === COLLECTOR ? [...operations, [COLLECTING, createBoards]] : operations,
+        untilMs,
+        background,
+      ),
+    ),
     sleep(seconds * 1_000).then(() => nemesis.stop()),
   ])
   await Promise.all(background)

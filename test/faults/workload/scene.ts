@@ -26,6 +26,8 @@ export interface Actor {
   readonly agent: Agent
   readonly client: Client
   readonly random: Random
+  /** Has credits, and sends what is dear: it comes to the ceiling of a day. */
+  isRich: boolean
   /** Has asked to be revoked: it goes on asking, and is refused. */
   revoked: boolean
   /** Where its walks through lists are. */
@@ -84,6 +86,7 @@ export function addActor(scene: Scene, place: Place, name: string): Actor {
     agent,
     client: createClient({ agent, urls, history, random: random.fork('client') }),
     random,
+    isRich: false,
     revoked: false,
     places: { events: 0, inbox: '', requests: '', export: '' },
     webhooks: 0,
