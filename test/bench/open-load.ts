@@ -109,7 +109,8 @@ export async function runOpenLoad({
     const due = Math.min(requests.length, Math.floor(((performance.now() - begin) / 1_000) * perSecond))
     for (; next < due; next += 1) {
       const request = requests[next]
-      const connection = free.pop()
+      // The one that was idle for longest: a server ends those that never say anything.
+      const connection = free.shift()
       if (request === undefined || connection === undefined) unsent += 1
       else {
         sent += 1
