@@ -62,7 +62,13 @@ export const MUTATIONS: readonly Mutation[] = [
       {
         file: 'services/messaging/migrations/0002_append.sql',
         find: 'order by l.id for no key update;\n  get diagnostics locked = row_count;',
-        replace: 'order by l.id;\n  get diagnostics locked = row_count;\n  perform pg_sleep(0.02);',
+        replace: 'order by l.id;\n  get diagnostics locked = row_count;',
+      },
+      {
+        // So that two statements overlap on a machine of any speed.
+        file: 'services/messaging/migrations/0002_append.sql',
+        find: 'coalesce(m.lane, t.lane) as earlier_lane,',
+        replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',
       },
     ],
     args: ['--round-seconds', '20', '--faults', 'kill-process'],
