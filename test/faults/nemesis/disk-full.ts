@@ -4,12 +4,20 @@
  * ignore SIGXFSZ). Linux alone; elsewhere there is no way to lower the limit of another process.
  */
 import { execFile } from 'node:child_process'
+import { statSync } from 'node:fs'
 import { promisify } from 'node:util'
 import type { Fault } from './fault.ts'
 
 const run = promisify(execFile)
-/** The soft limit alone, so that it can be raised again by anybody. */
-const limit = (pid: number, bytes: string) => run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`])
+/**
+ * The soft limit alone, so that it can be raised again, and as the user whose process it is: nobody else may, not even
+ * root in a container.
+ */
+async function limit(pid: number, bytes: string): Promise<void> {
+  const { uid, gid } = statSync(`/proc/${pid}`)
+  const user = process.getuid?.() === 0 ? { uid, gid } : {}
+  await run('prlimit', ['--pid', String(pid), `--fsize=${bytes}:`], user)
+}
 
 /**
  * Every backend: tables, indexes and WAL beyond this size cannot grow. A failed write of WAL is a panic, and all
