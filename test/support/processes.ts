@@ -1,7 +1,9 @@
-import type { Ending } from '@svc/local/child.ts'
+import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { type Child, type Ending, startChild } from '@svc/local/child.ts'
 import { type LogEvent, parseLogLine } from '@svc/local/log-lines.ts'
 import type { Mark } from '@svc/local/marks.ts'
-import { startService } from '@svc/local/services.ts'
+import { type ServiceOptions, startService } from '@svc/local/services.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
 import { eventually } from './eventually.ts'
 
@@ -20,7 +22,8 @@ export interface TestProcess {
   readonly ended: Promise<Ending>
 }
 
-const READY_LIMIT_MS = 20_000
+const READY_LIMIT_MS = process.env.SVC_TEST_IMAGE === undefined ? 20_000 : 90_000
+const STOP_LIMIT_MS = 25_000
 
 /** Starts one process of a service in the test's run: it ends with the run at the latest. */
 export function startTestProcess(options: {
@@ -30,7 +33,8 @@ export function startTestProcess(options: {
   env: NodeJS.ProcessEnv
 }): TestProcess {
   const log: LogEvent[] = []
-  const child = startService({
+  const start = process.env.SVC_TEST_IMAGE === undefined ? startService : startFromImage(process.env.SVC_TEST_IMAGE)
+  const child = start({
     index: 1,
     ...options,
     onLine: (line) => log.push(parseLogLine(line, Date.now())),
@@ -55,5 +59,45 @@ export function startTestProcess(options: {
       child.kill(signal)
       return child.ended
     },
+  }
+}
+
+/**
+ * For `SVC_TEST_IMAGE=<image>`: the process runs in a container of its own, on this machine's network, and as restricted as in
+ * deploy/compose. What tests do to a process by its pid, or to files that it is told of, does not reach into it.
+ */
+function startFromImage(image: string): (options: ServiceOptions) => Child {
+  return ({ service, index, env, onLine }) => {
+    const name = `${service}-${index}`
+    const container = `svc-test-${randomUUID()}`
+    const passed = Object.keys(env).filter((variable) => variable.startsWith('SVC_') && env[variable] !== undefined)
+    const args = ['run', '--rm', '--name', container, '--network', 'host', '--read-only', '--cap-drop', 'ALL']
+    args.push(
+      '--security-opt',
+      'no-new-privileges',
+      '--no-healthcheck',
+      ...passed.flatMap((variable) => ['--env', variable]),
+    )
+    args.push(image, `services/${service}/src/main.ts`)
+    const { DOCKER_HOST, HOME } = process.env
+    const child = startChild({ name, command: 'docker', args, env: { ...env, DOCKER_HOST, HOME }, onLine })
+    const kill = (signal: NodeJS.Signals): void => {
+      // The client hands on every signal but those that nobody can catch.
+      if (signal === 'SIGKILL') execFileSync('docker', ['kill', container], { stdio: 'ignore' })
+      else child.kill(signal)
+    }
+    return {
+      ...child,
+      kill,
+      async stop() {
+        kill('SIGTERM')
+        const timer = setTimeout(() => kill('SIGKILL'), STOP_LIMIT_MS)
+        try {
+          return await child.ended
+        } finally {
+          clearTimeout(timer)
+        }
+      },
+    }
   }
 }
