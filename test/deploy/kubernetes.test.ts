@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
+import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Facts, readFacts } from './facts.ts'
+import { type Facts, ROOT, readFacts } from './facts.ts'
 import {
   KUBERNETES,
   type Manifest,
@@ -62,6 +65,36 @@ test('issue 6, Kubernetes: a field that does not exist, and a value that may not
   const problems = await findSchemaProblems(manifests)
   expect(problems.join('\n')).toMatch(/Deployment gateway: .*livenesProbe/)
   expect(problems.join('\n')).toMatch(/Deployment budget: data\/spec\/replicas must be integer/)
+})
+
+test('decisions 43: the policy of webhook lets it reach no block that its own rule refuses', () => {
+  const file = join(ROOT, 'services/webhook/src/domain/special-purpose.ts')
+  const print = 'import(process.argv[1]).then((rows) => console.log(JSON.stringify(Object.values(rows).flat())))'
+  const rows = JSON.parse(execFileSync(process.execPath, ['-e', print, file], { encoding: 'utf8' })) as [
+    string,
+    boolean,
+  ][]
+  const [allowed, except] = [new BlockList(), new BlockList()]
+  const add = (list: BlockList, cidr: string): void => {
+    const [network = '', bits] = cidr.split('/')
+    list.addSubnet(network, Number(bits), network.includes(':') ? 'ipv6' : 'ipv4')
+  }
+  const { egress } = specOf(rendered.get('production') ?? [], 'NetworkPolicy', 'webhook') as {
+    egress: { to: { ipBlock?: { cidr: string; except: string[] } }[] }[]
+  }
+  for (const { ipBlock } of egress.flatMap(({ to }) => to)) {
+    if (ipBlock === undefined) continue
+    add(allowed, ipBlock.cidr)
+    for (const cidr of ipBlock.except) add(except, cidr)
+  }
+  const refused = [...rows.filter(([, isPublic]) => !isPublic).map(([block]) => block), '224.0.0.0/4', 'ff00::/8']
+  const reached = refused.filter((block) => {
+    const [network = ''] = block.split('/')
+    const family = network.includes(':') ? 'ipv6' : 'ipv4'
+    return allowed.check(network, family) && !except.check(network, family)
+  })
+  expect(reached).toEqual([])
+  expect([allowed.check('203.0.112.1') && !except.check('203.0.112.1'), rows.length > 20]).toEqual([true, true])
 })
 
 /** Ways to break each rule; each must be seen. */
