@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
-import { ACCEPTED_STREAM, acceptedMessageId } from '@svc/contracts/accepted.ts'
+import { acceptedMessageId } from '@svc/contracts/accepted.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { readAccepted } from '@svc/test/support/accepted.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
 import { startTestNats } from '@svc/test/support/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -22,9 +23,8 @@ async function startHarness() {
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
   const server = stack.use(await startTestNats())
   const database = stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
-  const connect = async (user: 'messaging' | 'admin' = 'messaging') =>
-    stack.adopt(await connectNats({ url: server.urlFor(user), name: 'test', logger }), (nats) => drainNats(nats))
-  const operator = await connect('admin')
+  const connect = async () =>
+    stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (nats) => drainNats(nats))
   const nats = await connect()
   const publisherOn = async (on: typeof nats) =>
     createPublisher({ database, stream: await StreamPublisher.open(on, acceptedStream(1)), logger })
@@ -82,14 +82,11 @@ async function startHarness() {
     oldest: () => database.run(oldestUnpublishedSeconds),
     /** What the stream holds, oldest first. */
     stored: async () => {
-      const manager = await operator.connection.jetstreamManager({ checkAPI: false })
-      const info = await manager.streams.info(ACCEPTED_STREAM)
-      const all: { subject: string; id: string; event: { cursor: number; kind: string } }[] = []
-      for (let seq = info.state.first_seq; seq > 0 && seq <= info.state.last_seq; seq += 1) {
-        const message = await manager.streams.getMessage(ACCEPTED_STREAM, { seq })
-        all.push({ subject: message.subject, id: message.header.get('Nats-Msg-Id'), event: message.json() })
-      }
-      return all
+      const all = await readAccepted(server)
+      return all.map(({ subject, messageId: id, payload }) => {
+        const event: { cursor: number; kind: string } = JSON.parse(payload)
+        return { subject, id, event }
+      })
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
