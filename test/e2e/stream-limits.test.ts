@@ -1,6 +1,4 @@
 /** When streams end, how many there are, and who frees them; with short times and little room. Source: decisions 39, 40; issue 4. */
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -10,7 +8,7 @@ import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
 import { got } from '../support/answers.ts'
-import { openEventStream, type TestStream } from '../support/event-stream.ts'
+import { openEventStream, openSilentStream, type TestStream } from '../support/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
 import { expectError } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
@@ -105,16 +103,8 @@ describe('decisions 40: room', () => {
 test('issue 4, 2: clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
   const [anna, ben] = await friends()
   using silent = new DisposableStack()
-  const sockets = ['/v2/stream', '/v2/stream?after=0'].map((target, at) => {
-    const { hostname, port } = new URL(h.system.urls[at] ?? '')
-    const socket = silent.adopt(connect(Number(port), hostname), (one) => one.destroy())
-    const headers = Object.entries({ Host: h.system.authority, ...ben.sign('GET', target) })
-    socket.write(`GET ${target} HTTP/1.1\r\n${headers.map((header) => header.join(': ')).join('\r\n')}\r\n\r\n`)
-    return socket
-  })
-  for (const socket of sockets) {
-    expect(String(await once(socket, 'data'))).toContain('HTTP/1.1 200 OK')
-    socket.pause()
+  for (const [at, target] of ['/v2/stream', '/v2/stream?after=0'].entries()) {
+    silent.use(await openSilentStream(ben, target, h.system.urls[at] ?? ''))
   }
   using third = await openEventStream(ben)
   expectError(answerOf(third), 429, 'stream_limit')

@@ -1,4 +1,6 @@
 /** One connection to `GET /v2/stream`, read by hand: nothing of the SDK, so that neither can hide a fault of the other. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import type { Agent } from './agent.ts'
 import { eventually } from './eventually.ts'
 
@@ -113,4 +115,16 @@ function parseFrame(block: string): Frame {
   }
   const [event, id, data, retry] = ['event', 'id', 'data', 'retry'].map((name) => fields.get(name))
   return { event, id, data, retry, receivedMs: Date.now() }
+}
+
+/** A client that opens a stream, is told that it has it, and takes nothing of it from then on. */
+export async function openSilentStream(agent: Agent, target: string, url: string): Promise<Disposable> {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  const headers = Object.entries({ Host: agent.place.authority, ...agent.sign('GET', target) })
+  socket.write(`GET ${target} HTTP/1.1\r\n${headers.map((header) => header.join(': ')).join('\r\n')}\r\n\r\n`)
+  const first = String((await once(socket, 'data'))[0])
+  if (!first.includes('HTTP/1.1 200 OK')) throw new Error(`no stream: ${first}`)
+  socket.pause()
+  return { [Symbol.dispose]: () => void socket.destroy() }
 }
