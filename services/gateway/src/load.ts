@@ -67,10 +67,11 @@ export interface LoadOptions {
 export const WRITES_SHARE = 0.75
 /**
  * Milliseconds of CPU that one turn of the event loop may spend on requests; of the clock they would be the machine's, which may have others
- * to serve. Where this process itself is what is too slow, requests wait unread, and nothing of
- * them can be counted: whatever a turn has still before it behind that time is refused, which takes a tenth of the work.
+ * to serve. Where this process itself is what is too slow, requests wait unread, and nothing of them can be counted: whatever a
+ * turn has still before it behind that time is refused, which takes a tenth of the work. A burst of a thousand fits, and so does one of a
+ * hundred in a process that has just started and compiles.
  */
-export const MAX_TURN_MS = 100
+export const MAX_TURN_MS = 250
 /** Of clients, some 15 KB each; further ones are closed unheard, so that a balancer turns to another gateway. */
 export const MAX_CONNECTIONS = 10_000
 export const MAX_BODY_BYTES: number = 64 * 1024 * 1024
