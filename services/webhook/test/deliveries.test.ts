@@ -144,6 +144,16 @@ describe('decisions 42: attempts', () => {
     expect(one.receiver.at('/later')).toHaveLength(2)
   })
 
+  test('service.md, Limits: a message whose time ends between two attempts is not tried again', async () => {
+    await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3, 3, 3, 3] } })
+    const agent = newAgent()
+    one.receiver.answer('/too-late', 500)
+    await one.set(agent, '/too-late')
+    await one.accept(agent, 1, { expiresAt: Math.floor(Date.now() / 1_000) + 2 })
+    await eventually(async () => (await one.state(agent)).failed === 1, ARRIVES)
+    expect(one.receiver.at('/too-late')).toHaveLength(1)
+  })
+
   test('an answer is read to 64 KiB, and one without an end is a success all the same: it is the status that counts', async () => {
     const agent = newAgent()
     const state = { ended: false }

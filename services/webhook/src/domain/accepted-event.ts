@@ -11,7 +11,7 @@ export interface InboxEvent {
   readonly messageId: string
   /** Of the message, Unix seconds. */
   readonly expiresAt: number
-  /** The text of the envelope, character for character. */
+  /** The text of the envelope as it is stored and read, character for character. */
   readonly envelope: string
   /** Of the request that it comes from, where that is traced. */
   readonly traceparent?: string | undefined
