@@ -33,10 +33,10 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
     if (row === undefined) say('webhooks: only what was accepted', `${id} to ${path}`)
     else if (!row.purged && row.lane !== 'inbox') say('webhooks: inbox alone', `${id}, lane ${row.lane}, to ${path}`)
     const accepted = world.sends.get(id)?.attempts.find(({ status }) => status === 202)
-    // A request is delivered when it has been promoted.
+    // A request is delivered when it has been promoted. Its row says so too, but not after the purge.
     if (
       accepted !== undefined &&
-      row?.request_position === null &&
+      accepted.body.lane === 'inbox' &&
       accepted.endMs < Math.min(...configs.map(({ startMs }) => startMs))
     ) {
       say('webhooks: nothing from before', `${id} was accepted before ${path} was asked for`)
