@@ -1,11 +1,21 @@
 import { RESERVATION_HOLD_MS, type Reserved, release, reserve } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
 import type { MessageCharge } from '@svc/envelope/charge.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 
 /** So much of a request's time at most: a repeat is answered also while budget is not (decisions 52). */
 const RESERVE_MS = 1_000
+
+/**
+ * Whether a message of that time may still be accepted (service.md, Limits). One that may not can only be a repeat, and budget has
+ * forgotten an old one's charge: were it reserved again, and nobody left to give it back, the resolver would find the message
+ * and settle what was paid before.
+ */
+export function isTimely(tsMs: number, nowMs: number): boolean {
+  return tsMs >= nowMs - LIMITS.messagePastSeconds * 1_000 && tsMs <= nowMs + LIMITS.messageFutureSeconds * 1_000
+}
 
 /**
  * Reserves the cost of a DM while its request is still being admitted. It is a reservation of messaging's: messaging uses it

@@ -143,6 +143,19 @@ describe('service.md, POST /v2/messages', () => {
       expect(reservations()).toBe(before)
     })
 
+    test.each([
+      ['older', -LIMITS.messagePastSeconds - 60],
+      ['later', LIMITS.messageFutureSeconds + 60],
+    ])(
+      'service.md, Limits: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
+      async (_name, seconds) => {
+        const before = reservations()
+        await send(envelopeOf(ann, { ts: new Date(Date.now() + seconds * 1_000).toISOString() }))
+        expect(reservations()).toBe(before)
+        expect(lastRequest()).toMatchObject({ reserved: null })
+      },
+    )
+
     test('service.md, Limits: nor for what is too large', async () => {
       const before = reservations()
       await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))

@@ -9,7 +9,7 @@ import { EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/e
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { jsonAnswer, textAnswer } from '../answer.ts'
-import { giveBack, reserveAhead } from '../charge-ahead.ts'
+import { giveBack, isTimely, reserveAhead } from '../charge-ahead.ts'
 import { EXAMPLES } from '../examples.ts'
 import { createFamiliarPairs } from '../familiar-pairs.ts'
 import { type BodyRule, defineOperation, type Operation } from '../operation.ts'
@@ -70,7 +70,9 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       getReady: async ({ signer, body: { facts }, context }) => {
         checkSenderAndSize(signer, facts)
         const recipient = await recipients.resolve(facts.to, context)
-        if (recipient.kind !== 'agent' || !familiar.has(signer, recipient.id)) return { recipient, reserved: null }
+        if (recipient.kind !== 'agent' || !familiar.has(signer, recipient.id) || !isTimely(facts.tsMs, Date.now())) {
+          return { recipient, reserved: null }
+        }
         const charge = chargeOfMessage({ ...facts, sender: signer, recipient: recipient.id })
         // What budget refuses is left for messaging to find, and to say in its order.
         const reserved = await reserveAhead(bus, charge, context).catch(() => null)
