@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findWrongDependencies, type SourceFile } from './check/dependency-direction.ts'
 import { findMisplacedFiles } from './check/tracked-files.ts'
+import { readCommandLine } from './support/command-line.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
@@ -51,4 +52,11 @@ function readSources(pattern: RegExp): SourceFile[] {
     .map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))
 }
 
-if (import.meta.main) process.exitCode = (await runChecks()).failed === 0 ? 0 : 1
+if (import.meta.main) {
+  readCommandLine({
+    command: 'npx pnpm check',
+    does: 'Types, lint and format, dependency direction, what is in the repository. Changes nothing.',
+    options: {},
+  })
+  process.exitCode = (await runChecks()).failed === 0 ? 0 : 1
+}

@@ -18,6 +18,12 @@ const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import
 const REPORTERS = ['--reporter=default', '--reporter=./test/support/count-reporter.ts']
 
 const args = process.argv.slice(2)
+if (args.includes('--help') || args.includes('-h')) {
+  console.log(
+    "usage: npx pnpm test [<path> ...]\nThe checks, then every test, or those below these paths; further options are vitest's.",
+  )
+  process.exit(0)
+}
 const checks = await runChecks()
 const tests = await runTests()
 const conformance = args.length === 0 ? checkConformance(tests) : []

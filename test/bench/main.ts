@@ -1,5 +1,5 @@
-/** `npx pnpm bench [send|reads|posts|live|streams|idle|webhooks|storage]`: figures with the floors they are compared to, in one run. */
-import { parseArgs } from 'node:util'
+/** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
+import { readCommandLine } from '../support/command-line.ts'
 import { benchIdleStreams, benchLive, benchStreams } from './live.ts'
 import { benchWebhooks } from './live-webhooks.ts'
 import { benchOverload } from './overload.ts'
@@ -8,41 +8,36 @@ import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
 import { benchStorage } from './storage.ts'
 
-const { values, positionals } = parseArgs({
-  allowPositionals: true,
+const BENCHMARKS = ['send', 'reads', 'posts', 'live', 'overload', 'streams', 'idle', 'webhooks', 'storage'] as const
+
+const { values, names } = readCommandLine({
+  command: 'npx pnpm bench',
+  does: 'Figures with the floors they are compared to, in one run.',
   options: {
-    connections: { type: 'string', default: '64' },
-    rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '4' },
-    agents: { type: 'string', default: '256' },
-    times: { type: 'string', default: '3' },
-    few: { type: 'string', default: '1000' },
-    many: { type: 'string', default: '1000000' },
+    connections: { kind: 'number', whole: true, min: 1, default: 64, what: 'clients, each with one request at a time' },
+    rounds: { kind: 'number', whole: true, min: 1, default: 5, what: 'whose median counts' },
+    seconds: { kind: 'number', min: 0.1, default: 4, what: 'of each round' },
+    agents: { kind: 'number', whole: true, min: 1, default: 256, what: 'send, overload: who write to each other' },
+    times: { kind: 'number', default: 3, what: 'overload: of the capacity' },
+    few: { kind: 'number', whole: true, min: 1, default: 1_000, what: 'reads: rows that there are' },
+    many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: rows that there are then' },
   },
+  names: { of: BENCHMARKS, max: 1, what: 'send where nothing is said' },
 })
 
-const options = {
-  connections: Number(values.connections),
-  rounds: Number(values.rounds),
-  secondsPerRound: Number(values.seconds),
-}
-const benchmarks: Record<string, () => Promise<void>> = {
-  send: () => benchSend({ ...options, agents: Number(values.agents) }),
-  reads: () => benchReads({ ...options, few: Number(values.few), many: Number(values.many) }),
+const { connections, rounds, seconds: secondsPerRound, agents, times, few, many } = values
+const options = { connections, rounds, secondsPerRound }
+const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<void>> = {
+  send: () => benchSend({ ...options, agents }),
+  reads: () => benchReads({ ...options, few, many }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
-  overload: () => benchOverload({ ...options, agents: Number(values.agents), times: Number(values.times) }),
+  overload: () => benchOverload({ ...options, agents, times }),
   streams: () => benchStreams(options),
   idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
 }
 
-const name = positionals[0] ?? 'send'
-const run = benchmarks[name]
-if (run === undefined) {
-  console.error(`no such benchmark: ${name}; there are: ${Object.keys(benchmarks).join(', ')}`)
-  process.exit(2)
-}
-await run()
+await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()
 process.exit(0)

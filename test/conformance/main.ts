@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { readCommandLine } from '../support/command-line.ts'
 import type { NamedTest } from './cite.ts'
 import { conformanceOf, PAGE_PATH } from './page.ts'
 
@@ -12,6 +13,11 @@ const VITEST = join(ROOT, 'node_modules/vitest/vitest.mjs')
 
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
+readCommandLine({
+  command: 'npx pnpm conformance',
+  does: 'Writes docs/conformance.md from the names of the tests, and fails where a row of the specification has none. Runs no test.',
+  options: {},
+})
 const { page, problems } = conformanceOf(await listTests())
 writeFileSync(join(ROOT, PAGE_PATH), page)
 for (const problem of problems) console.error(problem)

@@ -3,38 +3,41 @@
  * what was broken and what was found, and fails where anything was.
  */
 import { randomInt } from 'node:crypto'
-import { parseArgs } from 'node:util'
+import { readCommandLine } from '../support/command-line.ts'
 import { type RoundReport, runCampaign } from './campaign.ts'
 import { failpoint, failpointAmong } from './nemesis/failpoint.ts'
+import { FAILPOINTS } from './nemesis/failpoints.ts'
 import { FAULTS } from './nemesis/kinds.ts'
 
-const { values } = parseArgs({
+const { values } = readCommandLine({
+  command: 'npx pnpm faults',
+  does: 'The system under fire: rounds of work while things are broken, each judged. Fails where there is a violation.',
   options: {
-    minutes: { type: 'string', default: '5' },
-    seed: { type: 'string' },
-    actors: { type: 'string', default: '14' },
-    'round-seconds': { type: 'string', default: '45' },
-    /** Kinds of faults, separated by commas; all where nothing is said. */
-    faults: { type: 'string' },
-    /** Of the kind `failpoint`, which ones; without others, no other kind of fault. */
-    points: { type: 'string' },
+    minutes: { kind: 'number', default: 5, what: 'rounds begin until this time is over' },
+    seed: { kind: 'number', whole: true, what: 'the draws of that run again' },
+    actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents of a round' },
+    'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long they act' },
+    faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; all where nothing is said' },
+    points: {
+      kind: 'list',
+      of: Object.values(FAILPOINTS).flat(),
+      what: 'of the kind failpoint, which ones; without --faults, no other kind',
+    },
   },
 })
-const points = values.points?.split(',')
-const wanted = values.faults?.split(',') ?? (points === undefined ? FAULTS.map(({ name }) => name) : ['failpoint'])
-for (const name of wanted)
-  if (!FAULTS.some((fault) => fault.name === name)) throw new Error(`no kind of fault is called ${name}`)
+const { points } = values
+const wanted = values.faults ?? (points === undefined ? FAULTS.map(({ name }) => name) : ['failpoint'])
 const faults = FAULTS.filter(({ name }) => wanted.includes(name)).map((fault) =>
   fault === failpoint && points !== undefined ? failpointAmong(points) : fault,
 )
-const seed = values.seed === undefined ? randomInt(1, 2 ** 31 - 1) : Number(values.seed)
+const seed = values.seed ?? randomInt(1, 2 ** 31 - 1)
 console.log(`seed ${seed}`)
 
 const reports = await runCampaign({
   seed,
-  minutes: Number(values.minutes),
-  roundSeconds: Number(values['round-seconds']),
-  actors: Number(values.actors),
+  minutes: values.minutes,
+  roundSeconds: values['round-seconds'],
+  actors: values.actors,
   faults,
   onRound: print,
 })

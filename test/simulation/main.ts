@@ -1,9 +1,15 @@
 /** `npx pnpm simulate`: writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { readCommandLine } from '../support/command-line.ts'
 import { fillPage, renderTables } from './tables.ts'
 
 const PAGE = new URL('../../docs/scaling.md', import.meta.url)
 
+readCommandLine({
+  command: 'npx pnpm simulate',
+  does: 'Writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them.',
+  options: {},
+})
 const tables = renderTables()
 const page = readFileSync(PAGE, 'utf8')
 const filled = fillPage(page, tables)

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readCommandLine } from '../../support/command-line.ts'
 import { applyEdits, copyTree } from './copy-tree.ts'
 import { MUTATIONS, type Mutation } from './mutations.ts'
 
@@ -14,10 +15,15 @@ const SEED = '7'
 const ATTEMPTS = 3
 const LIMIT_MS = 240_000
 
-const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
-const onlyCheck = process.argv.includes('--check')
-const unknown = names.filter((name) => !MUTATIONS.some((mutation) => mutation.name === name))
-if (unknown.length > 0) throw new Error(`no mutation is called ${unknown.join(', ')}`)
+const {
+  names,
+  values: { check: onlyCheck },
+} = readCommandLine({
+  command: 'npx pnpm faults:mutations',
+  does: 'Breaks the product in a copy of the tree, one way after the other, and fails where one of them is not caught.',
+  options: { check: { kind: 'flag', what: 'only looks whether all of them apply' } },
+  names: { of: MUTATIONS.map(({ name }) => name), max: MUTATIONS.length, what: 'which; all where nothing is said' },
+})
 let failures = 0
 for (const mutation of MUTATIONS) {
   if (names.length > 0 && !names.includes(mutation.name)) continue
