@@ -1,9 +1,13 @@
+import { verifyWebhook } from '@svc/sdk/webhook-receiver.ts'
 import type { Agent } from '../../support/agent.ts'
 import { got, outcomeOf } from '../../support/answers.ts'
 import { newBoard, subscribe } from '../../support/boards.ts'
 import { openEventStream, type TestStream } from '../../support/event-stream.ts'
 import { eventually } from '../../support/eventually.ts'
 import type { Harness } from '../../support/harness.ts'
+import type { TestSystem } from '../../support/system.ts'
+import type { WebhookReceiver } from '../../support/webhook-receiver.ts'
+import { callAfter } from './calls.ts'
 import { createKeepAliveClient } from './keep-alive-client.ts'
 
 /** What an upgrade is done under: everybody sends, reads and listens, and nobody is to notice. */
@@ -12,6 +16,9 @@ export interface RollingLoad extends AsyncDisposable {
   readonly wrong: readonly string[]
   /** Calls answered so far. */
   readonly answered: number
+  /** Streams that were opened so far, and webhooks that were delivered. */
+  readonly streams: number
+  readonly deliveries: number
   /** Until so many more are answered. */
   more(count: number): Promise<void>
   /** Stops, and finds what is missing, there twice, or out of order. */
@@ -22,28 +29,47 @@ const SENDERS = 8
 const MORE_LIMIT_MS = 20_000
 const CAUGHT_UP_MS = 15_000
 const REOPEN_MS = 50
+/** One message of five is a post. */
+const POST_EVERY = 5
+const HOOK = { path: '/rolling', secret: 'of the rolling load' }
+
+/** Any system that has gateways. */
+export interface RollingSystem {
+  readonly system: Pick<TestSystem, 'urls'>
+  agents(count: number): Promise<Agent[]>
+}
+
+/** A harness is one. */
+export const rollingSystem = (h: Harness): RollingSystem => ({ system: h.system, agents: (count) => h.agents(count) })
 
 interface Reader {
   readonly agent: Agent
   readonly accepted: Set<string>
+  /** Of these, what was not a post. */
+  readonly messages: Set<string>
   readonly delivered: { cursor: number; id: string }[]
 }
 
-export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
+/** @param receiver where the first reader's webhook goes, if there is to be one; its host must be allowed to the system. */
+export async function startRollingLoad(h: RollingSystem, receiver?: WebhookReceiver): Promise<RollingLoad> {
   const client = createKeepAliveClient(h.system.urls)
   const wrong: string[] = []
   const streams = new Set<TestStream>()
+  const hooked = new Set<string>()
+  let opened = 0
   let answered = 0
   let stopped = false
   const senders = await h.agents(SENDERS)
-  const readers = (await h.agents(2)).map((agent): Reader => ({ agent, accepted: new Set(), delivered: [] }))
-  const [owner] = senders
-  if (owner === undefined) throw new RangeError('there is a first sender')
+  const readers = (await h.agents(2)).map(
+    (agent): Reader => ({ agent, accepted: new Set(), messages: new Set(), delivered: [] }),
+  )
+  const owner = nth(senders, 0)
   const board = await newBoard(owner, { posting: 'anyone' })
   for (const { agent } of readers) {
     await got(agent.patch('/v2/me', { inbox_policy: 'open' }))
     await subscribe(agent, board)
   }
+  if (receiver !== undefined) await setHook(receiver)
   const working = senders.map(work)
   const listening = readers.map(listen)
   for (const done of [...working, ...listening]) done.catch((error: unknown) => wrong.push(String(error)))
@@ -53,6 +79,12 @@ export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
     get answered() {
       return answered
     },
+    get streams() {
+      return opened
+    },
+    get deliveries() {
+      return receiver?.at(HOOK.path).length ?? 0
+    },
     async more(count) {
       const target = answered + count
       await eventually(() => answered >= target || wrong.length > 0, { timeoutMs: MORE_LIMIT_MS, what: 'more answers' })
@@ -60,7 +92,7 @@ export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
     async finish() {
       stopped = true
       await Promise.allSettled(working)
-      const found = await Promise.all(readers.map(compare))
+      const found = await Promise.all([...readers.map(compare), compareHook()])
       return [...wrong, ...found.flat()]
     },
     async [Symbol.asyncDispose]() {
@@ -73,20 +105,33 @@ export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
 
   async function work(sender: Agent, index: number): Promise<void> {
     for (let count = 0; !stopped; count += 1) {
-      const reader = readers[(index + count) % readers.length]
-      if (reader === undefined) throw new RangeError('there are readers')
-      const isPost = count % 5 === 4
+      const reader = nth(readers, index + count)
+      const isPost = count % POST_EVERY === POST_EVERY - 1
       const envelope = sender.envelope(isPost ? `board:${board}` : reader.agent, count)
       const sent = await client.call(sender, { method: 'POST', target: '/v2/messages', body: envelope })
       // What is sent again was not taken before: its connection was closed while it was idle.
-      if (sent.status !== 202) wrong.push(`a message${sent.again ? ' that was sent again' : ''}: ${outcomeOf(sent)}`)
-      else for (const { accepted } of isPost ? readers : [reader]) accepted.add(envelope.id)
       answered += 1
-      const targets = ['/v2/events?limit=5', '/v2/inbox?limit=5', '/v2/budget', '/v2/webhook', `/v2/boards/${board}`]
-      const target = targets[count % targets.length] ?? ''
-      const read = await client.call(reader.agent, { method: 'GET', target })
-      // Nobody has a webhook, which only its service can say.
-      if (read.status !== (target === '/v2/webhook' ? 404 : 200)) wrong.push(`${target}: ${outcomeOf(read)}`)
+      if (sent.status !== 202) {
+        wrong.push(`a message${sent.again ? ' that was sent again' : ''}: ${outcomeOf(sent)}`)
+        continue
+      }
+      for (const { accepted, messages } of isPost ? readers : [reader]) {
+        accepted.add(envelope.id)
+        if (!isPost) messages.add(envelope.id)
+      }
+      const posts = Math.floor((count + 1) / POST_EVERY)
+      const { agent, outgoing, status } = callAfter(isPost, isPost ? posts : count - posts, {
+        sender,
+        other: nth(senders, index + 1),
+        reader: reader.agent,
+        hooked: reader === readers[0] && receiver !== undefined,
+        board,
+        owner,
+        message: envelope.id,
+        count,
+      })
+      const answer = await client.call(agent, outgoing)
+      if (answer.status !== status) wrong.push(`${outgoing.method} ${outgoing.target}: ${outcomeOf(answer)}`)
       answered += 1
     }
   }
@@ -111,6 +156,7 @@ export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
           if (stream.status !== 429) wrong.push(`a stream: ${stream.status} ${stream.text}`)
         } else {
           streams.add(stream)
+          opened += 1
           const end = await stream.over
           streams.delete(stream)
           const lastEvent = stream.frames.findLast(({ event }) => event !== undefined)?.event
@@ -143,4 +189,34 @@ export async function startRollingLoad(h: Harness): Promise<RollingLoad> {
     if (JSON.stringify(delivered) !== JSON.stringify(log)) found.push('a stream lost, repeated or reordered something')
     return found
   }
+
+  async function setHook(to: WebhookReceiver): Promise<void> {
+    to.answer(HOOK.path, async ({ headers, body }, response) => {
+      try {
+        hooked.add((await verifyWebhook(headers, body, { secret: HOOK.secret })).messageId)
+        response.writeHead(204).end()
+      } catch (error) {
+        wrong.push(`a webhook: ${error}`)
+        response.writeHead(400).end()
+      }
+    })
+    await got(nth(readers, 0).agent.put('/v2/webhook', { url: to.urlFor(HOOK.path), secret: HOOK.secret }))
+  }
+
+  /** At least once, each message that came to the inbox, and no other. */
+  async function compareHook(): Promise<string[]> {
+    if (receiver === undefined) return []
+    const { messages } = nth(readers, 0)
+    const found: string[] = []
+    const arrived = eventually(() => [...messages].every((id) => hooked.has(id)), { timeoutMs: CAUGHT_UP_MS })
+    await arrived.catch(() => found.push(`${messages.size} webhooks were due, and ${hooked.size} came`))
+    if ([...hooked].some((id) => !messages.has(id))) found.push('a webhook came that was not due')
+    return found
+  }
+}
+
+function nth<T>(items: readonly T[], index: number): T {
+  const item = items[index % items.length]
+  if (item === undefined) throw new RangeError('there is at least one')
+  return item
 }

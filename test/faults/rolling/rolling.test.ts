@@ -15,7 +15,7 @@ import { SERVICES, STORES, type StoreName } from '@svc/local/topology.ts'
 import { migrate } from '@svc/postgres/migrate.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from '../../support/harness.ts'
-import { type RollingLoad, startRollingLoad } from './load.ts'
+import { type RollingLoad, rollingSystem, startRollingLoad } from './load.ts'
 
 /** Answers between two restarts. */
 const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 30
@@ -36,7 +36,7 @@ beforeAll(async () => {
   h = await startHarness({
     env: { SVC_DRAIN_SECONDS: '1', SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000' },
   })
-  load = await startRollingLoad(h)
+  load = await startRollingLoad(rollingSystem(h))
 })
 afterAll(async () => {
   await load?.[Symbol.asyncDispose]()
