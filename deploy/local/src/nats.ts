@@ -20,6 +20,8 @@ export interface NatsOptions {
   passwords: Readonly<Record<NatsLogin, string>>
   /** Where it listened before; a free port otherwise. */
   port?: number
+  /** Its configuration file; the local stack's where nothing is said. */
+  config?: string
   onProblem: (line: string) => void
 }
 
@@ -55,7 +57,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
 async function tryStart(
   program: string,
   port: number,
-  { folder, mark, name = 'nats', passwords, onProblem }: NatsOptions,
+  { folder, mark, name = 'nats', passwords, config = CONFIG, onProblem }: NatsOptions,
 ): Promise<{ child?: Child; lines: string[] }> {
   const store = join(folder, name)
   mkdirSync(store, { recursive: true, mode: 0o700 })
@@ -65,7 +67,7 @@ async function tryStart(
   const child = startChild({
     name,
     command: program,
-    args: ['-c', CONFIG, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
+    args: ['-c', config, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
     env: { PATH: process.env.PATH, ...natsEnvironment(passwords) },
     onLine: (line) => {
       if (!ready) lines.push(line)

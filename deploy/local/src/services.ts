@@ -13,11 +13,13 @@ export interface ServiceOptions {
   env: NodeJS.ProcessEnv
   /** Every line it prints. */
   onLine: (line: string) => void
+  /** The folder of the code that it runs; this tree's where nothing is said. */
+  root?: string
 }
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Compiled code that a process leaves for the next one, which starts in half the time; where it cannot be written, nothing is. */
-const COMPILE_CACHE = join(ROOT, 'node_modules/.cache/node-compile')
+const COMPILE_CACHE = 'node_modules/.cache/node-compile'
 
 /** What the processes of a system are told. */
 export interface SystemSettings {
@@ -54,15 +56,15 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 }
 
 /** Starts one process of a service, `node services/<name>/src/main.ts`. */
-export function startService({ service, index, mark, env, onLine }: ServiceOptions): Child {
+export function startService({ service, index, mark, env, onLine, root = ROOT }: ServiceOptions): Child {
   const name = `${service}-${index}`
   const args = [`--title=${markOf(mark, name)}`, `services/${service}/src/main.ts`]
   return startChild({
     name,
     command: process.execPath,
     args,
-    env: { NODE_COMPILE_CACHE: COMPILE_CACHE, ...env },
-    cwd: ROOT,
+    env: { NODE_COMPILE_CACHE: join(root, COMPILE_CACHE), ...env },
+    cwd: root,
     onLine,
   })
 }

@@ -12,7 +12,7 @@ import { type NatsServer, startNats } from '@svc/local/nats.ts'
 import { findFreePort, isPortFree } from '@svc/local/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/postgres.ts'
 import { removeScratch } from '@svc/local/postgres-user.ts'
-import { createDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
+import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/roles.ts'
 import { deriveSecrets, secretsOfServer } from '@svc/local/secrets.ts'
 import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
 import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
@@ -43,6 +43,10 @@ export interface FaultSystem extends AsyncDisposable {
   logOf(name: string): readonly LogEvent[]
   /** Sends a signal and waits for the end. The supervisor starts it again, the next time with these variables too. */
   end(name: string, signal: NodeJS.Signals, nextEnv?: NodeJS.ProcessEnv): Promise<Ending>
+  /** From its next start on, a process runs this code. */
+  setRelease(name: string, release: Release): void
+  /** As an operator does before an upgrade, while everything runs. */
+  migrate(release: Release): Promise<void>
   /** Until a process of that name says that it is ready. */
   untilReady(name: string, timeoutMs?: number): Promise<void>
   /** Never throws: who is meant may have ended just now. */
@@ -73,6 +77,28 @@ export interface FaultSystemOptions {
   readonly env?: NodeJS.ProcessEnv
   /** Called with each line that an engine or a process logs at warning or above. */
   readonly onProblem?: (name: string, line: string) => void
+  /** What processes run, and the database and NATS begin as; this tree where nothing is said. */
+  readonly release?: Release
+}
+
+/** A folder of code, and how an operator brings engines to what it needs. */
+export interface Release {
+  readonly root: string
+  /** NATS's configuration file. */
+  readonly natsConfig: string
+  /** Roles, and migrations; as often as one likes. */
+  migrate(setup: StoreSetup): Promise<void>
+}
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+/** What is in this tree. */
+export const THIS_RELEASE: Release = {
+  root: ROOT,
+  natsConfig: join(ROOT, 'deploy/local/nats.conf'),
+  async migrate(setup) {
+    await prepareRoles(setup)
+    await migrateStores({ ...setup, migrationsOf: (store) => join(ROOT, 'services', store, 'migrations') })
+  },
 }
 
 const REPLICAS = 2
@@ -95,7 +121,7 @@ interface Supervised {
 }
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
-  const { replicas = {}, env = {}, onProblem = () => {} } = options
+  const { replicas = {}, env = {}, onProblem = () => {}, release = THIS_RELEASE } = options
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
   const mark = createMark(folder)
@@ -124,9 +150,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   )
   const superuserUrl = `postgres://postgres:${password}@127.0.0.1:${postgres.port}/postgres`
   const adminUrl = await createDatabase(superuserUrl, 'svc')
-  const setup = { adminUrl, stores: STORES, passwordOf: secretsOfServer(superuserUrl).rolePassword }
-  await prepareRoles(setup)
-  await migrateStores({ ...setup, migrationsOf: (store) => join(ROOT, 'services', store, 'migrations') })
+  const setup: StoreSetup = { adminUrl, stores: STORES, passwordOf: secretsOfServer(superuserUrl).rolePassword }
+  await release.migrate(setup)
 
   const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
   const nats = started.use(
@@ -138,6 +163,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
           folder,
           mark,
           passwords,
+          config: release.natsConfig,
           ...(port === undefined ? {} : { port }),
           onProblem: (line) => onProblem('nats', line),
         }),
@@ -163,6 +189,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     Array.from({ length: countOf(service) }, (_, at) => `${service}-${at + 1}`),
   )
   const supervised = new Map<string, Supervised>()
+  const releases = new Map<string, Release>()
   let stopping = false
   started.defer(async () => {
     stopping = true
@@ -188,7 +215,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       ...(own.SVC_DATABASE_URL && { SVC_DATABASE_URL: databaseUrl(own.SVC_DATABASE_URL, name) }),
       ...(own.SVC_NATS_URL && { SVC_NATS_URL: natsUrl(own.SVC_NATS_URL, name) }),
     }
-    one.child = startService({ service, index, mark, env: { ...through, ...extra }, onLine })
+    const { root } = releases.get(name) ?? release
+    one.child = startService({ service, index, mark, env: { ...through, ...extra }, onLine, root })
     supervised.set(name, one)
   }
   const keepRunning = async (name: string): Promise<void> => {
@@ -241,6 +269,8 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       one.child.kill(signal)
       return one.child.ended
     },
+    setRelease: (name, next) => void releases.set(name, next),
+    migrate: (next) => next.migrate(setup),
     untilReady,
     signal: sendSignal,
     network,
@@ -250,8 +280,6 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }
-
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** An engine that is started again, on its port, when it has ended by itself. */
 async function superviseEngine(
