@@ -175,16 +175,28 @@ describe('cancel', () => {
   })
 
   test.each([
-    ['another attempt may be under way', { shared: true }],
-    ['it was settled before', { settled: true }],
-  ])('nothing is given back where %s', async (_why, state) => {
-    const { cancel, names } = setUp(state)
+    ['is given back behind a fence', false, 'release'],
+    ['is settled where another one was committed', true, 'settle'],
+  ])(
+    'decisions 48: what several attempts share leaves no trace when the last of them is refused: it %s',
+    async (_what, committed, then) => {
+      const { cancel, names } = setUp({ shared: true, committed })
+      await cancel()
+      expect(names()).toEqual(['reserve', 'fence', then])
+    },
+  )
+
+  test('nothing is given back where it was settled before', async () => {
+    const { cancel, names } = setUp({ settled: true })
     await cancel()
     expect(names()).toEqual(['reserve'])
   })
 
-  test('what cannot be given back is the resolver’s', async () => {
-    const { cancel } = setUp({ failing: ['release'] })
+  test.each([
+    ['release', false],
+    ['fence', true],
+  ])('what cannot be given back is the resolver’s: the %s fails', async (failing, shared) => {
+    const { cancel } = setUp({ failing: [failing], shared })
     await cancel()
   })
 })

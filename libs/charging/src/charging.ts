@@ -57,8 +57,8 @@ export interface Charging {
   finish<T>(reserved: Reserved, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
   /**
    * Gives back what an attempt has taken that is never to be committed. It needs no fence: nobody else has its deadline,
-   * and the attempts before it were fenced, or there may still be one and then nothing is given back. Never throws:
-   * what fails here is the resolver's.
+   * and the attempts before it were fenced. Where there may still be one it is abandoned, and with it those before it: their
+   * owner repeats them. Never throws: what fails here is the resolver's.
    */
   cancel(reserved: Reserved, context: CallContext): Promise<void>
   /**
@@ -112,8 +112,12 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     finish,
     async cancel({ operation, deadlineMs, settled, shared }, context) {
       charges.add({ owner, step: 'cancelled' })
-      if (settled || shared) return
-      await leave(() => bus.call(release, { operation, deadline_ms: deadlineMs }, context))
+      if (settled) return
+      await leave(() =>
+        shared
+          ? abandon({ operation, deadlineMs }, context)
+          : bus.call(release, { operation, deadline_ms: deadlineMs }, context),
+      )
     },
     charge: async (cost, context, commit) => finish(await take(cost, context), context, commit),
     abandon,

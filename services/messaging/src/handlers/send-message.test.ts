@@ -211,6 +211,28 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(await outcome(await knowing(depsWith([since], [stale])), prepared)).toBe(expected)
   })
 
+  describe('what another attempt at the same message has ended is decided once more', () => {
+    const fenced: Appended = { outcome: 'fenced', lane: 'inbox' }
+
+    test('decisions 22: equal attempts that are refused have one answer', async () => {
+      const blocked: Preflight = { ...friend, standing: { ...fresh.standing, contact: 'blocked' } }
+      expect(await outcome(await knowing(depsWith([blocked], [fenced])), prepared)).toBe('admission_denied')
+    })
+
+    test.each([
+      ['reserved ahead', prepared],
+      ['not reserved ahead', request],
+    ])('design.md, Charging: with a reservation of its own: %s', async (_name, asked) => {
+      const deps = depsWith([friend], [fenced, accepted])
+      expect(await outcome(deps, asked)).toMatchObject({ duplicate: false })
+      expect(deps.taken).toHaveLength(asked === prepared ? 1 : 2)
+    })
+
+    test('decisions 45: and not for ever', async () => {
+      expect(await outcome(depsWith([friend], [fenced]), prepared)).toBe('unavailable')
+    })
+  })
+
   test('decisions 18: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
     const repeated = depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])
     expect(await outcome(await knowing(repeated), prepared)).toMatchObject({ duplicate: true })

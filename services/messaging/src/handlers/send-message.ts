@@ -26,19 +26,27 @@ const MAX_DECISIONS = 5
  * it against the log, and finds an earlier message with the id itself. That one is younger than budget's memory of its
  * charge, since both were signed within minutes of their acceptance, so a repeat is not charged again. Whatever is
  * refused on that way is decided once more from the beginning, so that the refusal is the first one in order and made on
- * what holds now.
+ * what holds now. So is what was ended by another attempt at this very message, whose refusal says nothing of this one.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
   const { facts, reserved } = request
   const prepared = reserved === null ? undefined : reservedOf(facts, reserved)
   const recalled = prepared === undefined ? undefined : recall(deps, request)
-  if (recalled === undefined) return decide(deps, request, await findOut(deps, request), prepared, context)
   try {
-    return await decide(deps, request, recalled, prepared, context)
+    return await decide(deps, request, recalled ?? (await findOut(deps, request)), prepared, context)
   } catch (error) {
-    if (!isDefinite(error)) throw error
+    const isRecalledRefusal = recalled !== undefined && isDefinite(error)
+    if (!isRecalledRefusal && !(error instanceof Fenced)) throw error
     return decide(deps, request, await findOut(deps, request), undefined, context)
+  }
+}
+
+/** The attempt was given up, by another one or because it took too long. It left nothing behind. */
+class Fenced extends ServiceError {
+  override name = 'Fenced'
+  constructor() {
+    super('unavailable', { cause: new Error('the reservation ended') })
   }
 }
 
@@ -152,8 +160,7 @@ function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): s
 
 function settledOutcome(result: Appended): Appended {
   if (result.outcome === 'conflict') throw new ServiceError('id_conflict')
-  // The reservation was given up while this took too long: whether another attempt got through, a repeat will tell.
-  if (result.outcome === 'fenced') throw new ServiceError('unavailable', { cause: new Error('the reservation ended') })
+  if (result.outcome === 'fenced') throw new Fenced()
   return result
 }
 
