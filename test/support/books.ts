@@ -22,6 +22,7 @@ export async function findWrongBooks(admin: postgres.Sql): Promise<unknown[]> {
       union all select o.id from messaging.operations o where o.committed
       union all select o.id from identity.operations o where o.committed
       union all select o.id from boards.operations o where o.committed
+      union all select o.id from webhook.operations o where o.committed
     ), charges as (
       select r.operation from budget.reservations r where r.state <> 'released'
     )

@@ -31,7 +31,7 @@ const CAUGHT_UP_MS = 15_000
 const REOPEN_MS = 50
 /** One message of five is a post. */
 const POST_EVERY = 5
-const HOOK = { path: '/rolling', secret: 'of the rolling load' }
+const HOOK = { path: '/rolling', secret: 'what the rolling load signs with' }
 
 /** Any system that has gateways. */
 export interface RollingSystem {

@@ -1,0 +1,48 @@
+/**
+ * `npx pnpm faults:upgrade [--from <revision>]`: runs an earlier revision of this repository, upgrades it to this tree under
+ * load, process by process, and rolls it back. Prints what was done, and fails where anything is wrong.
+ */
+import { readCommandLine } from '../../support/command-line.ts'
+import { checkOut, revisionBeforeLastMigration, titleOf } from './old-release.ts'
+import { runUpgrade } from './upgrade.ts'
+
+const { values } = readCommandLine({
+  command: 'npx pnpm faults:upgrade',
+  does: 'An earlier revision is upgraded to this tree under load, process by process, and rolled back.',
+  options: {
+    from: {
+      kind: 'text',
+      placeholder: 'revision',
+      what: 'what is upgraded; the code before the last commit that changed a migration where nothing is said',
+    },
+    answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'requests between two steps' },
+    'no-rollback': { kind: 'flag', what: 'ends with the upgrade' },
+  },
+})
+
+try {
+  process.exitCode = await main()
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error))
+  process.exitCode = 1
+}
+
+/** @returns the exit code. */
+async function main(): Promise<number> {
+  await using old = await checkOut(values.from ?? (await revisionBeforeLastMigration()))
+  console.log(`from      ${old.title}`)
+  console.log(`to        ${await titleOf('HEAD')}, as it is in this tree`)
+  const { replaced, answered, streams, deliveries, wrong } = await runUpgrade({
+    old,
+    answers: values.answers,
+    back: !values['no-rollback'],
+    say: (line) => console.log(`  ${line}`),
+  })
+  console.log(`replaced  ${replaced} processes`)
+  console.log(`answered  ${answered} requests`)
+  console.log(`streams   ${streams} opened`)
+  console.log(`webhooks  ${deliveries} delivered`)
+  for (const one of wrong.slice(0, 20)) console.log(`  WRONG  ${one}`)
+  console.log(`wrong: ${wrong.length}`)
+  return wrong.length === 0 ? 0 : 1
+}

@@ -1,0 +1,115 @@
+/** An earlier revision of this repository, checked out and installed beside this tree, so that its own code runs. */
+import { execFile } from 'node:child_process'
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { startKeeper } from '@svc/local/keep.ts'
+import { createMark } from '@svc/local/marks.ts'
+import { STORES } from '@svc/local/topology.ts'
+import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
+
+export interface OldRelease extends Release, AsyncDisposable {
+  /** `18d0342 faults: threads and health are asked for too` */
+  readonly title: string
+  /** What this tree has and it has not: `webhook/0012_fair-claims.sql`. */
+  readonly newMigrations: readonly string[]
+  /** Puts this tree's NATS configuration in the place of its own; the server of this name has to be told. */
+  takeNewNatsConfig(serverName: string): void
+}
+
+const { root: ROOT } = THIS_RELEASE
+const INSTALL = ['install', '--frozen-lockfile', '--ignore-scripts']
+const INSTALL_LIMIT_MS = 300_000
+const NATS_CONFIG = 'deploy/local/nats.conf'
+const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
+
+/** The code before the last commit that changed a migration. @throws Error where history does not go so far back. */
+export async function revisionBeforeLastMigration(): Promise<string> {
+  const commit = await git(['log', '-1', '--format=%H', '--', 'services/*/migrations/*.sql'])
+  return git(['rev-parse', '--verify', '--quiet', `${commit}^`]).catch(() => {
+    throw new Error('the history does not have the commit before the last migration: fetch more, or say --from')
+  })
+}
+
+/** `a0fb16f test: what was done` */
+export function titleOf(revision: string): Promise<string> {
+  return git(['log', '-1', '--format=%h %s', revision, '--'])
+}
+
+/** @throws Error where there is no such revision, or its packages cannot be had. */
+export async function checkOut(revision: string): Promise<OldRelease> {
+  const title = await titleOf(revision)
+  await using started = new AsyncDisposableStack()
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-upgrade-')))
+  // Removes the folder also where this process is killed; what git knows of it then goes with the next run.
+  const keeper = await startKeeper(createMark(folder), folder)
+  started.defer(async () => {
+    await keeper.release()
+    rmSync(folder, { recursive: true, force: true })
+    await git(['worktree', 'prune'])
+  })
+  await git(['worktree', 'prune'])
+  const root = join(folder, 'tree')
+  await git(['worktree', 'add', '--detach', root, revision])
+  await install(root)
+  const natsRoot = join(folder, 'nats')
+  copyNatsConfig(root, natsRoot)
+  const roles: typeof import('@svc/local/roles.ts') = await import(
+    pathToFileURL(join(root, 'deploy/local/src/roles.ts')).href
+  )
+  const migrationsOf = (of: string, store: string): string => join(of, 'services', store, 'migrations')
+  const listed = (of: string): string[] =>
+    STORES.flatMap((store) => readdirSync(migrationsOf(of, store)).map((file) => `${store}/${file}`))
+  const old = new Set(listed(root))
+
+  const kept = started.move()
+  return {
+    title,
+    root,
+    natsConfig: join(natsRoot, NATS_CONFIG),
+    newMigrations: listed(ROOT).filter((file) => !old.has(file)),
+    async migrate(setup) {
+      await roles.prepareRoles(setup)
+      await roles.migrateStores({ ...setup, migrationsOf: (store) => migrationsOf(root, store) })
+    },
+    takeNewNatsConfig(serverName) {
+      copyNatsConfig(ROOT, natsRoot)
+      // The one argument that a reload forgets, and then refuses to change.
+      appendFileSync(join(natsRoot, NATS_CONFIG), `server_name: "${serverName}"\n`)
+    },
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  }
+}
+
+function copyNatsConfig(from: string, to: string): void {
+  mkdirSync(join(to, 'deploy/local'), { recursive: true })
+  for (const path of NATS_PATHS) cpSync(join(from, path), join(to, path), { recursive: true })
+}
+
+/** From what was installed before, if that is enough. Its engines are not used, so nothing has to be built. */
+async function install(root: string): Promise<void> {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm|pnpm)_/i.test(name)))
+  const run = (args: readonly string[]) =>
+    tell('pnpm', args, { cwd: root, env: { ...env, CI: 'true' }, timeout: INSTALL_LIMIT_MS })
+  await run([...INSTALL, '--offline']).catch(() => run(INSTALL))
+}
+
+function git(args: readonly string[]): Promise<string> {
+  // The tree may belong to another user, which git must be told is fine.
+  return tell('git', ['-c', 'safe.directory=*', ...args], { cwd: ROOT })
+}
+
+/** @returns what it printed. @throws Error with what it complained of. */
+function tell(
+  command: string,
+  args: readonly string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv; timeout?: number },
+): Promise<string> {
+  return new Promise((resolve, reject) => {
+    execFile(command, args, options, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout.trim())
+      else reject(new Error(`${command} ${args.join(' ')}: ${stderr.trim() || stdout.trim() || error.message}`))
+    })
+  })
+}

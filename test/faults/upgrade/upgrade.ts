@@ -1,0 +1,176 @@
+/**
+ * An upgrade and its rollback, with the real old code beside the new, as docs/operating.md has them: migrations first, then
+ * process by process, under load. Source: issue 5, 5.
+ */
+import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { commandLineOf } from '@svc/local/marks.ts'
+import postgres from 'postgres'
+import { Agent } from '../../support/agent.ts'
+import { findWrongBooks, untilResolved } from '../../support/books.ts'
+import { startReceiver } from '../../support/webhook-receiver.ts'
+import { type FaultSystem, type Release, startFaultSystem, THIS_RELEASE } from '../nemesis/fault-system.ts'
+import { type RollingLoad, startRollingLoad } from '../rolling/load.ts'
+import type { OldRelease } from './old-release.ts'
+
+export interface UpgradeOptions {
+  readonly old: OldRelease
+  /** That must have come, and be right, between two steps. */
+  readonly answers: number
+  /** Whether it is also rolled back. */
+  readonly back: boolean
+  readonly say: (line: string) => void
+}
+
+export interface UpgradeReport {
+  /** Processes whose code was replaced. */
+  readonly replaced: number
+  readonly answered: number
+  readonly streams: number
+  readonly deliveries: number
+  /** What was not as it should be; the run ends with the step that it was found in. */
+  readonly wrong: readonly string[]
+}
+
+/** A server that does not take its new configuration says so at once. */
+const RELOAD_MS = 500
+const PLENTY = '10000000'
+const RATES = '1000000'
+
+export async function runUpgrade({ old, answers, back, say }: UpgradeOptions): Promise<UpgradeReport> {
+  await using started = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'svc-upgrade-log-'))
+  const log = createWriteStream(join(folder, 'problems.log'))
+  started.defer(() => void log.end())
+  const complaints: string[] = []
+  const receiver = started.use(await startReceiver({ trusted: false, folder }))
+  const system = started.use(
+    await startFaultSystem({
+      release: old,
+      env: environmentFor(receiver.host, receiver.caFile),
+      onProblem: (name, line) => {
+        log.write(`${new Date().toISOString()} ${name} ${line}\n`)
+        if (name === 'nats') complaints.push(line)
+      },
+    }),
+  )
+  for (const name of system.names) checkRuns(system, name, old)
+  say(`${system.names.length} processes run the old code; what they complain of: ${join(folder, 'problems.log')}`)
+
+  const places = system.urls.map((url) => ({ url, authority: system.authority }))
+  const load = started.use(
+    await startRollingLoad(
+      {
+        system,
+        agents: (count) =>
+          Promise.all(
+            Array.from({ length: count }, (_, at) =>
+              new Agent(places[at % places.length] ?? { url: '', authority: '' }).register(),
+            ),
+          ),
+      },
+      receiver,
+    ),
+  )
+  let replaced = 0
+  const report = (wrong: readonly string[]): UpgradeReport => ({
+    replaced,
+    answered: load.answered,
+    streams: load.streams,
+    deliveries: load.deliveries,
+    wrong,
+  })
+  const steps = async function* (): AsyncGenerator<string> {
+    yield 'the old code alone'
+    await system.migrate(THIS_RELEASE)
+    yield `the old code on the new schema (${old.newMigrations.join(', ') || 'no new migration'})`
+    await reloadNats(system, old, complaints)
+    yield "the old code with NATS's new users"
+    for (const name of system.names) {
+      await replace(system, name, THIS_RELEASE)
+      replaced += 1
+      yield `${name} is new`
+    }
+    if (!back) return
+    // What the job of the old release does when that is deployed again.
+    await system.migrate(old)
+    yield 'the new code after the migrations of the old one, which have nothing to do'
+    for (const name of system.names) {
+      await replace(system, name, old)
+      replaced += 1
+      yield `${name} is old again`
+    }
+  }
+  for await (const step of steps()) {
+    await more(load, answers)
+    say(`${step}: ${load.answered} requests answered, wrong: ${load.wrong.length}`)
+    if (load.wrong.length > 0) return report(load.wrong.map((one) => `${step}: ${one}`))
+  }
+  const found = [...(await load.finish()), ...(await booksOf(system))]
+  if (found.length === 0) started.defer(() => rmSync(folder, { recursive: true, force: true }))
+  return report(found)
+}
+
+/** The operator's way: it is asked to stop, drains, and the other one starts in its place. */
+async function replace(system: FaultSystem, name: string, release: Release): Promise<void> {
+  system.setRelease(name, release)
+  const { code, reason } = await system.end(name, 'SIGTERM')
+  if (code !== 0) throw new Error(`${name} did not drain: ${reason}`)
+  await system.untilReady(name)
+  checkRuns(system, name, release)
+}
+
+/** Where the machine can say it: that a process is what it is taken for. */
+function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
+  if (process.platform !== 'linux') return
+  const folder = readlinkSync(`/proc/${system.pidOf(name)}/cwd`)
+  if (folder !== resolve(root)) throw new Error(`${name} runs in ${folder}, and should in ${root}`)
+}
+
+/** Rights on NATS are the new release's from here on, also for the old code, before and after. */
+async function reloadNats(system: FaultSystem, old: OldRelease, complaints: readonly string[]): Promise<void> {
+  const [pid = 0] = system.nats.pids()
+  const [, serverName] = / -n (\S+)/.exec(commandLineOf(pid) ?? '') ?? []
+  if (serverName === undefined) throw new Error('NATS is not there')
+  old.takeNewNatsConfig(serverName)
+  system.signal(pid, 'SIGHUP')
+  await sleep(RELOAD_MS)
+  const refused = complaints.find((line) => /reload/i.test(line))
+  if (refused !== undefined) throw new Error(`NATS does not take its new configuration: ${refused}`)
+}
+
+/** Answers that do not come are as wrong as others. */
+async function more(load: RollingLoad, count: number): Promise<void> {
+  await load.more(count).catch((error: unknown) => {
+    throw new Error(`answers stay away: ${error}; ${load.wrong.join('; ')}`)
+  })
+}
+
+async function booksOf(system: FaultSystem): Promise<string[]> {
+  const admin = postgres(system.adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    await untilResolved(admin)
+    return (await findWrongBooks(admin)).map((row) => `the books: ${JSON.stringify(row)}`)
+  } finally {
+    await admin.end({ timeout: 5 })
+  }
+}
+
+function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
+  return {
+    SVC_POW_DIFFICULTY: '4',
+    SVC_RATE_PER_SECOND: RATES,
+    SVC_RATE_BURST: RATES,
+    SVC_REGISTRATION_RATE_PER_SECOND: RATES,
+    SVC_REGISTRATION_RATE_BURST: RATES,
+    SVC_DAILY_FREE_UNITS: PLENTY,
+    SVC_DAILY_HARD_LIMIT: PLENTY,
+    // A balancer asks ten times in this time whether a gateway is ready (keep-alive-client.ts).
+    SVC_DRAIN_SECONDS: '1',
+    SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: host,
+    SVC_WEBHOOK_BACKOFF_SECONDS: '0,1,2,4,8',
+    NODE_EXTRA_CA_CERTS: caFile,
+  }
+}
