@@ -90,6 +90,20 @@ describe('decisions 21: from alice to bob', () => {
     expect(await spendingOf(alice)).toEqual(before)
   })
 
+  test('decisions 48: nor do twenty equal ones at once, also where each gateway reserves ahead', async () => {
+    const { urls } = h.system
+    for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
+    const before = await spendingOf(alice)
+    const envelope = alice.envelope(bob, 'hello', { reply_to: idOf('nobody knows') })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        alice.post('/v2/messages', envelope, { url: urls[at % urls.length] ?? h.place.url }),
+      ),
+    )
+    expect(answers.map(outcomeOf)).toEqual(answers.map(() => INVALID))
+    expect(await spendingOf(alice)).toEqual(before)
+  })
+
   function sendReferring(member: 'reply_to' | 'thread_id', target: string) {
     const id = randomBytes(12).toString('base64url')
     return alice.send(bob, 'hello', { id, [member]: target === 'own' ? id : idOf(target) })
