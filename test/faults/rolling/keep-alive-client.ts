@@ -20,6 +20,8 @@ export interface KeepAliveClient extends AsyncDisposable {
   call(agent: Agent, outgoing: Outgoing): Promise<KeepAliveAnswer>
   /** Base addresses of those that are ready now. */
   ready(): string[]
+  /** Uses another one meanwhile, as a balancer does that is told before a gateway is. */
+  without<T>(url: string, work: () => Promise<T>): Promise<T>
 }
 
 interface Failure extends Error {
@@ -36,6 +38,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
   const gateways = urls.map((url) => ({
     url,
     isReady: true,
+    isOut: false,
     pool: new HttpAgent({ keepAlive: true, maxSockets: CONNECTIONS }),
   }))
   let turn = 0
@@ -46,7 +49,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
       await sleep(ASK_MS)
     }
   })
-  const ready = (): typeof gateways => gateways.filter((gateway) => gateway.isReady)
+  const ready = (): typeof gateways => gateways.filter(({ isReady, isOut }) => isReady && !isOut)
 
   return {
     async call(agent, outgoing) {
@@ -63,6 +66,16 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
       }
     },
     ready: () => ready().map(({ url }) => url),
+    async without(url, work) {
+      const gateway = gateways.find((one) => one.url === url)
+      if (gateway === undefined) throw new RangeError(`no gateway is at ${url}`)
+      gateway.isOut = true
+      try {
+        return await work()
+      } finally {
+        gateway.isOut = false
+      }
+    },
     async [Symbol.asyncDispose]() {
       stopped = true
       await Promise.all(asking)

@@ -19,6 +19,8 @@ export interface RollingLoad extends AsyncDisposable {
   /** Streams that were opened so far, and webhooks that were delivered. */
   readonly streams: number
   readonly deliveries: number
+  /** While something is done to a gateway that the balancer was told of. */
+  without<T>(url: string, work: () => Promise<T>): Promise<T>
   /** Until so many more are answered. */
   more(count: number): Promise<void>
   /** Stops, and finds what is missing, there twice, or out of order. */
@@ -85,6 +87,7 @@ export async function startRollingLoad(h: RollingSystem, receiver?: WebhookRecei
     get deliveries() {
       return receiver?.at(HOOK.path).length ?? 0
     },
+    without: client.without,
     async more(count) {
       const target = answered + count
       await eventually(() => answered >= target || wrong.length > 0, { timeoutMs: MORE_LIMIT_MS, what: 'more answers' })

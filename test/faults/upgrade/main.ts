@@ -16,6 +16,7 @@ const { values } = readCommandLine({
       what: 'what is upgraded; the code before the last commit that changed a migration where nothing is said',
     },
     answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'requests between two steps' },
+    'keep-nats': { kind: 'flag', what: 'NATS keeps the old configuration, its users among it' },
     'no-rollback': { kind: 'flag', what: 'ends with the upgrade' },
   },
 })
@@ -35,6 +36,7 @@ async function main(): Promise<number> {
   const { replaced, answered, streams, deliveries, wrong } = await runUpgrade({
     old,
     answers: values.answers,
+    natsToo: !values['keep-nats'],
     back: !values['no-rollback'],
     say: (line) => console.log(`  ${line}`),
   })

@@ -19,6 +19,8 @@ export interface UpgradeOptions {
   readonly old: OldRelease
   /** That must have come, and be right, between two steps. */
   readonly answers: number
+  /** Whether NATS is given the new configuration, its users among it. */
+  readonly natsToo: boolean
   /** Whether it is also rolled back. */
   readonly back: boolean
   readonly say: (line: string) => void
@@ -39,7 +41,7 @@ const RELOAD_MS = 500
 const PLENTY = '10000000'
 const RATES = '1000000'
 
-export async function runUpgrade({ old, answers, back, say }: UpgradeOptions): Promise<UpgradeReport> {
+export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOptions): Promise<UpgradeReport> {
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-upgrade-log-'))
   const log = createWriteStream(join(folder, 'problems.log'))
@@ -82,15 +84,24 @@ export async function runUpgrade({ old, answers, back, say }: UpgradeOptions): P
     deliveries: load.deliveries,
     wrong,
   })
+  const replaceIn = async (name: string, release: Release): Promise<void> => {
+    const [, digits] = /^gateway-(\d+)$/.exec(name) ?? []
+    const url = system.urls[Number(digits) - 1]
+    // The balancer is told first, as by the sleep of deploy/kubernetes: older gateways do not wait for it by themselves.
+    if (url === undefined) await replace(system, name, release)
+    else await load.without(url, () => replace(system, name, release))
+    replaced += 1
+  }
   const steps = async function* (): AsyncGenerator<string> {
     yield 'the old code alone'
     await system.migrate(THIS_RELEASE)
     yield `the old code on the new schema (${old.newMigrations.join(', ') || 'no new migration'})`
-    await reloadNats(system, old, complaints)
-    yield "the old code with NATS's new users"
+    if (natsToo) {
+      await reloadNats(system, old, complaints)
+      yield "the old code with NATS's new users"
+    }
     for (const name of system.names) {
-      await replace(system, name, THIS_RELEASE)
-      replaced += 1
+      await replaceIn(name, THIS_RELEASE)
       yield `${name} is new`
     }
     if (!back) return
@@ -98,8 +109,7 @@ export async function runUpgrade({ old, answers, back, say }: UpgradeOptions): P
     await system.migrate(old)
     yield 'the new code after the migrations of the old one, which have nothing to do'
     for (const name of system.names) {
-      await replace(system, name, old)
-      replaced += 1
+      await replaceIn(name, old)
       yield `${name} is old again`
     }
   }
