@@ -111,6 +111,13 @@ describe('svc admin status', () => {
     await h.system.start('stream-1')
   })
 
+  test('a login that NATS refuses is said, rather than tried for ever', async () => {
+    const url = new URL(h.system.nats.urlFor('admin'))
+    url.password = 'nwrong'
+    const { exitCode, stderr } = await svc(['admin', 'status'], { env: { SVC_NATS_URL: url.href } })
+    expect([exitCode, stderr]).toEqual([3, `svc: NATS at ${url.host} refuses this login\n`])
+  })
+
   test('--watch looks again until it is interrupted', async () => {
     const interrupt = new AbortController()
     const env = { SVC_NATS_URL: h.system.nats.urlFor('admin') }

@@ -1,6 +1,6 @@
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
-import { connect, type NatsConnection } from 'nats'
+import { connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
 
 const connected = defineLevel({
   name: 'svc_nats_connected',
@@ -19,7 +19,7 @@ export interface NatsOptions {
   /** Shown by `nats server report connections`. */
   name: string
   logger: Logger
-  /** For tools that somebody waits for: gives up after so long where nobody listens. Services wait, the default. */
+  /** For tools that somebody waits for: gives up after so long where nobody listens, and where the login is refused. Services wait, the default. */
   firstConnectMs?: number
 }
 
@@ -54,8 +54,8 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
     reconnectTimeWait: 250,
     reconnectJitter: 250,
     ...(firstConnectMs === undefined ? { waitOnFirstConnect: true, timeout: ATTEMPT_MS } : { timeout: firstConnectMs }),
-    // A server that restarts may refuse a login for a moment.
-    ignoreAuthErrorAbort: true,
+    // A server that restarts may refuse a login for a moment; to somebody who waits it is said at once.
+    ignoreAuthErrorAbort: firstConnectMs === undefined,
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
   })
@@ -67,6 +67,11 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
   const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
   void connection.closed().then(() => level[Symbol.dispose]())
   return { connection, inboxPrefix, isConnected }
+}
+
+/** Whether this is why `connectNats` gave up. */
+export function isLoginRefused(error: unknown): boolean {
+  return error instanceof NatsError && error.code === ErrorCode.AuthorizationViolation
 }
 
 async function watchStatus(

@@ -1,7 +1,7 @@
 import type { Call } from '@svc/contracts/define.ts'
 import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
 import { createBus } from '@svc/nats/bus.ts'
-import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
+import { connectNats, drainNats, isLoginRefused, type Nats } from '@svc/nats/connect.ts'
 import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -60,6 +60,8 @@ async function connect(url: string): Promise<Nats> {
   } catch (cause) {
     if (!URL.canParse(url)) throw new UsageError('the URL of NATS is none: nats://user:password@host:port', { cause })
     // without the credentials
-    throw new NetworkError(`NATS at ${new URL(url).host} does not answer: ${(cause as Error).message}`, { cause })
+    const { host } = new URL(url)
+    if (isLoginRefused(cause)) throw new NetworkError(`NATS at ${host} refuses this login`, { cause })
+    throw new NetworkError(`NATS at ${host} does not answer: ${(cause as Error).message}`, { cause })
   }
 }
