@@ -63,6 +63,8 @@ export interface Serving {
   readonly inFlight: number
   /** Stops taking, waits until what was taken is answered. Other processes of the service take over at once. */
   drain(): Promise<void>
+  /** Settles, with the reason, when NATS has ended it: one subscription that the user may not have ends all of them. */
+  readonly failed: Promise<Error>
 }
 
 const served = defineCount({
@@ -91,6 +93,7 @@ const MAX_MESSAGE_CHARACTERS = 256 * 1024
 /**
  * Serves calls as a NATS micro service, so that `nats micro ls|info|stats` shows it and every process of the service
  * shares the work by queue group. Items of one message are answered on their own, in any order: a slow one holds none.
+ * @throws Error where the user may not listen to one of the subjects: who says that it is ready must not stay silent.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { logger, name } = options
@@ -122,12 +125,25 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   // The server has the subscriptions when this returns: a service that says it is ready is found.
   await connection.flush()
+  let draining = false
+  const failed = service.stopped.then((cause) =>
+    // Between a drain and the end nothing fails.
+    draining
+      ? new Promise<never>(() => {})
+      : new Error(`NATS lets ${name} not listen to all of its subjects`, { cause }),
+  )
+  if (service.isStopped) {
+    working[Symbol.dispose]()
+    throw await failed
+  }
 
   return {
+    failed,
     get inFlight() {
       return inFlight
     },
     async drain() {
+      draining = true
       await service.stop()
       if (inFlight > 0) await new Promise<void>((resolve) => idle.push(resolve))
       working[Symbol.dispose]()

@@ -48,6 +48,26 @@ const doubling = handle(double, async ({ value }) => {
   return { value: value * 2 }
 })
 
+describe('design, Failing: a process whose user may not listen to all that it should', () => {
+  const elsewhere = defineCall({ subject: 'svc.identity.double', request: Type.Object({}), reply: Type.Object({}) })
+
+  test('does not say that it is ready', async () => {
+    await using server = await startTestNats()
+    await using stack = new AsyncDisposableStack()
+    const options = { url: server.urlFor('budget'), name: 'test', logger }
+    const nats = stack.adopt(await connectNats(options), (one) => drainNats(one))
+    const endpoints = [doubling, handle(elsewhere, async () => ({}))]
+    const serving = serve({ nats, name: 'budget', version: '2.0.0', logger, endpoints })
+    await expect(serving).rejects.toThrow('NATS lets budget not listen to all of its subjects')
+  })
+
+  test('and a drain is no failure', async () => {
+    await using h = await startHarness([doubling])
+    await h.serving.drain()
+    expect(await Promise.race([h.serving.failed, h.serving.drain().then(() => 'drained')])).toBe('drained')
+  })
+})
+
 describe('design, Natural batching: calls over NATS', () => {
   test('calls that are made together share messages, and each has its own answer', async () => {
     await using h = await startHarness([doubling])

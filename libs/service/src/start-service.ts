@@ -73,6 +73,7 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
     return {
       failed: Promise.race([
         nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
+        serving.failed,
         ...loops.map((loop) => loop.failed),
       ]),
       async [Symbol.asyncDispose]() {
