@@ -12,8 +12,8 @@ import { benchWebhooks } from './live-webhooks.ts'
 import { type Round, rateOf, runRound } from './rounds.ts'
 
 const STREAMS = 200
-/** Idle ones, for their memory: so many that what a process grows by besides is little of each. Two for each agent. */
-const IDLE_STREAMS = 1_000
+/** Idle ones, for their memory: so many that a heap which has just grown, or is about to be collected, is little of each. Two for each agent. */
+const IDLE_STREAMS = 4_000
 
 /** A stream that was closed may still have its lease. */
 const CLOSED_MS = 1_500
