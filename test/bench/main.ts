@@ -27,7 +27,7 @@ const { values, names } = readCommandLine({
 
 const { connections, rounds, seconds: secondsPerRound, agents, times, few, many } = values
 const options = { connections, rounds, secondsPerRound }
-const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<void>> = {
+const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
   send: () => benchSend({ ...options, agents }),
   reads: () => benchReads({ ...options, few, many }),
   posts: () => benchPosts(options),
@@ -39,5 +39,6 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<void>> = {
   storage: () => benchStorage(options),
 }
 
-await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()
-process.exit(0)
+const held = await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()
+// Only what promises something answers whether it held.
+process.exit(held === false ? 1 : 0)
