@@ -12,7 +12,7 @@ import { Agent } from '../../support/agent.ts'
 import { findWrongBooks, untilResolved } from '../../support/books.ts'
 import { startReceiver } from '../../support/webhook-receiver.ts'
 import { type FaultSystem, type Release, startFaultSystem, THIS_RELEASE } from '../nemesis/fault-system.ts'
-import { type RollingLoad, startRollingLoad } from '../rolling/load.ts'
+import { startRollingLoad } from '../rolling/load.ts'
 import type { OldRelease } from './old-release.ts'
 
 export interface UpgradeOptions {
@@ -38,6 +38,7 @@ export interface UpgradeReport {
 
 /** A server that does not take its new configuration says so at once. */
 const RELOAD_MS = 500
+const WARN = 40
 const PLENTY = '10000000'
 const RATES = '1000000'
 
@@ -113,10 +114,15 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
       yield `${name} is old again`
     }
   }
-  for await (const step of steps()) {
-    await more(load, answers)
-    say(`${step}: ${load.answered} requests answered, wrong: ${load.wrong.length}`)
-    if (load.wrong.length > 0) return report(load.wrong.map((one) => `${step}: ${one}`))
+  try {
+    for await (const step of steps()) {
+      await load.more(answers)
+      say(`${step}: ${load.answered} requests answered, wrong: ${load.wrong.length}`)
+      if (load.wrong.length > 0) return report(load.wrong.map((one) => `${step}: ${one}`))
+    }
+  } catch (error) {
+    // A step that cannot be taken, or answers that stay away.
+    return report([error instanceof Error ? error.message : String(error), ...load.wrong])
   }
   const found = [...(await load.finish()), ...(await booksOf(system))]
   if (found.length === 0) started.defer(() => rmSync(folder, { recursive: true, force: true }))
@@ -128,7 +134,10 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   system.setRelease(name, release)
   const { code, reason } = await system.end(name, 'SIGTERM')
   if (code !== 0) throw new Error(`${name} did not drain: ${reason}`)
-  await system.untilReady(name)
+  await system.untilReady(name).catch(() => {
+    const said = system.logOf(name).filter(({ level }) => level >= WARN)
+    throw new Error(`${name} is not ready in time: ${said.at(-1)?.message ?? 'it says nothing'}`)
+  })
   checkRuns(system, name, release)
 }
 
@@ -149,13 +158,6 @@ async function reloadNats(system: FaultSystem, old: OldRelease, complaints: read
   await sleep(RELOAD_MS)
   const refused = complaints.find((line) => /reload/i.test(line))
   if (refused !== undefined) throw new Error(`NATS does not take its new configuration: ${refused}`)
-}
-
-/** Answers that do not come are as wrong as others. */
-async function more(load: RollingLoad, count: number): Promise<void> {
-  await load.more(count).catch((error: unknown) => {
-    throw new Error(`answers stay away: ${error}; ${load.wrong.join('; ')}`)
-  })
 }
 
 async function booksOf(system: FaultSystem): Promise<string[]> {
