@@ -14,10 +14,20 @@ export interface MigrateOptions {
 /** Waiting for another process that migrates the same schema. */
 const LOCK_RETRY_MS = 50
 const LOCK_WAIT_MS = 60_000
+/**
+ * Whoever comes behind a statement that waits for a table waits for it too, so it gives up before a call would run out of time,
+ * and before Postgres (`deadlock_timeout`, 1 s) ends the transaction of a service in its place.
+ */
+const TABLE_WAIT_MS = 800
+const TABLE_RETRY_MS = 500
+const TABLE_LIMIT_MS = 120_000
+const LOCK_NOT_AVAILABLE = '55P03'
+const DEADLOCK_DETECTED = '40P01'
 
 /**
  * Brings a schema up to date: every file in its own transaction, in order, each once. Safe to start twice at once: the
- * second waits and then finds nothing to do. A file that was run must not be edited afterwards.
+ * second waits and then finds nothing to do. Safe while services work on the schema: a file that does not get its tables at once
+ * is begun again later. A file that was run must not be edited afterwards.
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
@@ -29,21 +39,24 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
       // A role that owns the schema and nothing else may not even say "create schema if not exists".
       const found = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema])
       const missing = found.rowCount === 0
-      await runner({
-        dbClient: client,
-        dir,
-        direction: 'up',
-        schema,
-        createSchema: missing,
-        migrationsTable: 'migrations',
-        migrationsSchema: schema,
-        createMigrationsSchema: missing,
-        // The lock of the library fails at once when another holds it; ours waits.
-        noLock: true,
-        checkOrder: true,
-        singleTransaction: false,
-        log,
-      })
+      const up = (): Promise<unknown> =>
+        runner({
+          dbClient: client,
+          dir,
+          direction: 'up',
+          schema,
+          createSchema: missing,
+          migrationsTable: 'migrations',
+          migrationsSchema: schema,
+          createMigrationsSchema: missing,
+          // The lock of the library fails at once when another holds it; ours waits.
+          noLock: true,
+          checkOrder: true,
+          singleTransaction: false,
+          log,
+        })
+      await client.query(`set lock_timeout = ${TABLE_WAIT_MS}`)
+      await untilNobodyIsInTheWay(client, up)
     })
   } finally {
     await client.end()
@@ -62,4 +75,21 @@ async function withMigrationLock(client: pg.Client, schema: string, work: () => 
     await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
   }
   await work()
+}
+
+/** Each file is a transaction of its own, so what was done stays done. @throws what was in the way, when the time is over. */
+async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<unknown>): Promise<void> {
+  const deadline = Date.now() + TABLE_LIMIT_MS
+  for (;;) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || Date.now() > deadline) throw error
+      // The library leaves the transaction open.
+      await client.query('rollback')
+      await new Promise((resolve) => setTimeout(resolve, TABLE_RETRY_MS))
+    }
+  }
 }
