@@ -9,6 +9,12 @@ export interface CallContext {
   readonly deadlineMs: number
 }
 
+/** As they were defined: for whoever holds a release against the one before (test/check/release-growth.ts). */
+export interface CallSchemas {
+  readonly request: TSchema
+  readonly reply: TSchema
+}
+
 /** A request-reply over NATS with a JSON answer. */
 export interface Call<Request, Reply> {
   readonly kind: 'json'
@@ -17,6 +23,7 @@ export interface Call<Request, Reply> {
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Reply
+  readonly schemas: CallSchemas
 }
 
 /** What a text call answers: a few facts, and JSON that is ready to be written to the client as it is. */
@@ -34,6 +41,7 @@ export interface TextCall<Request, Meta> {
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Meta
+  readonly schemas: CallSchemas
 }
 
 export type RequestOf<C> = C extends { isRequest: (value: unknown) => value is infer Q } ? Q : never
@@ -54,6 +62,7 @@ export function defineCall<Q extends TSchema, R extends TSchema>(definition: {
     subject: definition.subject,
     isRequest: checkerOf(definition.request),
     isReply: checkerOf(definition.reply),
+    schemas: { request: definition.request, reply: definition.reply },
   }
 }
 
@@ -68,6 +77,7 @@ export function defineTextCall<Q extends TSchema, M extends TSchema>(definition:
     subject: definition.subject,
     isRequest: checkerOf(definition.request),
     isReply: checkerOf(definition.meta),
+    schemas: { request: definition.request, reply: definition.meta },
   }
 }
 

@@ -1,0 +1,13 @@
+/** `npx pnpm release:record`: writes down what this tree is, as a release that the next one has to run beside. */
+import { writeFileSync } from 'node:fs'
+import { readCommandLine } from '../support/command-line.ts'
+import { RECORD_PATH, recordRelease } from './release-record.ts'
+
+readCommandLine({
+  command: 'npx pnpm release:record',
+  does: 'Writes test/check/released.json: the calls and migrations of a release, which later ones are held against.',
+  options: {},
+})
+const record = await recordRelease()
+writeFileSync(RECORD_PATH, `${JSON.stringify(record)}\n`)
+console.log(`${Object.keys(record.calls).length} calls, ${Object.keys(record.migrations).length} migrations`)

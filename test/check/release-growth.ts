@@ -1,0 +1,96 @@
+/**
+ * What a release may change, so that its processes and those of the release before run side by side in any mixture
+ * (docs/operating.md, Compatibility). Pure; release-record.ts says what there is.
+ */
+
+export interface CallRecord {
+  /** JSON schemas. */
+  readonly request: unknown
+  readonly reply: unknown
+  /** Packages that ask for it, but for the service that answers it. */
+  readonly askedBy: readonly string[]
+}
+
+export interface ReleaseRecord {
+  /** By subject. */
+  readonly calls: Readonly<Record<string, CallRecord>>
+  /** SHA-256 of each file, by `<store>/<file>`. */
+  readonly migrations: Readonly<Record<string, string>>
+}
+
+type Schema = Readonly<Record<string, unknown>>
+
+/** They say nothing about values, or, as `additionalProperties`, nothing that is held between services. */
+const WORDS = new Set(['description', 'title', 'examples', 'additionalProperties'])
+
+/** @returns a sentence for each thing that the released code would stumble over. */
+export function findBreaks(released: ReleaseRecord, now: ReleaseRecord): string[] {
+  return [...findBrokenCalls(released, now), ...findBrokenMigrations(released.migrations, now.migrations)]
+}
+
+function findBrokenCalls(released: ReleaseRecord, now: ReleaseRecord): string[] {
+  return Object.entries(released.calls).flatMap(([subject, before]) => {
+    const after = now.calls[subject]
+    if (after !== undefined)
+      return (['request', 'reply'] as const).flatMap((part) => grown(`${subject}, ${part}`, before[part], after[part]))
+    if (before.askedBy.length === 0) return []
+    return [`${subject} is gone, and the released ${before.askedBy.join(', ')} asks for it`]
+  })
+}
+
+/** Equal, but for members more that need not be there, and for such that are there no more. */
+function grown(path: string, before: unknown, after: unknown): string[] {
+  if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
+    return before.flatMap((one, index) => grown(`${path}/${index}`, one, after[index]))
+  if (!isSchema(before) || !isSchema(after))
+    return Object.is(before, after)
+      ? []
+      : [`${path} was ${JSON.stringify(before) ?? 'not there'}, and is ${JSON.stringify(after) ?? 'not there'}`]
+  const keys = new Set([...Object.keys(before), ...Object.keys(after)])
+  return [...keys].flatMap((key) => {
+    if (WORDS.has(key) || key === 'required') return []
+    if (key === 'properties' && 'properties' in before && 'properties' in after) return members(path, before, after)
+    return grown(`${path}/${key}`, before[key], after[key])
+  })
+}
+
+function members(path: string, before: Schema, after: Schema): string[] {
+  const names = (schema: Schema): Schema => (isSchema(schema.properties) ? schema.properties : {})
+  const required = (schema: Schema): readonly unknown[] => (Array.isArray(schema.required) ? schema.required : [])
+  const all = new Set([...Object.keys(names(before)), ...Object.keys(names(after))])
+  return [...all].flatMap((name) => {
+    const must = required(before).includes(name)
+    if (must !== required(after).includes(name))
+      return [`${path}/${name} ${must ? 'had to be there, and need not now' : 'has to be there now'}`]
+    const [one, other] = [names(before)[name], names(after)[name]]
+    return one === undefined || other === undefined ? [] : grown(`${path}/${name}`, one, other)
+  })
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function findBrokenMigrations(
+  released: Readonly<Record<string, string>>,
+  now: Readonly<Record<string, string>>,
+): string[] {
+  const changed = Object.keys(released).flatMap((file) => {
+    if (now[file] === undefined) return [`${file} is gone, and has run`]
+    return now[file] === released[file] ? [] : [`${file} was changed, and has run as it was`]
+  })
+  const last = new Map<string, string>()
+  for (const file of Object.keys(released)) {
+    const store = storeOf(file)
+    if ((last.get(store) ?? '') < file) last.set(store, file)
+  }
+  // They run in the order of their names, and one that was overtaken is refused.
+  const overtaken = Object.keys(now)
+    .filter((file) => released[file] === undefined && file < (last.get(storeOf(file)) ?? ''))
+    .map((file) => `${file} comes before ${last.get(storeOf(file))}, which has run`)
+  return [...changed, ...overtaken]
+}
+
+function storeOf(file: string): string {
+  return file.slice(0, file.indexOf('/'))
+}

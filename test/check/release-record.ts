@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import type { CallSchemas } from '@svc/contracts/define.ts'
+import { STORES } from '@svc/local/topology.ts'
+import type { CallRecord, ReleaseRecord } from './release-growth.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const CONTRACTS = join(ROOT, 'libs/contracts/src')
+/** What the last release was, as `npx pnpm release:record` has written it. */
+export const RECORD_PATH: string = fileURLToPath(new URL('./released.json', import.meta.url))
+
+interface Defined {
+  readonly subject: string
+  readonly schemas: CallSchemas
+}
+
+/** What this tree has. Calls that are made by a function, for one service or process each, are not among it. */
+export async function recordRelease(): Promise<ReleaseRecord> {
+  const asked = findAsked()
+  const calls: [string, CallRecord][] = []
+  for (const file of readdirSync(CONTRACTS).filter((name) => /(?<!\.test)\.ts$/.test(name))) {
+    const module: Record<string, unknown> = await import(pathToFileURL(join(CONTRACTS, file)).href)
+    for (const [name, value] of Object.entries(module)) {
+      if (!isCall(value)) continue
+      const owner = value.subject.split('.')[1]
+      const askedBy = [...(asked.get(`${file} ${name}`) ?? [])].filter((one) => one !== owner).toSorted()
+      calls.push([value.subject, { ...value.schemas, askedBy }])
+    }
+  }
+  const migrations = STORES.flatMap((store) => {
+    const folder = join(ROOT, 'services', store, 'migrations')
+    return readdirSync(folder).map((file): [string, string] => [`${store}/${file}`, hashOf(join(folder, file))])
+  })
+  const record = { calls: sorted(calls), migrations: sorted(migrations) }
+  // As the file has it: without what TypeBox knows besides.
+  return JSON.parse(JSON.stringify(record)) as ReleaseRecord
+}
+
+function isCall(value: unknown): value is Defined {
+  return typeof value === 'object' && value !== null && 'subject' in value && 'schemas' in value
+}
+
+/** By `<file> <export>`: the packages that import it to run. */
+function findAsked(): Map<string, Set<string>> {
+  const asked = new Map<string, Set<string>>()
+  for (const kind of ['services', 'libs']) {
+    for (const name of readdirSync(join(ROOT, kind))) {
+      if (name === 'contracts') continue
+      for (const text of sourcesOf(join(ROOT, kind, name, 'src'))) {
+        for (const [, names = '', file = ''] of text.matchAll(/import \{([^}]*)\} from '@svc\/contracts\/([^']+)'/g)) {
+          for (const imported of names.split(',')) {
+            const key = `${file} ${imported.trim().split(' ')[0]}`
+            const packages = asked.get(key) ?? new Set()
+            asked.set(key, packages.add(name))
+          }
+        }
+      }
+    }
+  }
+  return asked
+}
+
+function sourcesOf(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => /(?<!\.test)\.ts$/.test(path))
+    .map((path) => readFileSync(join(folder, path), 'utf8'))
+}
+
+function hashOf(path: string): string {
+  return createHash('sha256').update(readFileSync(path)).digest('hex')
+}
+
+function sorted<T>(entries: readonly [string, T][]): Record<string, T> {
+  return Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
