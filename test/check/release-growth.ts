@@ -7,7 +7,7 @@ export interface CallRecord {
   /** JSON schemas. */
   readonly request: unknown
   readonly reply: unknown
-  /** Packages that ask for it, but for the service that answers it. */
+  /** Packages that ask for it. */
   readonly askedBy: readonly string[]
 }
 

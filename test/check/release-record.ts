@@ -8,6 +8,8 @@ import type { CallRecord, ReleaseRecord } from './release-growth.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONTRACTS = join(ROOT, 'libs/contracts/src')
+/** Whoever answers a call takes all of its module, or types; processes of one service may ask each other. */
+const IMPORTS = /(?:import|const) \{([^}]*)\} (?:from|= await import\() ?'@svc\/contracts\/([^']+)'/g
 /** What the last release was, as `npx pnpm release:record` has written it. */
 export const RECORD_PATH: string = fileURLToPath(new URL('./released.json', import.meta.url))
 
@@ -24,8 +26,7 @@ export async function recordRelease(): Promise<ReleaseRecord> {
     const module: Record<string, unknown> = await import(pathToFileURL(join(CONTRACTS, file)).href)
     for (const [name, value] of Object.entries(module)) {
       if (!isCall(value)) continue
-      const owner = value.subject.split('.')[1]
-      const askedBy = [...(asked.get(`${file} ${name}`) ?? [])].filter((one) => one !== owner).toSorted()
+      const askedBy = [...(asked.get(`${file} ${name}`) ?? [])].toSorted()
       calls.push([value.subject, { ...value.schemas, askedBy }])
     }
   }
@@ -49,7 +50,7 @@ function findAsked(): Map<string, Set<string>> {
     for (const name of readdirSync(join(ROOT, kind))) {
       if (name === 'contracts') continue
       for (const text of sourcesOf(join(ROOT, kind, name, 'src'))) {
-        for (const [, names = '', file = ''] of text.matchAll(/import \{([^}]*)\} from '@svc\/contracts\/([^']+)'/g)) {
+        for (const [, names = '', file = ''] of text.matchAll(IMPORTS)) {
           for (const imported of names.split(',')) {
             const key = `${file} ${imported.trim().split(' ')[0]}`
             const packages = asked.get(key) ?? new Set()
