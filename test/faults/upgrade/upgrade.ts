@@ -135,8 +135,8 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   const { code, reason } = await system.end(name, 'SIGTERM')
   if (code !== 0) throw new Error(`${name} did not drain: ${reason}`)
   await system.untilReady(name).catch(() => {
-    const said = system.logOf(name).filter(({ level }) => level >= WARN)
-    throw new Error(`${name} is not ready in time: ${said.at(-1)?.message ?? 'it says nothing'}`)
+    const said = system.logOf(name).findLast(({ level, message }) => level >= WARN && /error/i.test(message))
+    throw new Error(`${name} is not ready in time: ${said?.message ?? 'it does not say why'}`)
   })
   checkRuns(system, name, release)
 }
