@@ -17,7 +17,9 @@ export async function runService(start: () => Promise<RunningService>): Promise<
   const stop = untilSignal('SIGTERM', 'SIGINT')
   let code = 0
   try {
-    const service = await start()
+    // What waits for NATS or for its schema has taken nothing yet.
+    const service = await Promise.race([start(), stop])
+    if (service === undefined) return process.exit(0)
     const reason = await Promise.race([stop, service.failed ?? new Promise<never>(() => {})])
     if (reason !== undefined) {
       console.error(reason)

@@ -202,7 +202,7 @@ function unwrap(error: unknown): unknown {
   return error instanceof ServiceError ? error.cause : error
 }
 
-function sqlStateOf(error: unknown): string {
+export function sqlStateOf(error: unknown): string {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined
   return typeof code === 'string' ? code : ''
 }

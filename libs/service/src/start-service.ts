@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ConnectionConfig } from '@svc/config/connections.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import { healthOf } from '@svc/contracts/health.ts'
@@ -6,6 +7,7 @@ import { type Bus, createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, serve } from '@svc/nats/serve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { findMissingMigration, listMigrations } from '@svc/postgres/migrated.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
@@ -33,15 +35,19 @@ export interface ServiceOptions {
   /** Also its queue group, its schema and its role. */
   name: string
   config: ConnectionConfig & { poolSize?: number }
+  /** The folder of what its schema must have had before it takes a call; a later release may have run more. */
+  migrations: URL
   /** Builds what is particular to the service, before it takes its first call. */
   build: (deps: ServiceDeps) => Promise<ServiceParts> | ServiceParts
 }
 
+const SCHEMA_POLL_MS = 250
+
 /**
- * Starts a service with a store: database, NATS, loops, calls, in this order. On the way out: stop taking, finish what
+ * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On the way out: stop taking, finish what
  * was taken, stop the loops, drain NATS, close the pool (design.md, Failing).
  */
-export async function startService({ name, config, build }: ServiceOptions): Promise<RunningService> {
+export async function startService({ name, config, migrations, build }: ServiceOptions): Promise<RunningService> {
   const logger = createLogger(name, config.process?.logLevel)
   const stack = new AsyncDisposableStack()
   try {
@@ -57,6 +63,7 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
       }),
     )
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: `svc-${name}`, logger }), drainNats)
+    await untilMigrated(database, name, migrations, logger)
     const bus = stack.use(createBus(nats))
     const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
     for (const loop of loops) stack.use(loop)
@@ -86,6 +93,25 @@ export async function startService({ name, config, build }: ServiceOptions): Pro
   } catch (error) {
     await stack.disposeAsync()
     throw error
+  }
+}
+
+/**
+ * A process that is started beside its migration waits for it: neither NATS nor a readiness probe gives it work until then,
+ * so that the code of before goes on (docs/deploy.md, Upgrade without downtime).
+ */
+async function untilMigrated(database: Database, schema: string, dir: URL, logger: Logger): Promise<void> {
+  const names = listMigrations(dir)
+  for (let said: string | undefined; ; await sleep(SCHEMA_POLL_MS)) {
+    const lacking = await database
+      .run((sql) => findMissingMigration(sql, schema, names))
+      .then(
+        (name) => name && `the schema lacks migration ${name}`,
+        (error: unknown) => `the schema cannot be looked at: ${error instanceof Error ? error.message : String(error)}`,
+      )
+    if (lacking === undefined) return
+    if (lacking !== said) logger.warn(`${lacking}; waiting`)
+    said = lacking
   }
 }
 

@@ -16,6 +16,7 @@ await runService(() =>
   startService({
     name: 'budget',
     config: readConnections(envReader(process.env)),
+    migrations: new URL('../../../services/budget/migrations/', import.meta.url),
     build: () => ({ endpoints: [], loops: [loop] }),
   }),
 )

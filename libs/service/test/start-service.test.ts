@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
 import { startTestNats } from '@svc/test/support/engines.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 
+const STREAM = fileURLToPath(new URL('../../../services/stream/src/main.ts', import.meta.url))
 const PROCESS = fileURLToPath(new URL('./hanging-process.ts', import.meta.url))
 
 test('issue 4, Build 7: a process whose loop does not go on ends by itself, with code 1, for its supervisor to start another', async () => {
@@ -21,3 +25,39 @@ test('issue 4, Build 7: a process whose loop does not go on ends by itself, with
   expect(stdout).toContain('"msg":"ready"')
   expect(stderr).toContain('the loop hanging does not go on')
 })
+
+test('docs/deploy.md, Upgrade without downtime: a process waits for the migrations that its code needs, and no later one is in its way', async () => {
+  await using nats = await startTestNats()
+  await using database = await createTestDatabase(['stream'])
+  await using admin = openDatabase({
+    url: database.adminUrl,
+    application: 'test',
+    logger: createLogger('test', 'silent'),
+  })
+  const env = { SVC_NATS_URL: nats.urlFor('stream'), SVC_DATABASE_URL: database.urlFor('stream') }
+  const [newest] = await admin.sql<{ name: string }[]>`
+    delete from stream.migrations where name = (select max(name) from stream.migrations) returning name`
+  const name = newest?.name ?? ''
+  const waiting = startProcess(STREAM, env)
+  await eventually(() => waiting.printed().includes(`the schema lacks migration ${name}; waiting`))
+  // Told to stop it has nothing to finish.
+  waiting.child.kill('SIGTERM')
+  expect((await waiting.closed)[0]).toBe(0)
+
+  const later = startProcess(STREAM, env)
+  await eventually(() => later.printed().includes('; waiting'))
+  expect(later.printed()).not.toContain('"msg":"ready"')
+  await admin.sql`insert into stream.migrations (name, run_on) values (${name}, now()), ('9999_of-a-later-release', now())`
+  await eventually(() => later.printed().includes('"msg":"ready"'))
+  later.child.kill('SIGTERM')
+  expect((await later.closed)[0]).toBe(0)
+})
+
+function startProcess(file: string, env: NodeJS.ProcessEnv) {
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'pipe', 'inherit'], env })
+  let printed = ''
+  child.stdout.on('data', (chunk) => {
+    printed += String(chunk)
+  })
+  return { child, closed: once(child, 'close'), printed: () => printed }
+}

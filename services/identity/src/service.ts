@@ -36,6 +36,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   return startService({
     name: 'identity',
     config,
+    migrations: new URL('../migrations/', import.meta.url),
     build: ({ logger, database, bus }) => {
       const operations = createOperations({ database, schema: 'identity' })
       const deps: IdentityDeps = {

@@ -39,6 +39,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
   return startService({
     name: 'webhook',
     config,
+    migrations: new URL('../migrations/', import.meta.url),
     async build({ logger, database, nats, bus }) {
       const { exemptTargets, backoff, leaseSeconds, concurrency } = config
       if (exemptTargets.size > 0) {
