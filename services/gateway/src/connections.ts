@@ -4,6 +4,7 @@
  */
 import type { Server, ServerResponse } from 'node:http'
 import { STATUS_CODES } from 'node:http'
+import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
@@ -50,6 +51,8 @@ interface ParserError extends Error {
 interface Connection {
   /** Responses that are not on the wire yet. */
   readonly open: Set<ServerResponse>
+  /** Requests whose head was read. */
+  heads: number
   broken: boolean
 }
 
@@ -59,12 +62,13 @@ export function watchConnections(server: Server): void {
 
   server.on('request', (request, response) => {
     const connection = connectionOf(request.socket)
+    connection.heads += 1
     connection.open.add(response)
     response.once('close', () => connection.open.delete(response))
   })
-  server.on('clientError', (error, socket) => {
-    httpRefused.add({ reason: reasonOf(error) })
-    void refuseConnection(connectionOf(socket), socket, faultOf(error))
+  server.on('clientError', (error: ParserError, socket) => {
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(socket), socket, error)
+    else refuse(connectionOf(socket), socket, error)
   })
   // A CONNECT is a method that no path has.
   server.on('connect', (_request, socket) => {
@@ -81,11 +85,36 @@ export function watchConnections(server: Server): void {
   function connectionOf(socket: Duplex): Connection {
     let connection = connections.get(socket)
     if (connection === undefined) {
-      connection = { open: new Set(), broken: false }
+      connection = { open: new Set(), heads: 0, broken: false }
       connections.set(socket, connection)
     }
     return connection
   }
+}
+
+function refuse(connection: Connection, socket: Duplex, error: ParserError): void {
+  httpRefused.add({ reason: reasonOf(error) })
+  void refuseConnection(connection, socket, faultOf(error))
+}
+
+/**
+ * It may have been this process that stood still, while the request lay unread: whoever sent it in time is not told otherwise. Node
+ * looks at the time before it looks at the sockets.
+ */
+function refuseIfLate(connection: Connection, socket: Duplex, error: ParserError): void {
+  const headsBefore = connection.heads
+  const wasBodyOpen = hasOpenBody(connection)
+  setImmediate(() => {
+    const hasArrived = (connection.heads > headsBefore || wasBodyOpen) && !hasOpenBody(connection)
+    if (hasArrived) return
+    // Who has sent nothing waits for no answer, and would take one for that to its next request.
+    if (socket instanceof Socket && socket.bytesRead === 0) socket.destroy()
+    else refuse(connection, socket, error)
+  })
+}
+
+function hasOpenBody({ open }: Connection): boolean {
+  return [...open].some(({ req }) => !req.complete)
 }
 
 /** Writes an answer to a request whose body will not be read, and closes the connection. */

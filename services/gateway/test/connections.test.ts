@@ -33,7 +33,6 @@ afterAll(() => app.close())
 
 describe('slow clients are answered and let go', () => {
   test.each([
-    ['nothing at all', ''],
     ['half a request line', 'GET /v2/hea'],
     ['headers without an end', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n'],
     ['half a body', 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{'],
@@ -44,6 +43,27 @@ describe('slow clients are answered and let go', () => {
     const received = await connection.ended
     expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
     expect(received).toContain('{"error":{"code":"invalid_request","message":"the request did not arrive in time"}}')
+  })
+
+  test('one that sends nothing at all is let go without a word, which it could take for the answer to what it sends next', async () => {
+    expect(await openRaw(port).ended).toBe('')
+  })
+
+  test.each([
+    ['a request', '', 'GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['its second half', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n', 'Connection: close\r\n\r\n'],
+    ['the rest of a body', 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\na', 'bc'],
+  ])('%s that came in time, while this process stood still, is read', async (_, before, then) => {
+    const connection = openRaw(port)
+    await new Promise((resolve) => connection.socket.once('connect', resolve))
+    if (before !== '') connection.write(before)
+    await new Promise((resolve) => setTimeout(resolve, HEADERS_MS / 3))
+    // Timers are looked at before sockets behind this.
+    await new Promise(setImmediate)
+    connection.write(then)
+    const until = performance.now() + REQUEST_MS * 1.5
+    while (performance.now() < until);
+    expect(await connection.ended).toMatch(/^HTTP\/1\.1 404 /)
   })
 
   test('one that goes away in the middle of a body is no fault of ours', async () => {
