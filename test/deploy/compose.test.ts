@@ -165,7 +165,7 @@ function each(services: Compose['services'], problemsOf: (service: Service, name
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) =>
-      name.endsWith('_FILE') ? [name.slice(0, -5), 'x'.repeat(64)] : [name, String(value)],
+      name.endsWith('_FILE') ? [name.slice(0, -5), `x:${'x'.repeat(64)}`] : [name, String(value)],
     ),
   )
 }

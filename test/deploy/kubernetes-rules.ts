@@ -288,7 +288,7 @@ function environmentsOf(manifests: readonly Manifest[]): Map<string, Record<stri
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => {
-      if (name.endsWith('_FILE')) return [name.slice(0, -'_FILE'.length), 'x'.repeat(64)]
+      if (name.endsWith('_FILE')) return [name.slice(0, -'_FILE'.length), `x:${'x'.repeat(64)}`]
       return [name, value === '<field>' ? '10.0.0.1' : value]
     }),
   )

@@ -74,7 +74,7 @@ function parseCommand(args: readonly string[]): { folder: string; nats: string; 
  * a container, which runs as somebody else, is given the file alone.
  */
 function readOrMake(file: string, make: () => string): string {
-  if (existsSync(file)) return readFileSync(file, 'utf8')
+  if (existsSync(file)) return readFileSync(file, 'utf8').trimEnd()
   const text = make()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   writeFileSync(file, text, { mode: 0o444, flag: 'wx' })

@@ -11,5 +11,18 @@ export interface ConnectionConfig {
 
 /** Mistakes are kept for the reader's `check()`. */
 export function readConnections(env: EnvReader): ConnectionConfig {
-  return { natsUrl: env.secret('SVC_NATS_URL'), databaseUrl: env.secret('SVC_DATABASE_URL'), process: readProcess(env) }
+  return { natsUrl: readNatsUrl(env), databaseUrl: readUrl(env, 'SVC_DATABASE_URL'), process: readProcess(env) }
+}
+
+/** One or several, separated by commas; the first has the login. */
+export function readNatsUrl(env: EnvReader): string {
+  return readUrl(env, 'SVC_NATS_URL', ',')
+}
+
+/** What cannot be read as a URL is said here: whoever met it later would print it, and the password in it. */
+function readUrl(env: EnvReader, name: string, separator?: string): string {
+  const text = env.secret(name)
+  const parts = separator === undefined ? [text] : text.split(separator)
+  if (text !== '' && !parts.every((part) => URL.canParse(part))) env.fail(name, 'is not a URL: check what is escaped')
+  return text
 }

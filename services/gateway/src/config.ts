@@ -1,4 +1,5 @@
 import { readAuthority } from '@svc/config/authority.ts'
+import { readNatsUrl } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { type ProcessConfig, readProcess } from '@svc/config/process.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
@@ -47,7 +48,7 @@ export const MAX_REQUESTS = 1_024
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const e = envReader(env)
   const config: GatewayConfig = {
-    natsUrl: e.secret('SVC_NATS_URL'),
+    natsUrl: readNatsUrl(e),
     process: readProcess(e),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort: e.int('SVC_HTTP_PORT', { default: 8080, min: 0, max: 65_535 }),
