@@ -1,5 +1,5 @@
 /**
- * Holds manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), KEDA and the Prometheus operator.
+ * Holds manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA and the Prometheus operator.
  * Two ways, since the published schemas let through what they do not know: the validators made of the OpenAPI description for
  * values, and TypeScript's check of object literals for fields that do not exist.
  */
@@ -10,6 +10,12 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Manifest } from './kubernetes-render.ts'
 
+const PACKAGES = [
+  'kubernetes-models',
+  '@kubernetes-models/gateway-api',
+  '@kubernetes-models/keda',
+  '@kubernetes-models/prometheus-operator',
+]
 const MODULES = fileURLToPath(new URL('../node_modules', import.meta.url))
 const TSC = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
 const OPTIONS = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'esnext', '--module', 'nodenext', '--types', '']
@@ -25,9 +31,7 @@ export async function findSchemaProblems(manifests: readonly Manifest[]): Promis
 }
 
 function modelOf({ apiVersion, kind }: Manifest): string | undefined {
-  return ['kubernetes-models', '@kubernetes-models/keda', '@kubernetes-models/prometheus-operator']
-    .map((name) => join(MODULES, name, apiVersion, `${kind}.js`))
-    .find((file) => existsSync(file))
+  return PACKAGES.map((name) => join(MODULES, name, apiVersion, `${kind}.js`)).find((file) => existsSync(file))
 }
 
 type Model = new (data: Manifest) => { validate(): void }

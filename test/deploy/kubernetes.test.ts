@@ -49,7 +49,9 @@ describe.each(OVERLAYS)('issue 6, Kubernetes: overlay %s', (overlay) => {
 })
 
 test('issue 6, Kubernetes: the components that no overlay has can be added', async () => {
-  const kinds = renderWith(['gateway-api']).map(({ kind }) => kind)
+  const manifests = renderWith(['gateway-api'])
+  expect(await findSchemaProblems(manifests)).toEqual([])
+  const kinds = manifests.map(({ kind }) => kind)
   expect(kinds).toContain('HTTPRoute')
   expect(kinds).not.toContain('Ingress')
 })
@@ -62,9 +64,14 @@ test('issue 6, Kubernetes: a field that does not exist, and a value that may not
   const manifests = structuredClone(rendered.get('trial') ?? [])
   containerOf(manifests, 'gateway').livenesProbe = {}
   specOf(manifests, 'Deployment', 'budget').replicas = 'two'
+  const route = structuredClone(renderWith(['gateway-api']).filter(({ kind }) => kind === 'HTTPRoute'))
+  Object.assign(specOf(route, 'HTTPRoute', 'gateway'), { hostname: 'x', hostnames: ['no host'] })
+  manifests.push(...route)
   const problems = await findSchemaProblems(manifests)
   expect(problems.join('\n')).toMatch(/Deployment gateway: .*livenesProbe/)
   expect(problems.join('\n')).toMatch(/Deployment budget: data\/spec\/replicas must be integer/)
+  expect(problems.join('\n')).toMatch(/HTTPRoute gateway: data\/spec\/hostnames\/0 must match/)
+  expect(problems.join('\n')).toMatch(/HTTPRoute gateway: .*"hostname"' does not exist/)
 })
 
 test('decisions 43: the policy of webhook lets it reach no block that its own rule refuses', () => {
