@@ -1,6 +1,6 @@
 /**
- * An upgrade and its rollback, with the real old code beside the new, as docs/operating.md has them: migrations first, then
- * process by process, under load. Source: issue 5, 5.
+ * An upgrade and its rollback, with the real old code beside the new, as docs/operating.md has them: NATS's users, migrations,
+ * then process by process, under load. Source: issue 5, 5.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -95,12 +95,12 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   }
   const steps = async function* (): AsyncGenerator<string> {
     yield 'the old code alone'
-    await system.migrate(THIS_RELEASE)
-    yield `the old code on the new schema (${old.newMigrations.join(', ') || 'no new migration'})`
     if (natsToo) {
       await reloadNats(system, old, complaints)
       yield "the old code with NATS's new users"
     }
+    await system.migrate(THIS_RELEASE)
+    yield `the old code on the new schema (${old.newMigrations.join(', ') || 'no new migration'})`
     for (const name of system.names) {
       await replaceIn(name, THIS_RELEASE)
       yield `${name} is new`
@@ -135,7 +135,7 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   const { code, reason } = await system.end(name, 'SIGTERM')
   if (code !== 0) throw new Error(`${name} did not drain: ${reason}`)
   await system.untilReady(name).catch(() => {
-    const said = system.logOf(name).findLast(({ level, message }) => level >= WARN && /error/i.test(message))
+    const said = system.logOf(name).find(({ level, message }) => level >= WARN && message.includes('Error: '))
     throw new Error(`${name} is not ready in time: ${said?.message ?? 'it does not say why'}`)
   })
   checkRuns(system, name, release)
