@@ -4,15 +4,20 @@
  *
  * The migrations are of the kind that is allowed (style.md, Comments and SQL: old and new code both run after them): a column, a table and an
  * index in each store. So it holds that they take no lock for long enough to be noticed, that processes go on with their connections and
- * prepared statements on changed tables, and that any half of a service can be replaced. All processes run the code of this tree: it cannot
+ * prepared statements on changed tables, and that any half of a service can be replaced. Each process is given other logins for NATS and for
+ * its database as it starts again, as when passwords are changed (docs/deploy.md, Rotation). All processes run the code of this tree: it cannot
  * say whether an older release and this one understand each other.
  */
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SERVICES, STORES, type StoreName } from '@svc/local/topology.ts'
+import { promisify } from 'node:util'
+import { SERVICES, type ServiceName, STORES, type StoreName } from '@svc/local/topology.ts'
 import { migrate } from '@svc/postgres/migrate.ts'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from '../../support/harness.ts'
 import { type RollingLoad, rollingSystem, startRollingLoad } from './load.ts'
@@ -40,6 +45,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await load?.[Symbol.asyncDispose]()
+  await removeSecondLogins()
   await h?.[Symbol.asyncDispose]()
 })
 
@@ -56,6 +62,44 @@ function withOneMore(store: StoreName): string {
   ]
   writeFileSync(join(dir, '9999_added-later.sql'), `${statements.join(';\n')};\n`)
   return dir
+}
+
+/** The other login of each store (docs/deploy.md, Rotation), of this test alone: roles are the whole server's. */
+const SECOND_LOGINS = new Map<ServiceName, URL>()
+
+/** The job that makes roles, told of another login; the owner's password stays. */
+async function makeSecondLogin(store: StoreName): Promise<URL> {
+  const { database } = h.system
+  const url = new URL(database.urlFor(store))
+  url.username = `${store}_${randomBytes(4).toString('hex')}`
+  url.password = `n${randomBytes(24).toString('hex')}`
+  await promisify(execFile)(process.execPath, ['deploy/image/src/roles.ts', store], {
+    cwd: fileURLToPath(new URL('../../..', import.meta.url)),
+    env: {
+      SVC_DATABASE_URL: database.adminUrl,
+      SVC_DATABASE_LOGIN: url.username,
+      SVC_DATABASE_PASSWORD: url.password,
+      SVC_DATABASE_OWNER_PASSWORD: decodeURIComponent(new URL(database.urlFor(`${store}_owner`)).password),
+    },
+  })
+  SECOND_LOGINS.set(store, url)
+  return url
+}
+
+async function removeSecondLogins(): Promise<void> {
+  if (SECOND_LOGINS.size === 0) return
+  const admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+  for (const { username } of SECOND_LOGINS.values()) await admin`drop role ${admin(username)}`
+  await admin.end()
+}
+
+/** What a process of the service is started with once its passwords have changed. */
+async function secondCredentialsOf(service: ServiceName): Promise<NodeJS.ProcessEnv> {
+  const store = STORES.find((one) => one === service)
+  return {
+    SVC_NATS_URL: h.system.nats.urlFor(`${service}_b`),
+    ...(store === undefined ? {} : { SVC_DATABASE_URL: (await makeSecondLogin(store)).href }),
+  }
 }
 
 test('issue 5, 5: each store is migrated under load', { timeout: 60_000 }, async () => {
@@ -75,13 +119,27 @@ test('issue 5, 5: each store is migrated under load', { timeout: 60_000 }, async
 describe('issue 5, 5: a rolling restart answers no request with anything but its proper answer', () => {
   test.each(SERVICES)('of %s', { timeout: 90_000 }, async (service) => {
     await load.more(ANSWERS)
+    const credentials = await secondCredentialsOf(service)
     for (const name of [`${service}-1`, `${service}-2`]) {
       expect(await h.system.processes.get(name)?.stop()).toEqual({ code: 0, reason: 'exit code 0' })
       await load.more(ANSWERS)
-      await h.system.start(name)
+      await h.system.start(name, credentials)
       await load.more(ANSWERS)
     }
     expect(load.wrong).toEqual([])
+  })
+
+  test('issue 6, Rotation: each process was given its second logins meanwhile, and nobody uses the first of a database', async () => {
+    const admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+    try {
+      const rows = await admin<{ login: string }[]>`
+        select distinct usename as login from pg_stat_activity
+        where datname = current_database() and application_name like 'svc-%'`
+      const logins = [...SECOND_LOGINS.values()].map(({ username }) => username)
+      expect(rows.map(({ login }) => login).toSorted()).toEqual(logins.toSorted())
+    } finally {
+      await admin.end()
+    }
   })
 
   test('and nothing is lost, repeated or out of order', { timeout: 60_000 }, async () => {
