@@ -30,7 +30,7 @@ const STEADY_SHARE = 0.7
 const RECOVERY_LIMIT_MS = 10_000
 const GIVEN_UP_MS = 30_000
 const MIB = 1024 * 1024
-/** What all bounds together come to in one process (docs/architecture.md, Bounds), and what V8 leaves for its next collection. */
+/** Several times the bytes that a process may keep (docs/architecture.md, Bounds: 96 MiB), for what V8 leaves to its next collection. */
 const MAX_GROWTH_BYTES = 512 * MIB
 
 interface Watch {
