@@ -39,14 +39,14 @@ export function render(folder: string): Manifest[] {
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
 }
 
-/** The base with these components. */
-export function renderWith(components: readonly string[]): Manifest[] {
+/** The base with these components. @param more of the kustomization, e.g. its patches. */
+export function renderWith(components: readonly string[], more = ''): Manifest[] {
   const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
   try {
     const path = (name: string): string => JSON.stringify(relative(folder, join(KUBERNETES, name)))
     writeFileSync(
       join(folder, 'kustomization.yaml'),
-      `resources: [${path('base')}]\ncomponents: [${components.map((name) => path(`components/${name}`)).join(', ')}]\n`,
+      `resources: [${path('base')}]\ncomponents: [${components.map((name) => path(`components/${name}`)).join(', ')}]\n${more}`,
     )
     return render(folder)
   } finally {

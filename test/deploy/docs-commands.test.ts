@@ -1,0 +1,81 @@
+/** The command lines of the handbooks, held against what is rendered and against the tool: a wrong name would be found by whoever is in a hurry. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, expect, test } from 'vitest'
+import { svc } from '../../libs/cli/test/run.ts'
+import { ROOT } from './facts.ts'
+import { environmentOf, KUBERNETES, type Manifest, render, renderWith, workloadsOf } from './kubernetes-render.ts'
+
+const RUNBOOKS = readdirSync(join(ROOT, 'docs/runbooks')).map((name) => `docs/runbooks/${name}`)
+const DEPLOY = readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8')
+const TEXT = [DEPLOY, ...['docs/operating.md', ...RUNBOOKS].map((page) => readFileSync(join(ROOT, page), 'utf8'))].join(
+  '\n',
+)
+const KUBECTL = [...TEXT.matchAll(/kubectl [^\n`|;#]*/g)].map(([command]) => command)
+const KINDS = / (deployment|statefulset|job|service)[ /]([a-z<][a-z<> -]*)/g
+
+let manifests: Manifest[]
+let services: string[]
+beforeAll(() => {
+  manifests = render(`${KUBERNETES}/overlays/production`)
+  services = manifests.filter(({ kind }) => kind === 'Deployment').map(({ metadata }) => metadata.name)
+})
+
+/** `<component>` and `<service>` stand for any of them. */
+function spell(text: string): string[] {
+  return /<(component|service)>/.test(text) ? services.map((name) => text.replace(/<\w+>/, name)) : [text]
+}
+
+test('issue 6, Kubernetes: each label that is asked for is one of pods', () => {
+  const labels = workloadsOf(manifests).flatMap(({ template }) => Object.entries(template.metadata?.labels ?? {}))
+  const known = new Set(labels.map(([name, value]) => `${name}=${value}`))
+  const asked = KUBECTL.flatMap((command) =>
+    [...command.matchAll(/ -l (\S+)/g)].flatMap(([, label = '']) => spell(label)),
+  )
+  expect(asked.length).toBeGreaterThan(5)
+  expect(asked.filter((label) => !known.has(label))).toEqual([])
+})
+
+test('issue 6, Kubernetes: each deployment, stateful set, job and service that is named is there', () => {
+  const known = new Set(manifests.map(({ kind, metadata }) => `${kind.toLowerCase()} ${metadata.name}`))
+  const named = KUBECTL.flatMap((command) =>
+    [...command.matchAll(KINDS)].flatMap(([, kind = '', words = '']) => {
+      const [names = ''] = words.split(/ -|$/)
+      return names
+        .trim()
+        .split(/ +/)
+        .flatMap(spell)
+        .map((name) => `${kind} ${name}`)
+    }),
+  )
+  expect(named.length).toBeGreaterThan(10)
+  expect(named.filter((name) => !known.has(name))).toEqual([])
+})
+
+test('issue 6, Kubernetes: each command says whose namespace it is for', () => {
+  const said = KUBECTL.filter(
+    (command) => !/^kubectl (-n svc|apply|replace|label namespace|create namespace) /.test(command),
+  )
+  expect(said).toEqual([])
+})
+
+test('docs/deploy.md, Rotation: with the patch the job makes the other login', () => {
+  const [, patch = ''] = /```yaml\n([\s\S]*?)```/.exec(DEPLOY.split('\n## Rotation\n')[1] ?? '') ?? []
+  const rendered = renderWith(['database-roles'], `patches:\n${patch}`)
+  const jobs = workloadsOf(rendered).filter(({ manifest }) => manifest.metadata.name.startsWith('roles-'))
+  const logins = jobs.flatMap(({ containers }) =>
+    containers.map((each) => environmentOf(each, rendered).SVC_DATABASE_LOGIN),
+  )
+  expect(logins.toSorted()).toEqual(['boards', 'budget', 'identity', 'messaging_b', 'stream', 'webhook'])
+})
+
+test('issue 6, 5: each command of the operator that is named is one', async () => {
+  const named = new Set(
+    [...TEXT.matchAll(/svc admin ([a-z]+)(?: (show|retry|republish))?/g)].map(([command]) => command),
+  )
+  expect(named.size).toBeGreaterThan(5)
+  for (const command of named) {
+    const { stdout } = await svc([...command.split(' ').slice(1), '--help'])
+    expect(stdout).toContain(`Usage: ${command} `)
+  }
+})
