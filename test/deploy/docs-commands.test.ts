@@ -1,5 +1,5 @@
 /** The command lines of the handbooks, held against what is rendered and against the tool: a wrong name would be found by whoever is in a hurry. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
 import { svc } from '../../libs/cli/test/run.ts'
@@ -50,6 +50,12 @@ test('issue 6, Kubernetes: each deployment, stateful set, job and service that i
   )
   expect(named.length).toBeGreaterThan(10)
   expect(named.filter((name) => !known.has(name))).toEqual([])
+})
+
+test('issue 6, Kubernetes: each overlay that is applied is there, from the root of the repository', () => {
+  const applied = KUBECTL.flatMap((command) => [...command.matchAll(/ -k (\S+)/g)].map(([, path = '']) => path))
+  expect(applied.length).toBeGreaterThan(3)
+  expect(applied.filter((path) => !existsSync(join(ROOT, path, 'kustomization.yaml')))).toEqual([])
 })
 
 test('issue 6, Kubernetes: each command says whose namespace it is for', () => {
