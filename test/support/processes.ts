@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { type Child, type Ending, startChild } from '@svc/local/child.ts'
 import { type LogEvent, parseLogLine } from '@svc/local/log-lines.ts'
@@ -24,6 +24,8 @@ export interface TestProcess {
 
 const READY_LIMIT_MS = process.env.SVC_TEST_IMAGE === undefined ? 20_000 : 90_000
 const STOP_LIMIT_MS = 25_000
+/** Variables that a container is given. */
+const PASSED = /^(?:SVC_|NODE_EXTRA_CA_CERTS$)/
 
 /** Starts one process of a service in the test's run: it ends with the run at the latest. */
 export function startTestProcess(options: {
@@ -45,7 +47,9 @@ export function startTestProcess(options: {
   })
   return {
     name: child.name,
-    pid: child.pid,
+    get pid() {
+      return child.pid
+    },
     log,
     ended: child.ended,
     stop: child.stop,
@@ -63,31 +67,39 @@ export function startTestProcess(options: {
 }
 
 /**
- * For `SVC_TEST_IMAGE=<image>`: the process runs in a container of its own, on this machine's network, and as restricted as in
- * deploy/compose. What tests do to a process by its pid, or to files that it is told of, does not reach into it.
+ * For `SVC_TEST_IMAGE=<image>`: the process runs in a container of its own, on this machine's network and as restricted as in
+ * deploy/compose, and is known by the pid that it has on this machine.
  */
 function startFromImage(image: string): (options: ServiceOptions) => Child {
   return ({ service, index, env, onLine }) => {
-    const name = `${service}-${index}`
     const container = `svc-test-${randomUUID()}`
-    const passed = Object.keys(env).filter((variable) => variable.startsWith('SVC_') && env[variable] !== undefined)
-    const args = ['run', '--rm', '--name', container, '--network', 'host', '--read-only', '--cap-drop', 'ALL']
-    args.push(
-      '--security-opt',
-      'no-new-privileges',
-      '--no-healthcheck',
+    const passed = Object.keys(env).filter((variable) => PASSED.test(variable) && env[variable] !== undefined)
+    const { NODE_EXTRA_CA_CERTS: caFile } = env
+    const args = [
+      // The first process of a pid namespace cannot kill itself, as failpoints do.
+      ...['run', '--rm', '--name', container, '--network', 'host', '--pid', 'host'],
+      ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
       ...passed.flatMap((variable) => ['--env', variable]),
-    )
-    args.push(image, `services/${service}/src/main.ts`)
+      ...(caFile === undefined ? [] : ['--volume', `${caFile}:${caFile}:ro`]),
+      ...[image, `services/${service}/src/main.ts`],
+    ]
     const { DOCKER_HOST, HOME } = process.env
-    const child = startChild({ name, command: 'docker', args, env: { ...env, DOCKER_HOST, HOME }, onLine })
-    const kill = (signal: NodeJS.Signals): void => {
-      // The client hands on every signal but those that nobody can catch.
-      if (signal === 'SIGKILL') execFileSync('docker', ['kill', container], { stdio: 'ignore' })
-      else child.kill(signal)
-    }
+    const child = startChild({
+      name: `${service}-${index}`,
+      command: 'docker',
+      args,
+      env: { ...env, DOCKER_HOST, HOME },
+      onLine,
+    })
+    // Of one that has ended nothing is left to signal.
+    const kill = (signal: NodeJS.Signals): void =>
+      void spawnSync('docker', ['kill', '--signal', signal, container], { stdio: 'ignore' })
     return {
       ...child,
+      get pid() {
+        const format = ['inspect', '--format', '{{.State.Pid}}']
+        return Number(execFileSync('docker', [...format, container], { encoding: 'utf8' }))
+      },
       kill,
       async stop() {
         kill('SIGTERM')
