@@ -167,6 +167,15 @@ describe('exit codes', () => {
   })
 })
 
+test('sends no message where nothing comes on standard input, and an empty one where that is said', async () => {
+  await using scene = await startScene('alice')
+  const sent = (): number => scene.service.requests.filter(({ target }) => target === '/v2/messages').length
+  expect(await scene.as('alice', 'send alice')).toMatchObject({ exitCode: 2, stdout: '' })
+  expect(sent()).toBe(0)
+  expect(await scene.as('alice', 'send alice', { rest: [''] })).toMatchObject({ exitCode: 0 })
+  expect(sent()).toBe(1)
+})
+
 test('is interrupted also while it waits for standard input', async () => {
   await using scene = await startScene('alice')
   const stop = new AbortController()

@@ -81,8 +81,11 @@ async function readBody(io: Io, text: string | undefined, json: string | undefin
   }
   if (text !== undefined && text !== STDIN) return text
   if (text === undefined && io.stdin.isTTY === true) throw new UsageError('what to say? svc send <to> <text>')
+  const said = await readStdin(io)
+  // Nothing at all is a command before it that failed, rather than something to pay for.
+  if (said === '') throw new UsageError('nothing came on standard input; svc send <to> "" sends an empty text')
   // what a shell adds at the end of a line is not part of what was said
-  return (await readStdin(io)).replace(/\r?\n$/, '')
+  return said.replace(/\r?\n$/, '')
 }
 
 async function compose(
