@@ -90,17 +90,40 @@ describe('issue 5, 4: the bodies of all requests together are bounded', () => {
   })
 })
 
-describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
-  const operation = (id: string, method: Operation['method']) => ({ id, method }) as Operation
-  const take = (load: ReturnType<typeof createLoad>, one: Operation): string => {
-    try {
-      load.begin(one)
-      return 'taken'
-    } catch (error) {
-      return error instanceof Overloaded ? 'refused' : String(error)
-    }
+const operation = (id: string, method: Operation['method']) => ({ id, method }) as Operation
+const take = (load: ReturnType<typeof createLoad>, one: Operation): string => {
+  try {
+    load.begin(one)
+    return 'taken'
+  } catch (error) {
+    return error instanceof Overloaded ? 'refused' : String(error)
   }
+}
 
+describe('issue 5, 4: so many requests are worked on', () => {
+  const [read, write] = [operation('listInbox', 'GET'), operation('sendMessage', 'POST')]
+
+  test.each([
+    ['reads', read, write],
+    ['writes', write, read],
+  ])(
+    'three quarters of them may be %s; the rest is for the others, and all of them make room again',
+    (_, many, few) => {
+      const load = createLoad({ logger, maxRequests: 8, cpuMs: () => 0 })
+      const takeAll = (one: Operation): number =>
+        Array.from({ length: 10 }, () => take(load, one)).filter((outcome) => outcome === 'taken').length
+      expect(takeAll(many)).toBe(6)
+      expect(takeAll(few)).toBe(2)
+      expect(take(load, operation('getHealth', 'GET'))).toBe('taken')
+      expect(load.requests).toBe(8)
+      for (let ended = 0; ended < 6; ended += 1) load.end(many)
+      expect(takeAll(few)).toBe(4)
+      expect(takeAll(many)).toBe(2)
+    },
+  )
+})
+
+describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
   test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
     let usedMs = 0
     const load = createLoad({ logger, maxRequests: 100, cpuMs: () => usedMs })

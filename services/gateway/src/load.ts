@@ -25,7 +25,7 @@ const REFUSALS = {
  * without a bound they would pile up until each one's deadline had passed before its turn came, and none were answered.
  */
 export interface Load {
-  /** Requests that are being worked on: behind their last byte, before their answer. */
+  /** Requests that are being worked on: behind their last byte, before their answer. Those for health do not count. */
   readonly requests: number
   /** Of bodies that are being received or worked on. */
   readonly bodyBytes: number
@@ -33,7 +33,7 @@ export interface Load {
   check(operation: Operation): void
   /** A request is whole; it counts until `end`. @throws Overloaded */
   begin(operation: Operation): void
-  end(): void
+  end(operation: Operation): void
   /**
    * A body grows. Where it has no room the body that began to arrive first of all gives way: clients that send nothing
    * on keep nobody out.
@@ -63,8 +63,11 @@ export interface LoadOptions {
   readonly maxBodyBytes?: number
 }
 
-/** Of the requests, and of a turn; the rest is kept for reads, so that whoever sends too much does not keep others from reading. */
-export const WRITES_SHARE = 0.75
+/**
+ * Of the requests that reads may be, and that everything else may be: whoever sends too much does not keep others from reading, nor the
+ * other way round. Of a turn, what may go to all but reads.
+ */
+const SHARE = 0.75
 /**
  * Milliseconds of CPU that one turn of the event loop may spend on requests; of the clock they would be the machine's, which may have others
  * to serve. Where this process itself is what is too slow, requests wait unread, and nothing of them can be counted: whatever a
@@ -83,10 +86,10 @@ export function createLoad({
   maxBodyBytes = MAX_BODY_BYTES,
   cpuMs = threadCpuMs,
 }: LoadOptions): Load {
-  const maxWrites = Math.ceil(maxRequests * WRITES_SHARE)
+  const maxOfOneKind = Math.ceil(maxRequests * SHARE)
+  const underWay = { read: 0, write: 0, health: 0 }
   /** Bodies that are still arriving, the first of them first. */
   const arriving = new Set<Upload>()
-  let requests = 0
   let bodyBytes = 0
   let refused = 0
   /** What had been used when the first request of this turn of the event loop was looked at. */
@@ -94,22 +97,24 @@ export function createLoad({
 
   const load: Load = {
     get requests() {
-      return requests
+      return underWay.read + underWay.write
     },
     get bodyBytes() {
       return bodyBytes
     },
     check(operation) {
-      const { room, turnMs } = shareOf(operation)
-      if (requests >= room) throw refusal('requests')
-      if (msOfThisTurn() > turnMs) throw refusal('turn')
+      const kind = kindOf(operation)
+      // Whether the process works is asked most of all when it has much to do.
+      if (kind === 'health') return
+      if (underWay[kind] >= maxOfOneKind || load.requests >= maxRequests) throw refusal('requests')
+      if (msOfThisTurn() > MAX_TURN_MS * (kind === 'read' ? 1 : SHARE)) throw refusal('turn')
     },
     begin(operation) {
       load.check(operation)
-      requests += 1
+      underWay[kindOf(operation)] += 1
     },
-    end() {
-      requests -= 1
+    end(operation) {
+      underWay[kindOf(operation)] -= 1
     },
     grow(upload, bytes) {
       arriving.add(upload)
@@ -132,13 +137,6 @@ export function createLoad({
   }
   return load
 
-  /** Whether the process works is asked most of all when it has much to do. */
-  function shareOf({ id, method }: Operation): { room: number; turnMs: number } {
-    if (id === 'getHealth') return { room: Number.POSITIVE_INFINITY, turnMs: Number.POSITIVE_INFINITY }
-    if (method === 'GET') return { room: maxRequests, turnMs: MAX_TURN_MS }
-    return { room: maxWrites, turnMs: MAX_TURN_MS * WRITES_SHARE }
-  }
-
   function msOfThisTurn(): number {
     const usedMs = cpuMs()
     if (turnBeganMs === undefined) {
@@ -153,13 +151,21 @@ export function createLoad({
   function refusal(why: keyof typeof REFUSALS): Overloaded {
     if (refused === 0) {
       setTimeout(() => {
-        logger.warn({ refused, requests, body_bytes: bodyBytes }, 'requests were refused: too much is under way')
+        logger.warn(
+          { refused, requests: load.requests, body_bytes: bodyBytes },
+          'requests were refused: too much is under way',
+        )
         refused = 0
       }, SAY_AGAIN_MS).unref()
     }
     refused += 1
     return REFUSALS[why]
   }
+}
+
+function kindOf({ id, method }: Operation): 'read' | 'write' | 'health' {
+  if (id === 'getHealth') return 'health'
+  return method === 'GET' ? 'read' : 'write'
 }
 
 function threadCpuMs(): number {

@@ -74,7 +74,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     try {
       return await answer(incoming, body)
     } finally {
-      load.end()
+      load.end(operation)
     }
   }
 

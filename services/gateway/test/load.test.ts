@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { envelopeOf, type Harness, type Outgoing, openRaw, signatureOf, startHarness } from './harness.ts'
 
 const MAX_REQUESTS = 8
-const MAX_WRITES = 6
+const MAX_OF_ONE_KIND = 6
 
 let h: Harness
 let gate: PromiseWithResolvers<void>
@@ -34,8 +34,8 @@ test('past its bound a request is 503 at once and before any effect; reads have 
     body: envelopeOf(alice),
   })
   const read: Outgoing = { target: '/v2/inbox' }
-  const writes = Array.from({ length: MAX_WRITES }, () => h.sendSigned(alice, write()))
-  await eventually(() => h.callsTo(sendMessage).length === MAX_WRITES)
+  const writes = Array.from({ length: MAX_OF_ONE_KIND }, () => h.sendSigned(alice, write()))
+  await eventually(() => h.callsTo(sendMessage).length === MAX_OF_ONE_KIND)
 
   // Nothing was let go yet, so this is answered before them.
   const refusedWrite = write()
@@ -43,9 +43,9 @@ test('past its bound a request is 503 at once and before any effect; reads have 
   const refused = await h.send(signed)
   expect(refused).toMatchObject({ status: 503, body: { error: { code: 'unavailable' } } })
   expect(refused.headers['retry-after']).toBe('1')
-  expect(h.callsTo(admitRequest).length).toBe(MAX_WRITES)
+  expect(h.callsTo(admitRequest).length).toBe(MAX_OF_ONE_KIND)
 
-  const reads = Array.from({ length: MAX_REQUESTS - MAX_WRITES }, () => h.sendSigned(alice, read))
+  const reads = Array.from({ length: MAX_REQUESTS - MAX_OF_ONE_KIND }, () => h.sendSigned(alice, read))
   await eventually(() => h.callsTo(listInbox).length === reads.length)
   expect((await h.sendSigned(alice, read)).status).toBe(503)
   expect((await h.send({ target: '/v2/health' })).status).toBe(200)
@@ -70,8 +70,8 @@ test('a client that sends slowly takes nobody’s place', async () => {
 
 test('refusals are not logged one by one', async () => {
   const alice = h.register('alice')
-  const reads = Array.from({ length: MAX_REQUESTS + 5 }, () => h.sendSigned(alice, { target: '/v2/inbox' }))
-  await eventually(() => h.callsTo(listInbox).length === MAX_REQUESTS)
+  const reads = Array.from({ length: MAX_OF_ONE_KIND + 5 }, () => h.sendSigned(alice, { target: '/v2/inbox' }))
+  await eventually(() => h.callsTo(listInbox).length === MAX_OF_ONE_KIND)
   await eventually(() => h.log.some(({ msg }) => String(msg).startsWith('requests were refused')), { timeoutMs: 3_000 })
   expect(h.log.filter(({ level }) => Number(level) >= 40)).toMatchObject([{ refused: 5 }])
   gate.resolve()
