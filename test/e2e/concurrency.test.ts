@@ -126,6 +126,26 @@ describe('decisions 25: thirty requests are accepted while they arrive', () => {
     }
   })
 
+  test('decisions 22: somebody who changes what others are to it keeps nobody out', async () => {
+    const [busy] = await h.agents(1)
+    await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
+    const others = await h.agents(20)
+    const sent = new AbortController()
+    const changing = others.map(async (other) => {
+      while (!sent.signal.aborted) {
+        for (const state of ['blocked', 'none']) await got(busy.put(`/v2/contacts/${other.id}`, { state }))
+      }
+    })
+    const sending = (await h.agents(20)).map(async (stranger) => {
+      const answers: HttpAnswer[] = []
+      for (let at = 0; at < 5; at += 1) answers.push(await stranger.send(busy, at))
+      return answers
+    })
+    const answers = await Promise.all(sending).finally(() => sent.abort())
+    await Promise.all(changing)
+    expect(countOutcomes(answers.flat())).toEqual({ 202: 100 })
+  })
+
   test('accepting while the request arrives: whichever comes first, it ends in the inbox', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [alice, bob] = await h.agents(2)

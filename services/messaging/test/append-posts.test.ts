@@ -74,7 +74,15 @@ describe('design, Logs: an append of posts', () => {
     const senders = agents.map(async (recipient, index) => {
       for (let count = 0; count < 10; count += 1) {
         const { subscribers: _, boardId: __, ...rest } = post()
-        const message = { ...rest, sender: `sender-${index}`, recipient, lane: 'inbox' as const, standingVersion: 0 }
+        const message = {
+          ...rest,
+          sender: `sender-${index}`,
+          recipient,
+          lane: 'inbox' as const,
+          policy: 'requests' as const,
+          contact: 'none' as const,
+          standingVersion: 0,
+        }
         expect((await h.appendMessage(message)).outcome).toBe('accepted')
       }
     })
@@ -138,7 +146,14 @@ describe('design, Logs: an append of posts', () => {
   test('decisions 18: an id is taken by messages and posts alike', async () => {
     await using h = await startHarness()
     const { subscribers: _, boardId: __, ...rest } = post()
-    await h.appendMessage({ ...rest, recipient: 'bob', lane: 'inbox', standingVersion: 0 })
+    await h.appendMessage({
+      ...rest,
+      recipient: 'bob',
+      lane: 'inbox',
+      policy: 'requests' as const,
+      contact: 'none' as const,
+      standingVersion: 0,
+    })
     expect(await h.append(post({ id: rest.id }))).toEqual({ outcome: 'conflict' })
   })
 })

@@ -57,6 +57,8 @@ function message(changes: Partial<Append> = {}): Append {
     threadId: null,
     envelope: `{"id":"${id}"}`,
     expiryCap: null,
+    policy: 'requests',
+    contact: 'none',
     standingVersion: 0,
     operation: messageOperation(id, digest),
     deadlineMs: Date.now() + 60_000,
@@ -123,17 +125,53 @@ describe('design, Logs: an append', () => {
     }
   })
 
-  test('an item decided under another standing is stale, and the others of its batch go on', async () => {
+  test.each<[string, string, Partial<Append>, string]>([
+    ['nothing', '', {}, 'accepted'],
+    [
+      'what another is to the recipient',
+      `insert into messaging.contacts values ('bob', 'carol', 'blocked')`,
+      {},
+      'accepted',
+    ],
+    ['what the sender is', `insert into messaging.contacts values ('bob', 'alice', 'blocked')`, {}, 'stale'],
+    [
+      'that, back and forth',
+      `insert into messaging.contacts values ('bob', 'alice', 'accepted')`,
+      { contact: 'accepted' },
+      'accepted',
+    ],
+    ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
+    ['that, back and forth', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
+    ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
+  ])('decisions 22: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
     await using h = await startHarness()
     await h.append(message())
-    await h.database.run((sql) => sql`update messaging.logs set standing_version = 7 where id = 'bob'`)
-    const [old, fresh, other] = await Promise.all([
-      h.append(message()),
-      h.append(message({ standingVersion: 7 })),
+    await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
+    const results = await Promise.all([
+      h.append(message(ground)),
+      h.append(message({ ...ground, standingVersion: 7 })),
       h.append(message({ recipient: 'carol' })),
     ])
-    expect([old.outcome, fresh.outcome, other.outcome]).toEqual(['stale', 'accepted', 'accepted'])
-    expect(await h.positionsOf('bob')).toEqual([1, 2])
+    // The version says at once that nothing has changed, and an item that is stale holds up no other.
+    expect(results.map((result) => result.outcome)).toEqual([outcome, 'accepted', 'accepted'])
+    expect(await h.positionsOf('bob')).toHaveLength(outcome === 'stale' ? 2 : 3)
+  })
+
+  test('design.md, Sending a message: the release before, which names no ground, begins again after any change', async () => {
+    await using h = await startHarness()
+    await h.append(message())
+    const outcomes = () =>
+      h.database.run(
+        (sql) => sql<{ outcome: string }[]>`
+        select a.outcome from messaging.append(
+          array['bob'], array[${message().id}], array[${'ab'.repeat(32)}], array['alice'], array['bob'], array['inbox'],
+          array[null]::text[], array['{}'], array[null]::bigint[], array[0]::bigint[], array['operation'],
+          array[${Date.now() + 60_000}]::bigint[], 60, 5
+        ) a`,
+      )
+    expect(await outcomes()).toEqual([{ outcome: 'accepted' }])
+    await h.database.run((sql) => sql`update messaging.logs set standing_version = 7`)
+    expect(await outcomes()).toEqual([{ outcome: 'stale' }])
   })
 
   test.each([

@@ -216,6 +216,8 @@ async function beginAppend(h: Harness, from: string, to: string): Promise<{ id: 
     threadId: null,
     envelope: `{"id":"${id}"}`,
     expiryCap: null,
+    policy: 'requests' as const,
+    contact: 'none' as const,
     standingVersion: 0,
     operation: messageOperation(id, '00'),
     deadlineMs: Date.now() + 60_000,

@@ -104,6 +104,8 @@ function message(recipient: string) {
     threadId: null,
     envelope: `{"id":"${id}"}`,
     expiryCap: null,
+    policy: 'requests' as const,
+    contact: 'none' as const,
     standingVersion: 0,
     operation: messageOperation(id, digest),
     deadlineMs: Date.now() + 60_000,

@@ -60,13 +60,13 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Direct messages are appended without the lock of their log',
     edits: [
       {
-        file: 'services/messaging/migrations/0002_append.sql',
+        file: 'services/messaging/migrations/0012_append-ground.sql',
         find: 'order by l.id for no key update;\n  get diagnostics locked = row_count;',
         replace: 'order by l.id;\n  get diagnostics locked = row_count;',
       },
       {
         // So that two statements overlap on a machine of any speed.
-        file: 'services/messaging/migrations/0002_append.sql',
+        file: 'services/messaging/migrations/0012_append-ground.sql',
         find: 'coalesce(m.lane, t.lane) as earlier_lane,',
         replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',
       },
@@ -203,9 +203,9 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'An append does not look whether the recipient has changed anything since it was judged',
     edits: [
       {
-        file: 'services/messaging/migrations/0002_append.sql',
-        find: "when l.standing_version <> i.standing or (i.lane = 'requests' and p.expires_at > now_seconds) then 'stale'",
-        replace: "when l.standing_version < 0 then 'stale'",
+        file: 'services/messaging/migrations/0012_append-ground.sql',
+        find: 'when l.standing_version <> i.standing and',
+        replace: 'when l.standing_version < 0 and',
       },
     ],
     args: ['--round-seconds', '25', '--faults', 'kill-process,pause-process'],

@@ -1,11 +1,13 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 
+/** What a recipient thinks of a sender. */
+export type Contact = 'accepted' | 'blocked' | 'none'
+
 /** What decides where a DM goes: all of it belongs to the recipient, or to the pair. */
 export interface Standing {
   policy: InboxPolicy
-  /** What the recipient thinks of the sender. */
-  contact: 'accepted' | 'blocked' | 'none'
+  contact: Contact
   /** An unexpired request of the sender waits for the recipient's answer. */
   pending: boolean
 }

@@ -92,6 +92,8 @@ async function decide(
           threadId: facts.thread_id,
           envelope: request.envelope,
           expiryCap: expiryCap(facts),
+          policy: known.standing.policy,
+          contact: known.standing.contact,
           standingVersion: known.standingVersion,
           operation,
           deadlineMs,

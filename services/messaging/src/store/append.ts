@@ -1,8 +1,9 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import type { Lane } from '@svc/contracts/resources.ts'
+import type { InboxPolicy, Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import type { Contact } from '../domain/admission.ts'
 import { openLogs } from './logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
 
@@ -18,6 +19,9 @@ export interface Append {
   envelope: string
   /** Unix seconds of ts + ttl, null without a ttl. */
   expiryCap: number | null
+  /** What it was judged on: what the recipient had set, and thought of the sender, at this version of its log. */
+  policy: InboxPolicy
+  contact: Contact
   standingVersion: number
   operation: string
   deadlineMs: number
@@ -25,7 +29,7 @@ export interface Append {
   traceparent?: string
 }
 
-/** What became of it: migrations/0002_append.sql says when each is answered. */
+/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered. */
 export interface Appended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
   /** Where it lies now; for a duplicate, where the earlier one does. */
@@ -111,7 +115,9 @@ function callAppend(
       ${items.map((item) => item.operation)}::text[],
       ${items.map((item) => item.deadlineMs)}::bigint[],
       ${retentionSeconds}::float8,
-      ${leaseSeconds}::float8
+      ${leaseSeconds}::float8,
+      ${items.map((item) => item.policy)}::text[],
+      ${items.map((item) => item.contact)}::text[]
     ) a order by a.ord`,
   )
 }

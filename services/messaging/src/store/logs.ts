@@ -17,7 +17,7 @@ export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }
 }
 
 /**
- * Makes every append that was decided before this transaction decide again, and sets the position of the last entry.
+ * Makes every append that was decided before this transaction look at its ground again, and sets the position of the last entry.
  * The caller holds the lock of the log: what was not appended before will see what changed.
  */
 export async function raiseStanding(tx: Tx, agentId: string, head: number): Promise<void> {

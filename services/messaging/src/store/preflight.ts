@@ -20,7 +20,7 @@ export interface Preflight {
   earlier: { digest: string; sender: string; lane: Lane } | undefined
   recipientRevoked: boolean
   standing: Standing
-  /** What the append compares: it refuses where the recipient changed anything since. */
+  /** What the append compares first: where the recipient changed nothing since, the standing is the same. */
   standingVersion: number
   /** Undefined: the envelope refers to nothing there. */
   replyTo: Reference | undefined

@@ -8,8 +8,8 @@ export interface KnownStanding {
 }
 
 /**
- * What was found out lately of pairs whose messages go straight to the inbox. It may be out of date: the append compares
- * the version under the log's lock, so a stale one costs a second look and never lets anything in.
+ * What was found out lately of pairs whose messages go straight to the inbox. It may be out of date: the append holds it against
+ * the log under its lock, so a stale one costs a second look and never lets anything in.
  */
 export interface Standings {
   recall(sender: string, recipient: string): KnownStanding | undefined
