@@ -9,8 +9,9 @@ export default defineConfig({
     // Integration tests share two cores with Postgres and NATS; while some wait, others work.
     maxWorkers: 3,
     sequence: { sequencer: WaitingFirst },
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    // Only what does not end at all takes so long, on a machine of any speed (test/support/eventually.ts).
+    testTimeout: 60_000,
+    hookTimeout: 120_000,
     teardownTimeout: 60_000,
   },
 })

@@ -186,7 +186,7 @@ describe('svc admin jobs', () => {
     receiver.answer('/broken', 500)
     await setWebhook(ben, '/broken')
     const { body } = await got(anna.send(ben))
-    await eventually(() => receiver.at('/broken').length === ATTEMPTS, { timeoutMs: 15_000 })
+    await eventually(() => receiver.at('/broken').length === ATTEMPTS)
     const shown = {
       agent_id: ben.id,
       host: receiver.host,
@@ -226,7 +226,7 @@ describe('svc admin jobs', () => {
     receiver.answer('/changed', 500)
     await setWebhook(ben, '/changed')
     await got(anna.send(ben))
-    await eventually(() => receiver.at('/changed').length === ATTEMPTS, { timeoutMs: 15_000 })
+    await eventually(() => receiver.at('/changed').length === ATTEMPTS)
     const retryable = async () => Number((await documentOf('jobs', '--agent', ben.id)).retryable)
     await eventually(async () => expect(await retryable()).toBe(1))
     await admin`update webhook.jobs set expires_at = 1 where agent_id = ${ben.id}`

@@ -179,6 +179,6 @@ describe('decisions 45: with messaging down', () => {
     for (const url of h.system.urls) expectError(await agent.get('/v2/me', { url }), 401, 'signer_revoked')
     await Promise.all(names.map((name) => h.system.start(name)))
     const isClosed = async (): Promise<void> => expectError(await sender.send(agent), 404, 'recipient_unavailable')
-    await eventually(isClosed, { timeoutMs: 10_000 })
+    await eventually(isClosed)
   })
 })

@@ -228,7 +228,7 @@ describe('service.md, Webhook', () => {
     const [alice, bob] = await openAgents(2)
     await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
     await alice.send(bob)
-    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1, { timeoutMs: 30_000 })
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
   }, 40_000)
 
   test('decisions 13: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {

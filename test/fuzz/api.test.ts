@@ -76,7 +76,7 @@ function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnsw
 
 /** What was refused gives its charge back in the background; then everything is as it was. */
 async function expectUnchanged(before: string): Promise<void> {
-  await eventually(async () => expect(await scene.digest()).toBe(before), { timeoutMs: 10_000 })
+  await eventually(async () => expect(await scene.digest()).toBe(before))
 }
 
 test('the look at the stores sees every kind of change, and none where nothing changed', async () => {

@@ -281,8 +281,8 @@ describe('issue 6, 4: traces', () => {
       const span = trace().find((one) => one.name === name)
       return span === undefined ? [] : ancestry(span).map((one) => `${one.service} ${one.name}`)
     }
-    await eventually(() => trace().some(({ name }) => name === 'webhook attempt'), { timeoutMs: 5_000 })
-    await eventually(() => trace().some(({ name }) => name === 'stream event'), { timeoutMs: 5_000 })
+    await eventually(() => trace().some(({ name }) => name === 'webhook attempt'))
+    await eventually(() => trace().some(({ name }) => name === 'stream event'))
     const send = [
       'svc-messaging svc.messaging.send-message',
       'svc-gateway svc.messaging.send-message',
@@ -374,7 +374,7 @@ describe('issue 6, 2: probes', () => {
     const told = samples.filter(({ name }) => ['svc_ready', 'svc_nats_connected'].includes(name))
     expect(new Set(told.map(({ value }) => value))).toEqual(new Set([0]))
     await h.system.nats.restart()
-    await eventually(async () => expect(await probe('ready')).toEqual(all('200 ok\n')), { timeoutMs: 15_000 })
+    await eventually(async () => expect(await probe('ready')).toEqual(all('200 ok\n')))
   }, 60_000)
 })
 

@@ -65,7 +65,7 @@ beforeAll(async () => {
   await h.system.kill('messaging-1')
   await anna.send(ben, MARK)
   await h.system.start('messaging-1')
-  await eventually(async () => (await anna.get('/v2/inbox')).status === 200, { timeoutMs: 20_000 })
+  await eventually(async () => (await anna.get('/v2/inbox')).status === 200)
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
 

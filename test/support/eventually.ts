@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const POLL_MS = 20
+/** So long that only what does not come at all is too late: a machine that others use as well may be slow. */
+const PATIENCE_MS = 30_000
 
 /**
  * Calls `check` until it neither throws nor answers false, and returns its answer.
@@ -8,7 +10,7 @@ const POLL_MS = 20
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { timeoutMs = 5_000, what = 'the condition' }: { timeoutMs?: number; what?: string } = {},
+  { timeoutMs = PATIENCE_MS, what = 'the condition' }: { timeoutMs?: number; what?: string } = {},
 ): Promise<Exclude<T, false>> {
   const deadline = Date.now() + timeoutMs
   for (;;) {

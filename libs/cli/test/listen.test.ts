@@ -58,7 +58,7 @@ test('issue 4: svc listen shows what arrives, survives restarts of what holds it
   await say('meanwhile')
   await Promise.all(['stream-1', 'stream-2'].map((name) => system.start(name)))
   await say('last')
-  await eventually(() => listening.texts.out.includes('last'), { timeoutMs: 20_000 })
+  await eventually(() => listening.texts.out.includes('last'))
   listening.stop()
   expect(await listening.done).toBe(130)
   const shown = listening.texts.out.split('\n').filter((line) => /^ {4}\S/.test(line))

@@ -166,7 +166,7 @@ describe('field notes 2.1: nothing goes quiet', () => {
     await using pulling = startPulling(scene)
     await eventually(() => scene.heard.length === 1)
     await scene.server.kill()
-    await eventually(() => pulling.failures.length > 0, { timeoutMs: 1_000 })
+    await eventually(() => pulling.failures.length > 0)
     await scene.server.restart()
     await scene.publish('2')
     await eventually(() => scene.texts().includes('2'), SOON)

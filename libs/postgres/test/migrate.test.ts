@@ -62,7 +62,7 @@ describe('issue 5, 5: a migration under load', () => {
     await untilWaiting('one')
     const begun = performance.now()
     await sql`select from budget.one`
-    expect(performance.now() - begun).toBeLessThan(2_000)
+    expect(performance.now() - begun).toBeLessThan(10_000)
     await holder`commit`
     holder.release()
     await migrated

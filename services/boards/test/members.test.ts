@@ -88,6 +88,7 @@ describe('decisions 29, 30: roles and what they cost', () => {
     const { id } = await h.create(owner ?? '')
     const [banned = '', removed = '', leaver = '', stranger = ''] = agents
     for (const agent of [banned, removed, leaver]) expect(await h.assign(id, agent, agent, 'reader')).toBe('ok')
+    await eventually(() => h.budget.held === 0, { what: 'the charges being settled' })
     await h.budget.down()
     expect(await h.assign(id, owner ?? '', banned, 'banned')).toBe('ok')
     expect(await h.assign(id, owner ?? '', stranger, 'banned')).toBe('ok')

@@ -53,7 +53,7 @@ describe('decisions 13: revocation', () => {
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
     expect(h.webhook.closed).not.toContain(agentId)
     await h.webhook.up()
-    await eventually(() => h.webhook.closed.includes(agentId), { timeoutMs: 15_000 })
+    await eventually(() => h.webhook.closed.includes(agentId))
   })
 
   test('service.md, Identity lifecycle: it stays known by id and name, with revoked true, and is listed no more', async () => {

@@ -193,7 +193,7 @@ test('design, Outbox: when NATS has lost all of its data, everything acknowledge
   await h.server.restart({ wipe: true })
   // What is accepted meanwhile does not hide the gap.
   await h.appendAndPublish(message('bob'))
-  await eventually(() => h.pass(), { timeoutMs: 15_000 })
+  await eventually(() => h.pass())
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
 })
 
@@ -229,7 +229,7 @@ test('design, Outbox: while NATS is away messages are accepted, and they are pub
   expect((await h.appendAndPublish(message('bob'))).outcome).toBe('accepted')
   await h.server.restart()
   await h.appendAndDie(message('bob'))
-  await eventually(() => h.pass(), { timeoutMs: 15_000 })
+  await eventually(() => h.pass())
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 2))
 })
 

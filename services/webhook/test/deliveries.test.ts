@@ -58,13 +58,13 @@ describe('service.md, Webhook: a delivery', () => {
     await eventually(() => h.receiver.at('/again').length === 1, ARRIVES)
     await h.nats.restart({ wipe: true })
     await h.acceptAll([event, { agentId: agent, cursor: 2, messageId: 'msg-other' }])
-    await eventually(() => h.receiver.at('/again').length === 2, { timeoutMs: 30_000 })
+    await eventually(() => h.receiver.at('/again').length === 2)
     expect(h.receiver.at('/again').map(({ headers }) => headers['x-svc-message-id'])).toEqual([
       'msg-again',
       'msg-other',
     ])
     // Who calls comes back by itself: what was asked meanwhile is lost (field notes 2.2).
-    await eventually(() => h.state(agent), { timeoutMs: 20_000 })
+    await eventually(() => h.state(agent))
   }, 60_000)
 
   test('a message whose time is over makes none', async () => {
@@ -93,7 +93,7 @@ describe('decisions 42: attempts', () => {
       })
       await h.set(agent, path)
       await h.accept(agent, 1)
-      await eventually(async () => (await h.state(agent)).failed === 1, { timeoutMs: 20_000 })
+      await eventually(async () => (await h.state(agent)).failed === 1)
       expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 1 })
       expect(h.receiver.at(path)).toHaveLength(5)
       expect(new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id'])).size).toBe(1)
@@ -278,7 +278,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     await one.acceptAll(
       others.flatMap((agentId) => Array.from({ length: 10 }, (_, at) => ({ agentId, cursor: at + 1 }))),
     )
-    await eventually(() => one.receiver.at('/others').length === 100, { timeoutMs: 20_000 })
+    await eventually(() => one.receiver.at('/others').length === 100)
     // None of it waited for the hanging ones, which are where they were.
     expect(one.receiver.maxInFlight('/hanging')).toBe(2)
   }, 120_000)
@@ -302,7 +302,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     await accept(hanging)
     await eventually(() => one.receiver.inFlight('/hangs') >= 4, ARRIVES)
     await accept(others)
-    await eventually(() => one.receiver.at('/goes').length === 20, { timeoutMs: 5_000 })
+    await eventually(() => one.receiver.at('/goes').length === 20)
     // An eighth of each of two processes, and less than as much again for what one claim may bring.
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
