@@ -29,6 +29,7 @@ export interface CampaignOptions {
   /** How long the agents of a round act. */
   readonly roundSeconds: number
   readonly actors: number
+  /** None: every request must be answered as well. */
   readonly faults: readonly Fault[]
   /** Instead of everything that the API offers. */
   readonly operations?: RoundOptions['operations']
@@ -117,7 +118,13 @@ async function runOne(
   const violations = [
     ...restless.map((text) => ({ rule: 'all comes to rest', text })),
     ...overdue.found.map((text) => ({ rule: 'no reservation is older than its deadline plus a minute', text })),
-    ...check(entries, final, { limits: CAMPAIGN_LIMITS, readFromMs, readUntilMs, skewMs: skewOf(faults) }),
+    ...check(entries, final, {
+      limits: CAMPAIGN_LIMITS,
+      readFromMs,
+      readUntilMs,
+      skewMs: skewOf(faults),
+      calm: faults.length === 0,
+    }),
   ]
   const calls = entries.filter((entry) => entry.type === 'call')
   const outcomes = entries.flatMap((entry) =>

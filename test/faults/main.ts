@@ -18,6 +18,7 @@ const { values } = readCommandLine({
     actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents of a round' },
     'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long they act' },
     faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; all where nothing is said' },
+    calm: { kind: 'flag', what: 'nothing is broken, and nothing may be unavailable' },
     points: {
       kind: 'list',
       of: Object.values(FAILPOINTS).flat(),
@@ -25,9 +26,9 @@ const { values } = readCommandLine({
     },
   },
 })
-const { points } = values
+const { calm, points } = values
 const wanted = values.faults ?? (points === undefined ? FAULTS.map(({ name }) => name) : ['failpoint'])
-const faults = FAULTS.filter(({ name }) => wanted.includes(name)).map((fault) =>
+const faults = FAULTS.filter(({ name }) => !calm && wanted.includes(name)).map((fault) =>
   fault === failpoint && points !== undefined ? failpointAmong(points) : fault,
 )
 const seed = values.seed ?? randomInt(1, 2 ** 31 - 1)

@@ -16,6 +16,7 @@ const OPTIONS = {
   readFromMs: START_MS + 60_000,
   readUntilMs: START_MS + 61_000,
   skewMs: 0,
+  calm: false,
 }
 const SENT: Sent = {
   id: 'message-1',
@@ -118,6 +119,16 @@ function rulesOf(history: readonly Entry[], final: Partial<Final>): string[] {
 
 test('issue 5, 3: a history as it should be', () => {
   expect(check(HISTORY, FINAL, OPTIONS)).toEqual([])
+})
+
+test.each<[answer: string, status: number | null, code: string]>([
+  ['no answer', null, 'TypeError'],
+  ['503', 503, 'unavailable'],
+])('decisions 45: %s may be, but not where nothing was broken', (_answer, status, code) => {
+  const history = [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, status, { code })]
+  expect(check(history, FINAL, OPTIONS)).toEqual([])
+  const found = check(history, FINAL, { ...OPTIONS, calm: true })
+  expect(found.map(({ rule }) => rule)).toEqual(['answers: all where nothing is broken'])
 })
 
 test.each<[rule: string, history: readonly Entry[], final: Partial<Final>]>([
