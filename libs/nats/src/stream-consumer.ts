@@ -164,15 +164,35 @@ export class StreamConsumer implements AsyncDisposable {
 
   /** Acknowledges after the work is durable, never before. What is put off waits longer each time. */
   async #answer(message: Msg): Promise<void> {
-    const deliveries = deliveriesOf(message)
-    const handled = await this.#options.handle({
-      subject: message.subject,
-      text: message.string(),
-      deliveries,
-      traceparent: traceOf(message.headers),
-    })
+    const event = new ReceivedEvent(message)
+    const handled = await this.#options.handle(event)
     // On a connection that is closed nothing is acknowledged: the event comes again, to any process.
-    if (!this.#connection.isClosed()) message.respond(ACKNOWLEDGEMENTS[handled](deliveries))
+    if (!this.#connection.isClosed()) message.respond(ACKNOWLEDGEMENTS[handled](event))
+  }
+}
+
+/** Decoded as far as it is looked into: most events are of nobody's concern. */
+class ReceivedEvent implements StreamEvent {
+  readonly #message: Msg
+
+  constructor(message: Msg) {
+    this.#message = message
+  }
+
+  get subject(): string {
+    return this.#message.subject
+  }
+
+  get text(): string {
+    return this.#message.string()
+  }
+
+  get deliveries(): number {
+    return deliveriesOf(this.#message)
+  }
+
+  get traceparent(): string | undefined {
+    return traceOf(this.#message.headers)
   }
 }
 
@@ -227,11 +247,11 @@ const TIME_IS_OVER = 408
 const FIRST_DELAY_MS = 500
 const MAX_DELAY_MS = 30_000
 
-/** JetStream's own words, by how often the event was given. */
-const ACKNOWLEDGEMENTS: Record<Handled, (deliveries: number) => string> = {
+/** JetStream's own words. */
+const ACKNOWLEDGEMENTS: Record<Handled, (event: StreamEvent) => string> = {
   done: () => '+ACK',
   never: () => '+TERM',
-  again: (deliveries) => {
+  again: ({ deliveries }) => {
     const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (deliveries - 1), MAX_DELAY_MS)
     return `-NAK ${JSON.stringify({ delay: nanos(delayMs) })}`
   },

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { readBody } from './body.ts'
 import { createLoad, MAX_TURN_MS, Overloaded } from './load.ts'
 import type { Operation } from './operation.ts'
+import { createTurn } from './turn.ts'
 
 const logger = createLogger('test', 'silent')
 const MAX_BODY_BYTES = 100
@@ -109,7 +110,7 @@ describe('issue 5, 4: so many requests are worked on', () => {
   ])(
     'three quarters of them may be %s; the rest is for the others, and all of them make room again',
     (_, many, few) => {
-      const load = createLoad({ logger, maxRequests: 8, cpuMs: () => 0 })
+      const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
       const takeAll = (one: Operation): number =>
         Array.from({ length: 10 }, () => take(load, one)).filter((outcome) => outcome === 'taken').length
       expect(takeAll(many)).toBe(6)
@@ -126,7 +127,8 @@ describe('issue 5, 4: so many requests are worked on', () => {
 describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
   test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
     let usedMs = 0
-    const load = createLoad({ logger, maxRequests: 100, cpuMs: () => usedMs })
+    const clocks = { now: () => usedMs, cpu: () => usedMs }
+    const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
     const all = [operation('sendMessage', 'POST'), operation('listInbox', 'GET'), operation('getHealth', 'GET')]
     const outcomes = (): string[] => all.map((one) => take(load, one))
     expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
@@ -136,5 +138,15 @@ describe('issue 5, 4: a turn of the event loop takes on as much as it can do soo
     expect(outcomes()).toEqual(['refused', 'refused', 'taken'])
     await new Promise(setImmediate)
     expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
+  })
+
+  test('time that the machine gave to others does not count', () => {
+    let [nowMs, cpuMs] = [0, 0]
+    const turn = createTurn({ now: () => nowMs, cpu: () => cpuMs })
+    expect(turn.hasUsed(10)).toBe(false)
+    nowMs = 1_000
+    expect(turn.hasUsed(10)).toBe(false)
+    cpuMs = 11
+    expect(turn.hasUsed(10)).toBe(true)
   })
 })

@@ -1,6 +1,7 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Operation } from './operation.ts'
+import { createTurn, type Turn } from './turn.ts'
 
 /**
  * Too much is under way here: `unavailable`, before anything was spent on the request and before it had any effect. It is the
@@ -55,8 +56,8 @@ export interface Upload {
 
 export interface LoadOptions {
   readonly logger: Logger
-  /** Milliseconds of CPU that this thread has used; for tests. */
-  readonly cpuMs?: () => number
+  /** For tests. */
+  readonly turn?: Turn
   /** Requests at most. */
   readonly maxRequests: number
   /** Bytes of bodies at most; other than the default for tests. */
@@ -69,10 +70,9 @@ export interface LoadOptions {
  */
 const SHARE = 0.75
 /**
- * Milliseconds of CPU that one turn of the event loop may spend on requests; of the clock they would be the machine's, which may have others
- * to serve. Where this process itself is what is too slow, requests wait unread, and nothing of them can be counted: whatever a
- * turn has still before it behind that time is refused, which takes a tenth of the work. A burst of a thousand fits, and so does one of a
- * hundred in a process that has just started and compiles.
+ * Milliseconds of CPU that one turn of the event loop may spend on requests. Where this process itself is what is too slow, requests
+ * wait unread, and nothing of them can be counted: whatever a turn has still before it behind that time is refused, which takes
+ * a tenth of the work. A burst of a thousand fits, and so does one of a hundred in a process that has just started and compiles.
  */
 export const MAX_TURN_MS = 250
 /** Of clients, some 15 KB each; further ones are closed unheard, so that a balancer turns to another gateway. */
@@ -84,7 +84,7 @@ export function createLoad({
   logger,
   maxRequests,
   maxBodyBytes = MAX_BODY_BYTES,
-  cpuMs = threadCpuMs,
+  turn = createTurn(),
 }: LoadOptions): Load {
   const maxOfOneKind = Math.ceil(maxRequests * SHARE)
   const underWay = { read: 0, write: 0, health: 0 }
@@ -92,8 +92,6 @@ export function createLoad({
   const arriving = new Set<Upload>()
   let bodyBytes = 0
   let refused = 0
-  /** What had been used when the first request of this turn of the event loop was looked at. */
-  let turnBeganMs: number | undefined
 
   const load: Load = {
     get requests() {
@@ -107,7 +105,7 @@ export function createLoad({
       // Whether the process works is asked most of all when it has much to do.
       if (kind === 'health') return
       if (underWay[kind] >= maxOfOneKind || load.requests >= maxRequests) throw refusal('requests')
-      if (msOfThisTurn() > MAX_TURN_MS * (kind === 'read' ? 1 : SHARE)) throw refusal('turn')
+      if (turn.hasUsed(MAX_TURN_MS * (kind === 'read' ? 1 : SHARE))) throw refusal('turn')
     },
     begin(operation) {
       load.check(operation)
@@ -137,17 +135,6 @@ export function createLoad({
   }
   return load
 
-  function msOfThisTurn(): number {
-    const usedMs = cpuMs()
-    if (turnBeganMs === undefined) {
-      turnBeganMs = usedMs
-      setImmediate(() => {
-        turnBeganMs = undefined
-      })
-    }
-    return usedMs - turnBeganMs
-  }
-
   function refusal(why: keyof typeof REFUSALS): Overloaded {
     if (refused === 0) {
       setTimeout(() => {
@@ -166,9 +153,4 @@ export function createLoad({
 function kindOf({ id, method }: Operation): 'read' | 'write' | 'health' {
   if (id === 'getHealth') return 'health'
   return method === 'GET' ? 'read' : 'write'
-}
-
-function threadCpuMs(): number {
-  const { user, system } = process.threadCpuUsage()
-  return (user + system) / 1_000
 }
