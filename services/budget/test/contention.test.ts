@@ -147,6 +147,31 @@ describe('two processes of the service', () => {
   })
 })
 
+test('design.md, Natural batching: repeats that meet the end of their operations wait for it, and never in a circle', async () => {
+  await using database = await createTestDatabase(['budget'])
+  await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
+  await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
+  const allowances = { freeUnits: 10_000, hardLimit: 10_000, introductions: 3 }
+  for (let round = 0; round < 100; round += 1) {
+    const items = Array.from({ length: 20 }, (_, at) => ({
+      operation: newOperation(),
+      owner: 'messaging',
+      agentId: `agent-${at}`,
+      units: 1,
+      introductionPeer: null,
+      holdMs: 1_000,
+    }))
+    await reserveBatch(first.sql, allowances, items)
+    const operations = items.map(({ operation }) => operation)
+    // Nothing is tried again here: a deadlock would be thrown.
+    const [repeated] = await Promise.all([
+      reserveBatch(first.sql, allowances, items),
+      settleBatch(second.sql, operations, false),
+    ])
+    for (const { outcome } of repeated) expect(['held', 'settled']).toContain(outcome)
+  }
+})
+
 test('service.md, Limits: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })

@@ -1,7 +1,8 @@
 -- messaging.append of 0002 with what each item was decided on: an item is stale where the recipient's policy or what it thinks
 -- of the sender is another now, and no longer where the recipient has changed anything at all. An agent that accepted many
--- contacts at once kept out those who wrote to it meanwhile. The ground is looked at where the version differs, so of most
--- items never.
+-- contacts at once kept out those who wrote to it meanwhile. The ground is looked at where the version differs.
+--
+-- And ids are taken in their order: batches that are rivals for several of them wait for each other and never in a circle.
 --
 -- The release before calls it without the ground: for such an item any other version is stale, as before.
 create function messaging.append(
@@ -82,7 +83,7 @@ begin
       (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
     select p.id, decode(p.digest, 'hex'), p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds,
       p.expiry, transaction_id, p.ord
-    from placed p
+    from placed p order by p.id collate "C"
   ), entered as (
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
     select p.recipient, p.lane, p.position, p.id, p.thread_id, p.expiry from placed p

@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { createAppend } from '../src/store/append.ts'
 import { type CommittedPost, createAppendPosts, type PostAppend } from '../src/store/append-posts.ts'
 import { createFences } from '../src/store/message-fences.ts'
+import { withNotedErrors } from './noted-errors.ts'
 
 const logger = createLogger('test', 'silent')
 const RETENTION_SECONDS = 3_600
@@ -15,7 +16,10 @@ const RETENTION_SECONDS = 3_600
 async function startHarness() {
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
-  const open = () => stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  /** SQLSTATEs, also of what was tried again. */
+  const errors: unknown[] = []
+  const url = testDatabase.urlFor('messaging')
+  const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
   const database = open()
   const committed: CommittedPost[] = []
   const options = { retentionSeconds: RETENTION_SECONDS, leaseSeconds: 5 }
@@ -24,6 +28,7 @@ async function startHarness() {
   return {
     database,
     committed,
+    errors,
     append: appendOn(database),
     /** As another process would have it. */
     appendElsewhere: appendOn(open()),
@@ -102,6 +107,23 @@ describe('design, Logs: an append of posts', () => {
     expect(boards.flat()).toHaveLength(16 * 8)
     await eventually(() => h.committed.length === 16 * 8)
     expect(h.committed.every(({ entries }) => entries.length === 12)).toBe(true)
+  })
+
+  test('design.md, Natural batching: rivals for many ids, posts or messages, never wait in a circle', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 60; round += 1) {
+      const ids = Array.from({ length: 8 }, (_, at) => `${round}-${at}`)
+      const { subscribers: _, boardId: __, ...rest } = post()
+      const message = { ...rest, recipient: 'dave', lane: 'inbox' as const, policy: 'requests' as const }
+      const judged = { contact: 'none' as const, standingVersion: 0 }
+      const outcomes = await Promise.all([
+        ...ids.map((id) => h.append(post({ id, boardId: 'one', subscribers: ['bob'] }))),
+        ...ids.toReversed().map((id) => h.appendElsewhere(post({ id, boardId: 'other', subscribers: ['carol'] }))),
+        ...ids.toReversed().map((id) => h.appendMessage({ ...message, ...judged, id })),
+      ])
+      expect(outcomes.filter(({ outcome }) => outcome === 'accepted')).toHaveLength(ids.length)
+    }
+    expect(h.errors).not.toContain('40P01')
   })
 
   test('what is handed over for publication are the positions that were committed', async () => {

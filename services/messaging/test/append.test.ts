@@ -8,6 +8,7 @@ import { describe, expect, test } from 'vitest'
 import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
 import { createFences } from '../src/store/message-fences.ts'
 import { createPreflight } from '../src/store/preflight.ts'
+import { withNotedErrors } from './noted-errors.ts'
 
 const logger = createLogger('test', 'silent')
 const RETENTION_SECONDS = 3_600
@@ -15,7 +16,10 @@ const RETENTION_SECONDS = 3_600
 async function startHarness() {
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
-  const open = () => stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  /** SQLSTATEs, also of what was tried again. */
+  const errors: unknown[] = []
+  const url = testDatabase.urlFor('messaging')
+  const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
   const database = open()
   const committed: CommittedEntry[] = []
   const appendOn = (on: typeof database) =>
@@ -29,6 +33,8 @@ async function startHarness() {
   return {
     database,
     committed,
+    errors,
+    newAppender: () => appendOn(open()),
     /** As another process would have it. */
     appendElsewhere: appendOn(open()),
     append: appendOn(database),
@@ -113,6 +119,40 @@ describe('design, Logs: an append', () => {
       expect(contest.map((result) => result.outcome).sort()).toEqual(['accepted', 'conflict'])
     }
     expect(await h.positionsOf('bob').then((all) => all.length)).toBeGreaterThanOrEqual(20)
+  })
+
+  test('design.md, Natural batching: rivals for many ids wait for each other and never in a circle', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 30; round += 1) {
+      const ids = Array.from({ length: 30 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
+      const [one, other] = await Promise.all([
+        Promise.all(ids.map((id) => h.append(message({ id, recipient: 'one' })))),
+        Promise.all(ids.toReversed().map((id) => h.appendElsewhere(message({ id, recipient: 'other' })))),
+      ])
+      const outcomes = one.map(({ outcome }, at) => [outcome, other.toReversed()[at]?.outcome].sort())
+      expect(outcomes).toEqual(ids.map(() => ['accepted', 'conflict']))
+    }
+    expect(h.errors).not.toContain('40P01')
+  })
+
+  test('decisions 18: whoever races for ids holds up nobody whose message is appended with them', async () => {
+    await using h = await startHarness()
+    const rivals = Array.from({ length: 3 }, h.newAppender)
+    for (let round = 0; round < 10; round += 1) {
+      const ids = Array.from({ length: 60 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
+      const chasing = rivals.map(async (append, at) => {
+        const outcomes: string[] = []
+        for (const id of ids) outcomes.push((await append(message({ id, recipient: `rival-${at}` }))).outcome)
+        return outcomes
+      })
+      const stranger = h.append(message({ recipient: 'stranger' }))
+      const together = await Promise.all(ids.map((id) => h.append(message({ id, recipient: 'together' }))))
+      expect((await stranger).outcome).toBe('accepted')
+      const all = [together.map(({ outcome }) => outcome), ...(await Promise.all(chasing))]
+      for (const at of ids.keys()) {
+        expect(all.map((outcomes) => outcomes[at]).sort()).toEqual(['accepted', 'conflict', 'conflict', 'conflict'])
+      }
+    }
   })
 
   test('decisions 22: two requests of one pair at once: one is pending, the other begins again', async () => {

@@ -31,6 +31,23 @@ export async function reserveBatch(
   at: Date | null = null,
 ): Promise<Reserved[]> {
   if (items.length === 0) return []
+  // As those that settle and give back: what shares operations with another batch meets it in one order.
+  const sorted = items.toSorted((one, other) => (one.operation < other.operation ? -1 : 1))
+  const reserved = await takeSorted(sql, allowances, sorted, at)
+  const outcomes = new Map(sorted.map((item, index) => [item, reserved[index]]))
+  return items.map((item) => {
+    const outcome = outcomes.get(item)
+    if (outcome === undefined) throw new Error('a batch answers every item')
+    return outcome
+  })
+}
+
+async function takeSorted(
+  sql: Sql,
+  allowances: Allowances,
+  items: readonly ReserveItem[],
+  at: Date | null,
+): Promise<Reserved[]> {
   const reserved = await takeBatch(sql, allowances, items, at)
   if (reserved.length > 0) return reserved
   await openAccounts(sql, items)

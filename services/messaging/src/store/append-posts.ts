@@ -64,17 +64,18 @@ export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppe
     // The statement sees one snapshot: two items of it could not see each other's id.
     keyOf: ({ id }) => id,
     overloaded: () => new ServiceError('unavailable'),
-    run: async (items) => {
-      const rows = await retryOnTakenId(() => retryOnConflict(() => appendBatch(options, items)))
-      failpoint('messaging.appended')
-      // The senders' answers leave first.
-      setImmediate(publish, options, items, rows)
-      return rows.map(({ outcome }) => ({ outcome }))
-    },
+    run: (items) =>
+      retryOnTakenId(items, async (some) => {
+        const rows = await retryOnConflict(() => appendBatch(options, some))
+        failpoint('messaging.appended')
+        // The senders' answers leave first.
+        setImmediate(publish, options, some, rows)
+        return rows.map(({ outcome }) => ({ outcome }))
+      }),
   })
 }
 
-async function appendBatch(options: AppendPostsOptions, items: PostAppend[]): Promise<Row[]> {
+async function appendBatch(options: AppendPostsOptions, items: readonly PostAppend[]): Promise<Row[]> {
   const logIds = [...new Set(items.flatMap(({ boardId, subscribers }) => [boardId, ...subscribers]))]
   const rows = await callAppendPosts(options, items, logIds)
   if (rows.length > 0) return rows
@@ -84,7 +85,7 @@ async function appendBatch(options: AppendPostsOptions, items: PostAppend[]): Pr
 
 function callAppendPosts(
   { database, retentionSeconds, leaseSeconds }: AppendPostsOptions,
-  items: PostAppend[],
+  items: readonly PostAppend[],
   logIds: string[],
 ): Promise<Row[]> {
   return database.run(
@@ -109,7 +110,7 @@ function callAppendPosts(
   )
 }
 
-function publish(options: AppendPostsOptions, items: PostAppend[], rows: Row[]): void {
+function publish(options: AppendPostsOptions, items: readonly PostAppend[], rows: Row[]): void {
   const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
   if (outboxId == null) return
   const posts = rows.flatMap(({ logs, positions }, index): CommittedPost[] => {

@@ -75,17 +75,18 @@ export function createAppend(options: AppendOptions): Batcher<Append, Appended> 
     // The statement sees one snapshot: two items of it could not see each other's id or request.
     keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
     overloaded: () => new ServiceError('unavailable'),
-    run: async (items) => {
-      const rows = await retryOnTakenId(() => retryOnConflict(() => appendBatch(options, items)))
-      failpoint('messaging.appended')
-      // The senders' answers leave first.
-      setImmediate(publish, options, items, rows)
-      return rows.map(({ outcome, lane }) => ({ outcome, lane }))
-    },
+    run: (items) =>
+      retryOnTakenId(items, async (some) => {
+        const rows = await retryOnConflict(() => appendBatch(options, some))
+        failpoint('messaging.appended')
+        // The senders' answers leave first.
+        setImmediate(publish, options, some, rows)
+        return rows.map(({ outcome, lane }) => ({ outcome, lane }))
+      }),
   })
 }
 
-async function appendBatch(options: AppendOptions, items: Append[]): Promise<Row[]> {
+async function appendBatch(options: AppendOptions, items: readonly Append[]): Promise<Row[]> {
   const logIds = [...new Set(items.map((item) => item.recipient))]
   const rows = await callAppend(options, items, logIds)
   if (rows.length > 0) return rows
@@ -95,7 +96,7 @@ async function appendBatch(options: AppendOptions, items: Append[]): Promise<Row
 
 function callAppend(
   { database, retentionSeconds, leaseSeconds }: AppendOptions,
-  items: Append[],
+  items: readonly Append[],
   logIds: string[],
 ): Promise<Row[]> {
   return database.run(
@@ -122,7 +123,7 @@ function callAppend(
   )
 }
 
-function publish(options: AppendOptions, items: Append[], rows: Row[]): void {
+function publish(options: AppendOptions, items: readonly Append[], rows: Row[]): void {
   const outboxId = rows.find((row) => row.outbox_id !== null)?.outbox_id
   if (outboxId == null) return
   const entries = rows.flatMap((row, index): CommittedEntry[] => {
