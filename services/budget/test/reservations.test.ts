@@ -457,8 +457,8 @@ test('overdue reservations are listed to their owner, oldest first, until they a
   const h = harness.calls()
   const [first, second, third] = [newOperation(), newOperation(), newOperation()]
   const deadlines = new Map<string, number>()
-  for (const operation of [first, second, third])
-    deadlines.set(operation, (await h.reserve({ operation, owner: 'boards', holdMs: 1 })).deadline_ms)
+  for (const [at, operation] of [first, second, third].entries())
+    deadlines.set(operation, (await h.reserve({ operation, owner: 'boards', holdMs: 300 - 100 * at })).deadline_ms)
   await h.reserve({ owner: 'boards', holdMs: 60_000 })
   const listed = async (limit?: number) => (await h.overdue('boards', limit)).map(({ operation }) => operation)
   await eventually(async () => (await listed()).length === 3)
