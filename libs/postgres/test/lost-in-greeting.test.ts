@@ -1,0 +1,37 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { expect, test } from 'vitest'
+import { openDatabase } from '../src/database.ts'
+
+/** `AuthenticationOk` and `ReadyForQuery`: as much of a server as a new connection waits for before its first question. */
+const GREETING = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49])
+
+test('design.md, Failing: a connection that is lost with the driver’s own first question is an unavailable database and no more', async () => {
+  let lost = 0
+  const server = createServer((socket: Socket) => {
+    socket.on('error', () => {})
+    socket.once('data', () => {
+      socket.write(GREETING)
+      socket.once('data', () => {
+        lost += 1
+        socket.resetAndDestroy()
+      })
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/none`
+  const logger = createLogger('test', 'silent')
+  await using database = openDatabase({ url, application: 'test', logger, statementTimeoutMs: 500 })
+  const unhandled: unknown[] = []
+  const note = (error: unknown): void => void unhandled.push(error)
+  process.on('unhandledRejection', note)
+  try {
+    await expect(database.run((sql) => sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(lost).toBeGreaterThan(0)
+    expect(unhandled).toEqual([])
+  } finally {
+    process.off('unhandledRejection', note)
+    server.close()
+  }
+})
