@@ -23,15 +23,8 @@ test('design.md, Failing: a connection that is lost with the driver’s own firs
   const url = `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/none`
   const logger = createLogger('test', 'silent')
   await using database = openDatabase({ url, application: 'test', logger, statementTimeoutMs: 500 })
-  const unhandled: unknown[] = []
-  const note = (error: unknown): void => void unhandled.push(error)
-  process.on('unhandledRejection', note)
-  try {
-    await expect(database.run((sql) => sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
-    expect(lost).toBeGreaterThan(0)
-    expect(unhandled).toEqual([])
-  } finally {
-    process.off('unhandledRejection', note)
-    server.close()
-  }
+  // A rejection that nobody handles would end a service, and fails this run.
+  await expect(database.run((sql) => sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
+  expect(lost).toBeGreaterThan(0)
+  server.close()
 })
