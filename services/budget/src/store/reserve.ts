@@ -22,7 +22,7 @@ export interface Reserved {
 /**
  * Takes what a batch of operations costs; an agent occurs once.
  * @param at moves the clock, in tests.
- * @throws postgres's 40P01 where a repeat met its own end at the same moment; nothing was taken then.
+ * @throws postgres's 40P01 where it ended the batch for a deadlock; nothing was taken then.
  */
 export async function reserveBatch(
   sql: Sql,
