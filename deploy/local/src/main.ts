@@ -4,6 +4,7 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
 import { formatLogEvent, type LogEvent } from './log-lines.ts'
 import { metricsTargets } from './metrics-targets.ts'
+import { takeTurns } from './scheduling.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
 import { watchStarter } from './starter.ts'
@@ -23,6 +24,7 @@ watchStarter(() => {
 // Who reads this may go away first, as in `pnpm start | head`; the stack then stops like at any other end.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
+takeTurns()
 process.exitCode = await main()
 
 async function main(): Promise<number> {
