@@ -127,4 +127,24 @@ describe('design, Natural batching', () => {
     gates[1]?.resolve()
     expect(await Promise.all([first, second])).toEqual([2, 4])
   })
+
+  test.each([
+    { brings: [1, 2, 0], leaves: [[1, 2, 3]], why: 'a turn that brings nothing ends the gathering' },
+    { brings: [1, 0, 2], leaves: [[1]], why: 'what comes after such a turn waits for the next run' },
+    { brings: [1, 1, 1, 1, 1], leaves: [[1, 2, 3, 4]], why: 'after so many turns it ends all the same' },
+    { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a run that is full waits for no more' },
+  ])('calls of several turns of the event loop share a run: $why', async ({ brings, leaves }) => {
+    const { batches, run } = gatedRun()
+    const call = createBatcher({ run, turn: 'loop', maxItems: 5 })
+    let made = 0
+    for (const count of brings) {
+      for (let i = 0; i < count; i += 1) {
+        made += 1
+        void call(made)
+      }
+      await turn()
+    }
+    for (let i = 0; i < 5; i += 1) await turn()
+    expect(batches).toEqual(leaves)
+  })
 })

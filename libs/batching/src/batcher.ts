@@ -20,8 +20,8 @@ export interface BatcherOptions<Item, Result> {
   /** Items with a key in common never share a run, so that set-based work sees each key once; their order is kept. */
   keyOf?: (item: Item) => string | readonly string[]
   /**
-   * When a run that may start does so: at the end of the microtask turn (the default), or after the event loop has
-   * taken in everything that was ready (`loop`), which groups calls that come from different sockets.
+   * When a run that may start does so: at the end of the microtask turn (the default), or once a turn of the event loop has
+   * brought no more items (`loop`), which groups calls that come from different sockets.
    */
   turn?: 'microtask' | 'loop'
   /** Items that wait at most; past that a call is refused with `overloaded()`. No queue is without a bound. */
@@ -46,6 +46,11 @@ const batchWaiting = defineLevel({
 
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
+/**
+ * Turns of the event loop that bring more items before a run starts all the same. One turn takes in what was ready when it
+ * began, and work on that is slower than clients are: a run after each would take a few items, and the next one a few more.
+ */
+const MAX_GATHERING_TURNS = 3
 
 /** Groups calls into runs. The returned function's promise settles with its own item's outcome. */
 export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result>): Batcher<Item, Result> {
@@ -53,7 +58,6 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   const maxItems = options.maxItems ?? DEFAULT_MAX_ITEMS
   const concurrency = options.concurrency ?? 1
   const maxWaiting = options.maxWaiting ?? DEFAULT_MAX_WAITING
-  const defer = options.turn === 'loop' ? setImmediate : queueMicrotask
   let waiting: Pending<Item, Result>[] = []
   let running = 0
   let scheduled = false
@@ -73,7 +77,17 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
   function schedule(): void {
     if (scheduled || running >= concurrency) return
     scheduled = true
-    defer(start)
+    if (options.turn === 'loop') setImmediate(gather, 0, MAX_GATHERING_TURNS)
+    else queueMicrotask(start)
+  }
+
+  /** @param before how many waited a turn ago. */
+  function gather(before: number, turnsLeft: number): void {
+    if (turnsLeft > 0 && waiting.length > before && waiting.length < maxItems) {
+      setImmediate(gather, waiting.length, turnsLeft - 1)
+    } else {
+      start()
+    }
   }
 
   function start(): void {
