@@ -8,7 +8,6 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { takeTurns } from '@svc/local/scheduling.ts'
 import { watchStarter } from '@svc/local/starter.ts'
 import { runChecks } from './check.ts'
 import { conformanceOf, PAGE_PATH } from './conformance/page.ts'
@@ -25,8 +24,6 @@ if (args.includes('--help') || args.includes('-h')) {
   )
   process.exit(0)
 }
-// Every test starts processes, some of them dozens.
-takeTurns()
 const checks = await runChecks()
 const tests = await runTests()
 const conformance = args.length === 0 ? checkConformance(tests) : []
