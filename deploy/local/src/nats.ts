@@ -37,10 +37,7 @@ export interface NatsServer {
 
 const CONFIG = fileURLToPath(new URL('../nats.conf', import.meta.url))
 const START_ATTEMPTS = 5
-/**
- * Half of the machine: the other half is for who it carries messages between. What its threads hand to each other on two processors
- * costs a quarter more than on one.
- */
+/** Half of the machine: the other half is for those between whom it carries messages. Its threads cost less the fewer they are. */
 const PROCESSORS = Math.max(1, Math.floor(availableParallelism() / 2))
 const POLL_MS = 15
 

@@ -98,10 +98,9 @@ interface Node {
   listeners: (() => void)[]
 }
 
-/** Batches leave at the end of a turn of the event loop; an answer may make another one. */
+/** Batches leave a few turns of the event loop after their first item (libs/batching); an answer may make another one. */
 async function untilQuiet(): Promise<void> {
-  await new Promise(setImmediate)
-  await new Promise(setImmediate)
+  for (let turns = 0; turns < 10; turns += 1) await new Promise(setImmediate)
 }
 
 /** The highest level of a bucket from which all of these were taken: over every span of time, what was more than the rate. */
