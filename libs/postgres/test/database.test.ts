@@ -76,3 +76,11 @@ describe('what two transactions spoil for each other', () => {
     })
   })
 })
+
+test('of the connections that are free the last one used is taken, whose plans and caches are warm', async () => {
+  await using database = open({ poolSize: 4 })
+  await Promise.all([1, 2, 3, 4].map(() => database.run((sql) => sql`select pg_sleep(0.1)`)))
+  const pids: number[] = []
+  for (let query = 0; query < 6; query += 1) pids.push(await pidOf(database))
+  expect(new Set(pids).size).toBe(1)
+})
