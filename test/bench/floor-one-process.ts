@@ -3,16 +3,16 @@
  * the same natural batching, durable at 202. No names, no policies, no budget, no log, no outbox. Prints its port.
  * Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex).
  */
-import { createHash, type KeyObject } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { parseAuthorization } from '@svc/svc1/headers.ts'
 import { signedString } from '@svc/svc1/signed-string.ts'
-import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import Fastify from 'fastify'
 import postgres from 'postgres'
 
 const authority = process.env.FLOOR_AUTHORITY ?? ''
-const keys = new Map<string, KeyObject>(
+const keys = new Map<string, VerifyKey>(
   Object.entries(JSON.parse(process.env.FLOOR_KEYS ?? '{}') as Record<string, string>).map(([id, hex]) => [
     id,
     importPublicKey(Buffer.from(hex, 'hex')),

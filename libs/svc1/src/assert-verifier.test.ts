@@ -1,15 +1,14 @@
-import type { KeyObject } from 'node:crypto'
 import { verify as nobleVerify } from '@noble/ed25519'
 import { describe, expect, test } from 'vitest'
 import { assertVerifier } from './assert-verifier.ts'
 import { verifySignature } from './verify.ts'
+import type { VerifyKey } from './verify-node.ts'
 
 type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean
 
 /** Puts a verifier of raw keys in the place of node:crypto. */
-function asRuntime(verify: Verify): (signature: Uint8Array, message: Uint8Array, key: KeyObject) => boolean {
-  return (signature, message, key) =>
-    verify(signature, message, Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url'))
+function asRuntime(verify: Verify): (signature: Uint8Array, message: Uint8Array, key: VerifyKey) => boolean {
+  return (signature, message, { bytes }) => verify(signature, message, bytes)
 }
 
 describe('decisions 8: a process refuses to start on a runtime that verifies otherwise', () => {

@@ -1,6 +1,5 @@
-import type { KeyObject } from 'node:crypto'
 import { hexToBytes } from '@noble/hashes/utils.js'
-import { importPublicKey, verifyRequestNode } from './verify-node.ts'
+import { importPublicKey, type VerifyKey, verifyRequestNode } from './verify-node.ts'
 
 interface Known {
   readonly about: string
@@ -92,7 +91,7 @@ const KNOWN: readonly Known[] = [
  * @throws Error that names every rule the runtime breaks.
  */
 export function assertVerifier(
-  verify: (signature: Uint8Array, message: Uint8Array, key: KeyObject) => boolean = verifyRequestNode,
+  verify: (signature: Uint8Array, message: Uint8Array, key: VerifyKey) => boolean = verifyRequestNode,
 ): void {
   const broken = KNOWN.filter(({ publicKey, signature, message, valid }) => {
     const key = importPublicKey(hexToBytes(publicKey))

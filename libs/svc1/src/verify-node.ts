@@ -1,16 +1,25 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
 import { verifySignature } from './verify.ts'
 
+/** A key to verify with. */
+export interface VerifyKey {
+  /** 32 bytes. */
+  readonly bytes: Uint8Array
+  /** The same in the form that node:crypto takes. */
+  readonly imported: KeyObject
+}
+
 /**
  * The key in the form that node:crypto verifies with. Importing costs a quarter of verifying, so keep it: an agent id is
  * the hash of its key, and a kept key is never stale.
  * @param publicKey 32 bytes that `parsePublicKey` accepted, now or at registration: they are not looked at again here.
  * @throws RangeError when the length is wrong.
  */
-export function importPublicKey(publicKey: Uint8Array): KeyObject {
+export function importPublicKey(publicKey: Uint8Array): VerifyKey {
   if (publicKey.length !== 32) throw new RangeError('a public key has 32 bytes')
   const x = Buffer.from(publicKey).toString('base64url')
-  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  const imported = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+  return { bytes: publicKey, imported }
 }
 
 /**
@@ -21,12 +30,12 @@ export function importPublicKey(publicKey: Uint8Array): KeyObject {
  * @param key from `importPublicKey`.
  * @returns false when it is well formed and does not match. @throws RangeError when the signature's length is wrong.
  */
-export function verifyRequestNode(signature: Uint8Array, signed: Uint8Array, key: KeyObject): boolean {
+export function verifyRequestNode(signature: Uint8Array, signed: Uint8Array, key: VerifyKey): boolean {
   if (signature.length !== 64) throw new RangeError('a signature has 64 bytes')
   // Runtimes disagree here: from 24.19 on, Node refuses every R of small order before OpenSSL sees it, earlier ones do
   // not. With a key of prime order only the identity can be such an R and still match, so that one goes the slow way.
-  if (isIdentity(signature)) return verifySignature(signature, signed, exportPublicKey(key))
-  return verify(null, signed, key, signature)
+  if (isIdentity(signature)) return verifySignature(signature, signed, key.bytes)
+  return verify(null, signed, key.imported, signature)
 }
 
 /** Whether R, the first 32 bytes, is the canonical encoding of the identity. */
@@ -34,8 +43,4 @@ function isIdentity(signature: Uint8Array): boolean {
   if (signature[0] !== 1) return false
   for (let i = 1; i < 32; i++) if (signature[i] !== 0) return false
   return true
-}
-
-function exportPublicKey(key: KeyObject): Uint8Array {
-  return Buffer.from(key.export({ format: 'jwk' }).x ?? '', 'base64url')
 }

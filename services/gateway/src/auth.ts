@@ -2,7 +2,7 @@
  * The checks of a request signature, one function each, in the order of decisions 8: header syntax, timestamp, signer known,
  * signature, signer not revoked, nonce. pipeline.ts calls them; what follows, body and route, is an operation's own.
  */
-import { hash, type KeyObject } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
@@ -20,10 +20,11 @@ import {
 } from '@svc/svc1/headers.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
-import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, type VerifyKey } from '@svc/svc1/verify-node.ts'
 import { parseJsonBody, type RequestBody } from './body.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
+import type { Verifier } from './verifier.ts'
 
 /** What the three headers of a signed request say, in their right form. */
 export interface Credentials {
@@ -69,7 +70,7 @@ export async function getSignerKey(
   directory: Directory,
   { agentId }: Credentials,
   context: CallContext,
-): Promise<KeyObject> {
+): Promise<VerifyKey> {
   const key = await directory.findKey(agentId, context)
   if (key === undefined) throw new ServiceError('signer_unknown')
   return key
@@ -80,7 +81,7 @@ export async function getSignerKey(
  * A body that names no key cannot be verified, so what is wrong with it comes first.
  * @throws ServiceError `unsupported_media_type`, `invalid_json`, `invalid_request`, `invalid_pubkey`, `signature_invalid`.
  */
-export function getKeyOfBody({ agentId }: Credentials, body: RequestBody): KeyObject {
+export function getKeyOfBody({ agentId }: Credentials, body: RequestBody): VerifyKey {
   const { value } = parseJsonBody(body)
   const text = typeof value === 'object' && value !== null && !Array.isArray(value) ? value.pubkey : undefined
   if (typeof text !== 'string') throw new ServiceError('invalid_request', { detail: 'the body has no pubkey' })
@@ -100,14 +101,18 @@ export interface SignedRequest {
 }
 
 /** 4. Signature. @throws ServiceError `signature_invalid`. */
-export function checkSignature(key: KeyObject, credentials: Credentials, request: SignedRequest): void {
+export async function checkSignature(
+  verifier: Verifier,
+  key: VerifyKey,
+  credentials: Credentials,
+  request: SignedRequest,
+): Promise<void> {
   const { authority, method, target, body } = request
   const bodySha256Hex = body.length === 0 ? EMPTY_BODY_SHA256 : hash('sha256', body, 'hex')
   const { timestamp, nonce } = credentials
-  const lines = signedString({ authority, method, target, timestamp, nonce, bodySha256Hex })
   // Node reads a request line as latin1, so this is what was on the wire; an authority is ASCII by configuration.
-  const signed = Buffer.from(lines, 'latin1')
-  if (!verifyRequestNode(credentials.signature, signed, key)) throw new ServiceError('signature_invalid')
+  const signed = signedString({ authority, method, target, timestamp, nonce, bodySha256Hex })
+  if (!(await verifier.verify(credentials.signature, signed, key))) throw new ServiceError('signature_invalid')
 }
 
 /**

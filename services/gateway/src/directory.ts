@@ -1,8 +1,7 @@
-import type { KeyObject } from 'node:crypto'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { importPublicKey } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, type VerifyKey } from '@svc/svc1/verify-node.ts'
 import { LRUCache } from 'lru-cache'
 import { cachedEntries } from './http-metrics.ts'
 
@@ -13,7 +12,7 @@ import { cachedEntries } from './http-metrics.ts'
  */
 export interface Directory {
   /** The key of a registered agent, also of a revoked one. @throws ServiceError `unavailable`. */
-  findKey(agentId: string, context: CallContext): Promise<KeyObject | undefined>
+  findKey(agentId: string, context: CallContext): Promise<VerifyKey | undefined>
   /** The id of the agent with exactly this name, also of a revoked one. @throws ServiceError `unavailable`. */
   findAgentId(name: string, context: CallContext): Promise<string | undefined>
 }
@@ -23,7 +22,7 @@ const MAX_KEYS = 50_000
 const MAX_NAMES = 100_000
 
 export function createDirectory(bus: Bus): Directory {
-  const keys = new LRUCache<string, KeyObject>({ max: MAX_KEYS })
+  const keys = new LRUCache<string, VerifyKey>({ max: MAX_KEYS })
   const ids = new LRUCache<string, string>({ max: MAX_NAMES })
   cachedEntries.read(() => [
     [{ cache: 'keys' }, keys.size],

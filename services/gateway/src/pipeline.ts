@@ -18,10 +18,12 @@ import { isRepeated } from './headers.ts'
 import type { Load } from './load.ts'
 import type { Operation, RawInput, Work } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
+import type { Verifier } from './verifier.ts'
 
 export interface PipelineDeps {
   readonly bus: Bus
   readonly directory: Directory
+  readonly verifier: Verifier
   /** The public authority: the second line of what is signed. */
   readonly authority: string
   /** Of all requests, and of challenges and registrations. */
@@ -121,7 +123,7 @@ function checkHost({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
 
 /** Checks 1 to 4 of decisions 8. Null for an anonymous caller, where the operation allows one. */
 async function verifySigner(
-  { directory, authority }: PipelineDeps,
+  { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,
 ): Promise<Credentials | null> {
   const credentials = readCredentials(raw)
@@ -134,7 +136,7 @@ async function verifySigner(
     operation.keyFrom === 'body'
       ? getKeyOfBody(credentials, input.body)
       : await getSignerKey(directory, credentials, context)
-  checkSignature(key, credentials, {
+  await checkSignature(verifier, key, credentials, {
     authority,
     method: raw.method ?? '',
     target: input.target,

@@ -2,7 +2,7 @@
  * Owns nothing; stateless.
  * Scale: any number of processes behind any load balancer; nothing kept between requests but caches that cannot be stale, and
  * request rates, which the processes count together and none for long.
- * Limit: the CPU of signatures and HTTP, one core per process.
+ * Limit: the CPU of HTTP, one core per process, and up to half of another one for signatures.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
@@ -46,6 +46,7 @@ import { registrationRoutes } from './routes/registration.ts'
 import { type StreamDeps, streamRoutes } from './routes/stream.ts'
 import { webhookRoutes } from './routes/webhook.ts'
 import { createStreams } from './streams.ts'
+import { createVerifier } from './verifier.ts'
 
 export interface RunningGateway extends RunningService {
   /** The port that it listens on. */
@@ -73,6 +74,7 @@ export async function startGateway(
     const bus = stack.use(createBus(nats))
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)
+    const verifier = stack.use(createVerifier({ logger }))
     const recipients = createRecipients({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
@@ -84,6 +86,7 @@ export async function startGateway(
       pipeline: createPipeline({
         bus,
         directory,
+        verifier,
         authority: config.authority,
         limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),

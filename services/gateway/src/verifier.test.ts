@@ -1,0 +1,107 @@
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { signBytes } from '@svc/svc1/sign.ts'
+import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { RING_SLOTS, RING_TEXT_BYTES } from './domain/verify-ring.ts'
+import { createVerifier, type VerifierOptions } from './verifier.ts'
+
+const HANGING = new URL('../test/hanging-thread.ts', import.meta.url)
+const FAILING = new URL('../test/failing-thread.ts', import.meta.url)
+const LAST_TICKET = 2 ** 30 - 1
+const logger = createLogger('gateway', 'silent')
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+const signers = Array.from({ length: 5 }, (_, i) => {
+  const pair = createKeyPair(new Uint8Array(32).fill(i + 1))
+  return { ...pair, key: importPublicKey(pair.publicKey) }
+})
+
+/** A signature by one signer, as verified with the key of another, perhaps, and with a bit changed or not. */
+const claims = fc
+  .record({
+    by: fc.nat(signers.length - 1),
+    as: fc.nat(signers.length - 1),
+    isHonest: fc.boolean(),
+    text: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes).toString('latin1')),
+    bit: fc.option(fc.nat(511), { nil: undefined }),
+  })
+  .map(({ by, as, isHonest, text, bit }) => {
+    const signer = signers[by]
+    const other = signers[as]
+    if (signer === undefined || other === undefined) throw new RangeError('no signer')
+    const signature = signBytes(Buffer.from(text, 'latin1'), signer.secretKey)
+    if (bit !== undefined && !isHonest) signature[bit >> 3] = (signature[bit >> 3] ?? 0) ^ (1 << (bit & 7))
+    return { signature, text, key: isHonest ? signer.key : other.key }
+  })
+
+function startVerifier(options: Omit<VerifierOptions, 'logger'> = {}) {
+  return createVerifier({ logger, processors: 2, ...options })
+}
+
+describe('decisions 8: one verdict, whichever thread gives it', () => {
+  test.each<[string, Omit<VerifierOptions, 'logger'>]>([
+    ['two threads', {}],
+    ['two threads, where tickets start over', { firstTicket: LAST_TICKET - 10 }],
+    ['a thread that hangs', { thread: HANGING }],
+    ['a thread that has failed', { thread: FAILING }],
+    ['one processor', { processors: 1 }],
+  ])('property: %s', async (_, options) => {
+    await using verifier = startVerifier(options)
+    const bursts = fc.array(claims, { minLength: 1, maxLength: 40 })
+    await fc.assert(
+      fc.asyncProperty(bursts, async (burst) => {
+        const verdicts = await Promise.all(burst.map((each) => verifier.verify(each.signature, each.text, each.key)))
+        const expected = burst.map(({ signature, text, key }) =>
+          verifyRequestNode(signature, Buffer.from(text, 'latin1'), key),
+        )
+        expect(verdicts).toEqual(expected)
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  const [signer] = signers
+  if (signer === undefined) throw new RangeError('no signer')
+  const signed = (text: string) => [signBytes(Buffer.from(text), signer.secretKey), text, signer.key] as const
+
+  test('more than wait at once, and texts longer than a slot, are verified at once', async () => {
+    await using verifier = startVerifier({ thread: HANGING })
+    const first = Array.from({ length: RING_SLOTS }, (_, i) => verifier.verify(...signed(`text ${i}`)))
+    expect(verifier.verify(...signed('one more'))).toBe(true)
+    const long = signed('x'.repeat(RING_TEXT_BYTES + 1))
+    expect(verifier.verify(...long)).toBe(true)
+    expect(verifier.verify(long[0], `${long[1]}x`, long[2])).toBe(false)
+    expect(await Promise.all(first)).toEqual(first.map(() => true))
+    expect(verifier.verify(...signed('there is room again'))).toBeInstanceOf(Promise)
+  })
+
+  test('the thread verifies what the event loop does not come to', async () => {
+    const { createRingMemory, VerifyRing } = await import('./domain/verify-ring.ts')
+    const { Worker } = await import('node:worker_threads')
+    const memory = createRingMemory()
+    const ring = new VerifyRing(memory)
+    const thread = new Worker(new URL('./verify-thread.ts', import.meta.url), { workerData: memory })
+    const tickets = Array.from({ length: 100 }, (_, i) => {
+      const [signature, text, key] = signed(`text ${i}`)
+      return { ticket: ring.put(key.bytes, signature, i % 3 === 0 ? `${text}.` : text) ?? Number.NaN, i }
+    })
+    for (const { ticket, i } of tickets) {
+      let verdict = ring.collect(ticket)
+      for (; verdict === undefined; verdict = ring.collect(ticket)) await turn()
+      expect(verdict).toBe(i % 3 !== 0)
+    }
+    await thread.terminate()
+  })
+
+  test('a thread that ends is said to have ended', async () => {
+    const error = vi.fn()
+    await using verifier = startVerifier({ thread: FAILING, logger: { error } } as unknown as VerifierOptions)
+    while (error.mock.calls.length === 0) {
+      const verdicts = [1, 2, 3].map((i) => verifier.verify(...signed(`text ${i}`)))
+      expect(await Promise.all(verdicts)).toEqual([true, true, true])
+    }
+    expect(error.mock.calls[0]?.[0].err.message).toBe('this thread fails')
+  })
+})

@@ -1,0 +1,104 @@
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import { type VerifyKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { createRingMemory, VerifyRing } from './domain/verify-ring.ts'
+
+/**
+ * Verifies request signatures, on a second thread as well where there is a processor for it: verification is the largest part
+ * of what a request costs a gateway. The event loop takes its own share of what waits, so nothing waits for that thread: not
+ * where its processor has other work, nor where it is gone.
+ */
+export interface Verifier extends AsyncDisposable {
+  /**
+   * @param signature 64 bytes.
+   * @param text what was signed, its characters as bytes (latin1).
+   * @returns whether it matches (decisions 8); a promise where it waits with others for the end of this turn.
+   */
+  verify(signature: Uint8Array, text: string, key: VerifyKey): boolean | Promise<boolean>
+}
+
+export interface VerifierOptions {
+  readonly logger: Logger
+  /** Other than the number of processors, for tests; so are those below. */
+  readonly processors?: number
+  readonly thread?: URL
+  readonly firstTicket?: number
+}
+
+interface Waiting {
+  readonly ticket: number
+  readonly signature: Uint8Array
+  readonly text: string
+  readonly key: VerifyKey
+  readonly resolve: (isValid: boolean) => void
+  /** Turns that have ended since it was put in. */
+  turns: number
+}
+
+/** It holds 10,000 keys outside of its heap, and what one verification needs inside. */
+const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 }
+
+const THREAD = new URL('./verify-thread.ts', import.meta.url)
+
+export function createVerifier({
+  logger,
+  processors = availableParallelism(),
+  thread = THREAD,
+  firstTicket,
+}: VerifierOptions): Verifier {
+  if (processors < 2) return { verify: verifyHere, [Symbol.asyncDispose]: async () => {} }
+  const memory = createRingMemory(firstTicket)
+  const ring = new VerifyRing(memory)
+  const worker = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
+  worker.unref()
+  worker.on('error', (error) =>
+    logger.error({ err: error }, 'the thread for signatures ended: one thread verifies all'),
+  )
+  let waiting: Waiting[] = []
+
+  return {
+    verify(signature, text, key) {
+      const ticket = ring.put(key.bytes, signature, text)
+      if (ticket === undefined) return verifyHere(signature, text, key)
+      return new Promise((resolve) => {
+        if (waiting.length === 0) setImmediate(endTurn)
+        waiting.push({ ticket, signature, text, key, resolve, turns: 0 })
+      })
+    },
+    async [Symbol.asyncDispose]() {
+      await worker.terminate()
+    },
+  }
+
+  /** Takes what the thread has not, and answers. */
+  function endTurn(): void {
+    const byTicket = new Map(waiting.map((each) => [each.ticket, each]))
+    for (let ticket = ring.take(); ticket !== undefined; ticket = ring.take()) {
+      const own = byTicket.get(ticket)
+      if (own !== undefined) settle(own)
+    }
+    const left: Waiting[] = []
+    for (const each of waiting) {
+      let isValid = ring.collect(each.ticket)
+      // The thread is at it: what it does not finish within a turn is not waited for.
+      if (isValid === undefined && each.turns > 0) {
+        settle(each)
+        isValid = ring.collect(each.ticket)
+      }
+      each.turns += 1
+      if (isValid === undefined) left.push(each)
+      else each.resolve(isValid)
+    }
+    waiting = left
+    if (waiting.length > 0) setImmediate(endTurn)
+  }
+
+  function settle({ ticket, signature, text, key }: Waiting): void {
+    ring.settle(ticket, verifyHere(signature, text, key))
+  }
+}
+
+function verifyHere(signature: Uint8Array, text: string, key: VerifyKey): boolean {
+  return verifyRequestNode(signature, Buffer.from(text, 'latin1'), key)
+}
