@@ -1,4 +1,5 @@
 import type { Sql } from '@svc/postgres/database.ts'
+import { textList } from '@svc/postgres/text-list.ts'
 import type { Allowances, Refusal } from '../domain/decide.ts'
 
 /** One attempt at an operation, and what that costs. */
@@ -62,12 +63,13 @@ async function takeBatch(
   items: readonly ReserveItem[],
   at: Date | null,
 ): Promise<Reserved[]> {
+  const texts = (textOf: (item: ReserveItem) => string) => textList(sql, items.map(textOf))
   return sql<Reserved[]>`
     select r.outcome, r.deadline_ms as "deadlineMs", r.now_ms as "nowMs"
     from budget.reserve(
-      ${items.map((item) => item.operation)}::text[],
-      ${items.map((item) => item.owner)}::text[],
-      ${items.map((item) => item.agentId)}::text[],
+      ${texts((item) => item.operation)},
+      ${texts((item) => item.owner)},
+      ${texts((item) => item.agentId)},
       ${items.map((item) => item.units)}::bigint[],
       ${items.map((item) => item.introductionPeer)}::text[],
       ${items.map((item) => item.holdMs)}::bigint[],

@@ -3,6 +3,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { InboxPolicy, Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import { textList } from '@svc/postgres/text-list.ts'
 import type { Contact } from '../domain/admission.ts'
 import { openLogs } from './logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
@@ -99,28 +100,29 @@ function callAppend(
   items: readonly Append[],
   logIds: string[],
 ): Promise<Row[]> {
-  return database.run(
-    (sql) => sql<Row[]>`
+  return database.run((sql) => {
+    const texts = (textOf: (item: Append) => string) => textList(sql, items.map(textOf))
+    return sql<Row[]>`
     select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
     from messaging.append(
-      ${logIds}::text[],
-      ${items.map((item) => item.id)}::text[],
-      ${items.map((item) => item.digest)}::text[],
-      ${items.map((item) => item.sender)}::text[],
-      ${items.map((item) => item.recipient)}::text[],
-      ${items.map((item) => item.lane)}::text[],
+      ${textList(sql, logIds)},
+      ${texts((item) => item.id)},
+      ${texts((item) => item.digest)},
+      ${texts((item) => item.sender)},
+      ${texts((item) => item.recipient)},
+      ${texts((item) => item.lane)},
       ${items.map((item) => item.threadId)}::text[],
-      ${items.map((item) => item.envelope)}::text[],
+      ${texts((item) => item.envelope)},
       ${items.map((item) => item.expiryCap)}::bigint[],
       ${items.map((item) => item.standingVersion)}::bigint[],
-      ${items.map((item) => item.operation)}::text[],
+      ${texts((item) => item.operation)},
       ${items.map((item) => item.deadlineMs)}::bigint[],
       ${retentionSeconds}::float8,
       ${leaseSeconds}::float8,
-      ${items.map((item) => item.policy)}::text[],
-      ${items.map((item) => item.contact)}::text[]
-    ) a order by a.ord`,
-  )
+      ${texts((item) => item.policy)},
+      ${texts((item) => item.contact)}
+    ) a order by a.ord`
+  })
 }
 
 function publish(options: AppendOptions, items: readonly Append[], rows: Row[]): void {

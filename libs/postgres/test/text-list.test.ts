@@ -1,0 +1,55 @@
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Database, openDatabase } from '../src/database.ts'
+import { textList } from '../src/text-list.ts'
+
+let testDatabase: TestDatabase
+let database: Database
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase(['stream'])
+  const logger = createLogger('test', 'silent')
+  database = openDatabase({ url: testDatabase.urlFor('stream'), application: 'test', logger, poolSize: 1 })
+})
+afterAll(async () => {
+  await database?.[Symbol.asyncDispose]()
+  await testDatabase?.[Symbol.asyncDispose]()
+})
+
+const listOf = (items: readonly string[]) =>
+  database.run(async (sql) => (await sql<{ list: string[] }[]>`select ${textList(sql, items)} as list`)[0]?.list)
+
+test('property: the server has the same texts, in order', async () => {
+  // What means something in an array's text, in JSON or in SQL, among other characters; none that ends a list or that Postgres has not.
+  const characters = fc
+    .oneof(fc.constantFrom(...'{}",\\\'\n\r\t \u0001\u001f', 'NULL', 'é', '😀'), fc.string({ unit: 'grapheme' }))
+    .filter((text) => !text.includes('\u001e') && !text.includes('\0'))
+  const texts = fc.array(characters, { minLength: 1, maxLength: 8 }).map((parts) => parts.join(''))
+  const items = fc.array(
+    texts.filter((text) => text !== ''),
+    { maxLength: 10 },
+  )
+  await fc.assert(
+    fc.asyncProperty(items, async (list) => {
+      expect(await listOf(list)).toEqual(list)
+    }),
+  )
+})
+
+test('property: an envelope, however it is written', async () => {
+  const spaces = fc.constantFrom(undefined, 1, '\t', '\n', '\r\n')
+  await fc.assert(
+    fc.asyncProperty(fc.jsonValue(), spaces, async (value, space) => {
+      // Postgres has no NUL; as JSON writes it, it is none.
+      const text = JSON.stringify(value, null, space)
+      expect(await listOf([text, text])).toEqual([text, text])
+    }),
+  )
+})
+
+test('a text that would be taken apart, or for none, is refused', async () => {
+  expect(await listOf([])).toEqual([])
+  for (const items of [[''], ['a', ''], ['a\u001eb']]) await expect(listOf(items)).rejects.toThrow(RangeError)
+})
