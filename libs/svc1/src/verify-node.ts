@@ -19,7 +19,8 @@ export function importPublicKey(publicKey: Uint8Array): VerifyKey {
   if (publicKey.length !== 32) throw new RangeError('a public key has 32 bytes')
   const x = Buffer.from(publicKey).toString('base64url')
   const imported = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-  return { bytes: publicKey, imported }
+  // Copied: what is given may be a part of a pool of 64 KB, which a kept key would keep too.
+  return { bytes: new Uint8Array(publicKey), imported }
 }
 
 /**

@@ -138,6 +138,14 @@ describe('decisions 8: the bytes of R equal the encoding of S·B − k·A, and S
     }
   })
 
+  test('an imported key keeps its own 32 bytes alone, and not the buffer that they were read from', () => {
+    const pooled = Buffer.from(Buffer.from(publicKey).toString('hex'), 'hex')
+    expect(pooled.buffer.byteLength).toBeGreaterThan(32)
+    const { bytes } = importPublicKey(pooled)
+    expect(bytes.buffer.byteLength).toBe(32)
+    expect([...bytes]).toEqual([...publicKey])
+  })
+
   test('S = 0 is well formed and does not match', () => {
     const signature = Uint8Array.from([...Point.BASE.toBytes(), ...new Uint8Array(32)])
     expect(agreed({ signature, message: new Uint8Array(), publicKey })).toBe(false)

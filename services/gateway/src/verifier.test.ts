@@ -1,10 +1,11 @@
+import { Worker } from 'node:worker_threads'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
 import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { RING_SLOTS, RING_TEXT_BYTES } from './domain/verify-ring.ts'
+import { createRingMemory, RING_SLOTS, RING_TEXT_BYTES, VerifyRing } from './domain/verify-ring.ts'
 import { createVerifier, type VerifierOptions } from './verifier.ts'
 
 const HANGING = new URL('../test/hanging-thread.ts', import.meta.url)
@@ -78,21 +79,33 @@ describe('decisions 8: one verdict, whichever thread gives it', () => {
   })
 
   test('the thread verifies what the event loop does not come to', async () => {
-    const { createRingMemory, VerifyRing } = await import('./domain/verify-ring.ts')
-    const { Worker } = await import('node:worker_threads')
+    const claimed = Array.from({ length: 100 }, (_, i) => signed(`text ${i}`))
     const memory = createRingMemory()
     const ring = new VerifyRing(memory)
-    const thread = new Worker(new URL('./verify-thread.ts', import.meta.url), { workerData: memory })
-    const tickets = Array.from({ length: 100 }, (_, i) => {
-      const [signature, text, key] = signed(`text ${i}`)
+    const tickets = claimed.map(([signature, text, key], i) => {
       return { ticket: ring.put(key.bytes, signature, i % 3 === 0 ? `${text}.` : text) ?? Number.NaN, i }
     })
+    // All of them wait before it starts: it is not woken for a single one.
+    const thread = new Worker(new URL('./verify-thread.ts', import.meta.url), { workerData: memory })
     for (const { ticket, i } of tickets) {
       let verdict = ring.collect(ticket)
       for (; verdict === undefined; verdict = ring.collect(ticket)) await turn()
       expect(verdict).toBe(i % 3 !== 0)
     }
     await thread.terminate()
+  })
+
+  test('what cannot be verified fails its own request alone', async () => {
+    await using verifier = startVerifier({ thread: HANGING })
+    const [signature, text, key] = signed('text')
+    const broken = { bytes: key.bytes, imported: 'no key' } as unknown as typeof key
+    const keys = [broken, key, broken, key]
+    for (let i = 0; i < RING_SLOTS; i += keys.length) {
+      const outcomes = await Promise.allSettled(keys.map((each) => verifier.verify(signature, text, each)))
+      expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'fulfilled', 'rejected', 'fulfilled'])
+    }
+    // Their slots are free again.
+    expect(verifier.verify(signature, text, key)).toBeInstanceOf(Promise)
   })
 
   test('a thread that ends is said to have ended', async () => {

@@ -32,11 +32,12 @@ interface Waiting {
   readonly text: string
   readonly key: VerifyKey
   readonly resolve: (isValid: boolean) => void
+  readonly reject: (error: unknown) => void
   /** Turns that have ended since it was put in. */
   turns: number
 }
 
-/** It holds 10,000 keys outside of its heap, and what one verification needs inside. */
+/** Of its heap: what a verification needs. The 10,000 keys that it keeps are outside, as are Buffers. */
 const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 }
 
 const THREAD = new URL('./verify-thread.ts', import.meta.url)
@@ -50,25 +51,32 @@ export function createVerifier({
   if (processors < 2) return { verify: verifyHere, [Symbol.asyncDispose]: async () => {} }
   const memory = createRingMemory(firstTicket)
   const ring = new VerifyRing(memory)
-  const worker = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
-  worker.unref()
-  worker.on('error', (error) =>
-    logger.error({ err: error }, 'the thread for signatures ended: one thread verifies all'),
-  )
+  let worker: Worker | undefined
   let waiting: Waiting[] = []
 
   return {
     verify(signature, text, key) {
       const ticket = ring.put(key.bytes, signature, text)
       if (ticket === undefined) return verifyHere(signature, text, key)
-      return new Promise((resolve) => {
+      if (worker === undefined && ring.waiting > 1) worker = startThread()
+      return new Promise((resolve, reject) => {
         if (waiting.length === 0) setImmediate(endTurn)
-        waiting.push({ ticket, signature, text, key, resolve, turns: 0 })
+        waiting.push({ ticket, signature, text, key, resolve, reject, turns: 0 })
       })
     },
     async [Symbol.asyncDispose]() {
-      await worker.terminate()
+      await worker?.terminate()
     },
+  }
+
+  /** A gateway with little to do has no need of it, and starts sooner. */
+  function startThread(): Worker {
+    const started = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
+    started.unref()
+    started.on('error', (error) =>
+      logger.error({ err: error }, 'the thread for signatures ended: until a restart the event loop verifies all'),
+    )
+    return started
   }
 
   /** Takes what the thread has not, and answers. */
@@ -81,7 +89,7 @@ export function createVerifier({
     const left: Waiting[] = []
     for (const each of waiting) {
       let isValid = ring.collect(each.ticket)
-      // The thread is at it: what it does not finish within a turn is not waited for.
+      // The thread is at it: what it does not finish within a turn is not waited for, and verified twice.
       if (isValid === undefined && each.turns > 0) {
         settle(each)
         isValid = ring.collect(each.ticket)
@@ -94,8 +102,15 @@ export function createVerifier({
     if (waiting.length > 0) setImmediate(endTurn)
   }
 
-  function settle({ ticket, signature, text, key }: Waiting): void {
-    ring.settle(ticket, verifyHere(signature, text, key))
+  /** What goes wrong is one request's; its ticket has a verdict all the same, so that its slot is free again. */
+  function settle({ ticket, signature, text, key, reject }: Waiting): void {
+    let isValid = false
+    try {
+      isValid = verifyHere(signature, text, key)
+    } catch (error) {
+      reject(error)
+    }
+    ring.settle(ticket, isValid)
   }
 }
 
