@@ -20,6 +20,8 @@ export interface Order {
   /** Sends the same ones again and again: for a server that does not look at them. */
   cycle: boolean
   limitMs: number
+  /** Between an answer and the next request. */
+  restMs?: number
   authority: string
   agents: BenchAgentData[]
 }

@@ -15,6 +15,8 @@ export interface LoadOptions {
   expected: number
   /** Stops sending after this. */
   limitMs: number
+  /** Between an answer and the next request of its connection, so that nothing of the one before is under way; 0 without it. */
+  restMs?: number
 }
 
 export interface LoadResult {
@@ -33,6 +35,7 @@ export async function runLoad({
   cycle = false,
   expected,
   limitMs,
+  restMs = 0,
 }: LoadOptions): Promise<LoadResult> {
   const latenciesMs: number[] = []
   const refused: Record<string, number> = {}
@@ -72,7 +75,8 @@ export async function runLoad({
         if (status === expected) latenciesMs.push(performance.now() - sentAt)
         else count(refused, `${status} ${buffered.slice(head + 4, head + 60)}`)
         buffered = ''
-        send()
+        if (restMs > 0) setTimeout(send, restMs)
+        else send()
       })
     })
   }
