@@ -83,7 +83,7 @@ export async function benchSend(options: SendOptions): Promise<void> {
     for (const each of contenders) {
       each.rounds.push(await measure(each, options.connections, options.secondsPerRound))
       each.single.push(await measure(each, 1, 1, 1_000))
-      each.idle.push(await measure(each, 1, IDLE_SECONDS, 1_000 / REST_MS, REST_MS))
+      each.idle.push(await measure(each, 1, IDLE_SECONDS, Math.ceil(1_000 / REST_MS), REST_MS))
     }
   }
   printTable(contenders, options)

@@ -124,6 +124,15 @@ describe('a ring of signatures', () => {
     expect(putting.put(KEY, SIGNATURE, 'x'.repeat(RING_TEXT_BYTES + 1))).toBeUndefined()
   })
 
+  test('a key or a signature of another length is refused, and takes no slot', () => {
+    const [putting] = twoSides()
+    for (const length of [0, 63, 65]) {
+      expect(() => putting.put(KEY, new Uint8Array(length), '')).toThrow(RangeError)
+      expect(() => putting.put(new Uint8Array(length), SIGNATURE, '')).toThrow(RangeError)
+    }
+    expect(putting.waiting).toBe(0)
+  })
+
   test('nobody sleeps while something waits', () => {
     const [putting, taking] = twoSides()
     put(putting)

@@ -66,10 +66,16 @@ export class VerifyRing {
 
   /**
    * Puts a signature in, by the one thread that does.
+   * @param publicKey 32 bytes.
+   * @param signature 64 bytes.
    * @param text what was signed, its characters as bytes (latin1).
    * @returns its ticket; undefined where there is no room, or none for so long a text.
+   * @throws RangeError for another length: the rest would be what the slot held before.
    */
   put(publicKey: Uint8Array, signature: Uint8Array, text: string): number | undefined {
+    if (publicKey.length !== KEY_BYTES || signature.length !== SIGNATURE_BYTES) {
+      throw new RangeError('a public key has 32 bytes, a signature 64')
+    }
     if (text.length > RING_TEXT_BYTES) return undefined
     const ticket = Atomics.load(this.#words, NEXT_PUT)
     const slot = slotOf(ticket)
