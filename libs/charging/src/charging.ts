@@ -2,20 +2,19 @@
  * Charging: reserve, commit, settle (design.md, Charging). Killing any process between any two steps leaves neither a
  * charge without its effect nor an effect without its charge; README.md has the argument.
  *
- * Failpoints: `charging.<owner>.reserved`, `.committed`, `.settled`; in abandon.ts `.fenced`, `.resolved`; in
- * purge.ts `.confirmed`.
+ * Failpoints: `charging.<owner>.reserved`, `.committed`; in settle-later.ts `.settled`; in abandon.ts `.fenced`,
+ * `.resolved`; in purge.ts `.confirmed`.
  */
-import { createBatcher } from '@svc/batching/batcher.ts'
-import { type ChargeOwner, RESERVATION_HOLD_MS, release, reserve, settleSoon } from '@svc/contracts/budget.ts'
+import { type ChargeOwner, RESERVATION_HOLD_MS, release, reserve } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { isDefinite } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createAbandon } from './abandon.ts'
 import { type Fences, NotCommitted, type Reservation } from './fences.ts'
+import { createSettleLater } from './settle-later.ts'
 
 /** What an operation takes from the budget of `agentId`. What is free does not come here (decisions 52). */
 export interface Cost {
@@ -81,8 +80,6 @@ export interface ChargingDeps {
   holdMs?: number
 }
 
-const SETTLE_TIMEOUT_MS = 5_000
-
 const charges = defineCount({
   name: 'svc_charges_total',
   help: 'Steps of charges: reserved, then committed, not_committed or cancelled',
@@ -94,17 +91,8 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
   const points = {
     reserved: `charging.${owner}.reserved`,
     committed: `charging.${owner}.committed`,
-    settled: `charging.${owner}.settled`,
   }
-  const settleInBackground = createBatcher<string, undefined>({
-    name: 'charging.settle',
-    run: async (operations) => {
-      const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + SETTLE_TIMEOUT_MS }
-      await bus.call(settleSoon, { operations }, context)
-      failpoint(points.settled)
-      return operations.map(() => undefined)
-    },
-  })
+  const settleLater = createSettleLater({ owner, bus, logger })
 
   return {
     owner,
@@ -170,11 +158,6 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     } catch (error) {
       logger.warn({ err: error }, 'a charge is given back later')
     }
-  }
-
-  /** Nobody waits for it: what fails here, or is lost, is overdue soon, and the resolver's. */
-  function settleLater(operation: string): void {
-    settleInBackground(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
   }
 }
 

@@ -189,7 +189,7 @@ describe('design.md, Charging: killed between any two steps, neither a charge wi
 
     test('several processes that resolve the same at once are as good as one', async () => {
       const { agentId, plan } = newPlan()
-      await using first = startOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.settled=kill' })
+      await using first = startOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
       await first.ended
       await using second = startOwner(nats, [])
       await using third = startOwner(nats, [])

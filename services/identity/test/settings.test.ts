@@ -94,6 +94,7 @@ describe('decisions 12: what a PATCH costs', () => {
   test('the price is that of the change which happens: what is closing alone by then is free', async () => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open', discoverable: true } })
+    await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
     const before = h.budget.usedBy(agentId)
     // The row changes after the price of 1 was asked for and before the change is written.
     h.budget.beforeAnswer = async () => {

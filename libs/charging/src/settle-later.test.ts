@@ -1,0 +1,61 @@
+import type { Bus } from '@svc/nats/bus.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createSettleLater } from './settle-later.ts'
+
+beforeEach(() => vi.useFakeTimers())
+afterEach(() => vi.useRealTimers())
+
+/** The operations of each call, and how to make the next calls fail. */
+function setUp() {
+  const calls: string[][] = []
+  let failing = false
+  const bus: Bus = {
+    inFlight: 0,
+    async call<Q, R>(_call: unknown, request: Q): Promise<R> {
+      calls.push((request as { operations: string[] }).operations)
+      if (failing) throw new Error('budget is away')
+      return {} as R
+    },
+    callText: () => Promise.reject(new Error('nothing calls for text')),
+  }
+  const settleLater = createSettleLater({ owner: 'messaging', bus, logger: createLogger('test', 'silent') })
+  return {
+    calls,
+    settleLater,
+    fail: (isFailing: boolean) => {
+      failing = isFailing
+    },
+  }
+}
+
+test('design.md, Natural batching: what ends in different turns is settled in one call, a while after the first', async () => {
+  const { calls, settleLater } = setUp()
+  settleLater('messaging:1')
+  await vi.advanceTimersByTimeAsync(10)
+  settleLater('messaging:2')
+  expect(calls).toEqual([])
+  await vi.advanceTimersByTimeAsync(15)
+  expect(calls).toEqual([['messaging:1', 'messaging:2']])
+})
+
+test('as many as one call takes do not wait, and what comes after them waits anew', async () => {
+  const { calls, settleLater } = setUp()
+  const names = Array.from({ length: 129 }, (_, at) => `messaging:${at}`)
+  for (const name of names) settleLater(name)
+  await vi.advanceTimersByTimeAsync(0)
+  expect(calls).toEqual([names.slice(0, 128)])
+  await vi.advanceTimersByTimeAsync(25)
+  expect(calls).toEqual([names.slice(0, 128), names.slice(128)])
+})
+
+test('what fails is left to the resolver, and the next is settled all the same', async () => {
+  const { calls, settleLater, fail } = setUp()
+  fail(true)
+  settleLater('messaging:1')
+  await vi.advanceTimersByTimeAsync(25)
+  fail(false)
+  settleLater('messaging:2')
+  await vi.advanceTimersByTimeAsync(25)
+  expect(calls).toEqual([['messaging:1'], ['messaging:2']])
+})
