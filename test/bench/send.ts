@@ -32,6 +32,8 @@ interface Contender {
 /** Longer than what follows an answer takes: settling, publishing. */
 const REST_MS = 30
 const IDLE_SECONDS = 2
+/** Until code is compiled (a message passes through a lot of it), plans are cached and every pair of agents is introduced. */
+const WARM_UP_SECONDS = 12
 
 export async function benchSend(options: SendOptions): Promise<void> {
   await using system = await startBenchSystem()
@@ -77,8 +79,7 @@ export async function benchSend(options: SendOptions): Promise<void> {
       agents: agents.map(dataOf),
     })
 
-  // Warm-up: code compiled, plans cached, every pair of agents introduced.
-  for (const each of contenders) await measure(each, options.connections, 2)
+  for (const each of contenders) await measure(each, options.connections, WARM_UP_SECONDS)
   for (let round = 0; round < options.rounds; round += 1) {
     for (const each of contenders) {
       each.rounds.push(await measure(each, options.connections, options.secondsPerRound))
