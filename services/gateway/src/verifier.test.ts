@@ -108,13 +108,24 @@ describe('decisions 8: one verdict, whichever thread gives it', () => {
     expect(verifier.verify(signature, text, key)).toBeInstanceOf(Promise)
   })
 
-  test('a thread that ends is said to have ended', async () => {
+  test('a thread that ends is said to have ended, and replaced', async () => {
     const error = vi.fn()
-    await using verifier = startVerifier({ thread: FAILING, logger: { error } } as unknown as VerifierOptions)
-    while (error.mock.calls.length === 0) {
+    const options = { thread: FAILING, restartMs: 0, logger: { error } } as unknown as VerifierOptions
+    await using verifier = startVerifier(options)
+    while (error.mock.calls.length < 3) {
       const verdicts = [1, 2, 3].map((i) => verifier.verify(...signed(`text ${i}`)))
       expect(await Promise.all(verdicts)).toEqual([true, true, true])
     }
     expect(error.mock.calls[0]?.[0].err.message).toBe('this thread fails')
+  })
+
+  test('one that has ended is not replaced at once', async () => {
+    const error = vi.fn()
+    const options = { thread: FAILING, restartMs: 2 ** 30, logger: { error } } as unknown as VerifierOptions
+    await using verifier = startVerifier(options)
+    for (let bursts = 0; error.mock.calls.length === 0 || bursts < 1_000; bursts += 1) {
+      await Promise.all([1, 2, 3].map((i) => verifier.verify(...signed(`text ${i}`))))
+    }
+    expect(error).toHaveBeenCalledTimes(1)
   })
 })

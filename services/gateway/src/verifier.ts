@@ -24,6 +24,7 @@ export interface VerifierOptions {
   readonly processors?: number
   readonly thread?: URL
   readonly firstTicket?: number
+  readonly restartMs?: number
 }
 
 interface Waiting {
@@ -40,6 +41,9 @@ interface Waiting {
 /** Of its heap: what a verification needs. The 10,000 keys that it keeps are outside, as are Buffers. */
 const THREAD_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 64 }
 
+/** A thread that has ended is not replaced before, so that one which cannot run does not take the processor from what can. */
+const RESTART_MS = 10_000
+
 const THREAD = new URL('./verify-thread.ts', import.meta.url)
 
 export function createVerifier({
@@ -47,11 +51,13 @@ export function createVerifier({
   processors = availableParallelism(),
   thread = THREAD,
   firstTicket,
+  restartMs = RESTART_MS,
 }: VerifierOptions): Verifier {
   if (processors < 2) return { verify: verifyHere, [Symbol.asyncDispose]: async () => {} }
   const memory = createRingMemory(firstTicket)
   const ring = new VerifyRing(memory)
   let worker: Worker | undefined
+  let restart: NodeJS.Timeout | undefined
   let waiting: Waiting[] = []
 
   return {
@@ -66,16 +72,25 @@ export function createVerifier({
     },
     async [Symbol.asyncDispose]() {
       await worker?.terminate()
+      clearTimeout(restart)
     },
   }
 
-  /** A gateway with little to do has no need of it, and starts sooner. */
+  /** A gateway with little to do has no need of it, and starts sooner. Where it ends, a burst after a while starts another. */
   function startThread(): Worker {
     const started = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
     started.unref()
     started.on('error', (error) =>
-      logger.error({ err: error }, 'the thread for signatures ended: until a restart the event loop verifies all'),
+      logger.error(
+        { err: error, restartMs },
+        'the thread for signatures ended: until another starts the event loop verifies all',
+      ),
     )
+    started.on('exit', () => {
+      restart = setTimeout(() => {
+        worker = undefined
+      }, restartMs).unref()
+    })
     return started
   }
 
