@@ -4,7 +4,6 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { HEAP_ARGS } from '@svc/local/heap.ts'
 import { startKeeper } from '@svc/local/keep.ts'
 import { createMark, findMarked } from '@svc/local/marks.ts'
 import { findFreePort } from '@svc/local/ports.ts'
@@ -106,12 +105,12 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Starts one of this folder's processes that print their port, as a service is started. */
+/** Starts one of this folder's processes that print their port. */
 export async function startFloor(
   file: string,
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(process.execPath, [...HEAP_ARGS, fileURLToPath(new URL(file, import.meta.url))], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Child, type Ending, startChild } from './child.ts'
-import { HEAP_ARGS } from './heap.ts'
+import { heapArgs } from './heap.ts'
 import { type Mark, markOf } from './marks.ts'
 import { type NatsUser, type ServiceName, STORES, type StoreName } from './topology.ts'
 
@@ -59,7 +59,7 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 /** Starts one process of a service, `node services/<name>/src/main.ts`. */
 export function startService({ service, index, mark, env, onLine, root = ROOT }: ServiceOptions): Child {
   const name = `${service}-${index}`
-  const args = [`--title=${markOf(mark, name)}`, ...HEAP_ARGS, `services/${service}/src/main.ts`]
+  const args = [`--title=${markOf(mark, name)}`, ...heapArgs(service), `services/${service}/src/main.ts`]
   return startChild({
     name,
     command: process.execPath,
