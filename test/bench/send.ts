@@ -29,7 +29,7 @@ interface Contender {
   idle: Round[]
 }
 
-/** Longer than what follows an answer takes: settling, publishing. */
+/** By then what follows an answer is done or nearly so: publishing, and settling, which begins 25 ms after it. */
 const REST_MS = 30
 const IDLE_SECONDS = 2
 /** Until code is compiled (a message passes through a lot of it), plans are cached and every pair of agents is introduced. */

@@ -240,6 +240,8 @@ describe('decisions 52: with the budget service down', () => {
     const [agent, exhausted] = await agents(2)
     if (exhausted === undefined) throw new Error('two agents were asked for')
     await exhaust(exhausted)
+    // Refused for good: what it was charged is settled, and is not left held by who is killed.
+    await eventually(async () => (await exhausted.patch('/v2/me', { inbox_policy: 'open' })).status === 429)
     await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.kill(name)))
 
     for (const caller of [agent, exhausted]) {

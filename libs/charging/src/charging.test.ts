@@ -4,7 +4,7 @@ import type { Bus } from '@svc/nats/bus.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Cost, createCharging } from './charging.ts'
 import { NotCommitted, type Reservation } from './fences.ts'
 
@@ -149,9 +149,13 @@ describe('charge', () => {
     ['done', async () => 'done'],
     ['failed', () => Promise.reject(new ServiceError('forbidden'))],
   ])('an operation that was settled before asks nothing more of budget: %s', async (_how, commit) => {
+    vi.useFakeTimers()
+    onTestFinished(() => {
+      vi.useRealTimers()
+    })
     const { charge, names } = setUp({ settled: true })
     await charge(commit).catch(() => undefined)
-    await new Promise(setImmediate)
+    await vi.advanceTimersByTimeAsync(1_000)
     expect(names()).toEqual(['reserve', 'commit'])
   })
 

@@ -29,7 +29,7 @@ function setUp() {
   }
 }
 
-test('design.md, Natural batching: what ends in different turns is settled in one call, a while after the first', async () => {
+test('what ends in different turns is settled in one call, a while after the first', async () => {
   const { calls, settleLater } = setUp()
   settleLater('messaging:1')
   await vi.advanceTimersByTimeAsync(10)

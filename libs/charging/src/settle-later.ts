@@ -1,9 +1,11 @@
+import { AsyncResource } from 'node:async_hooks'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { type ChargeOwner, settleSoon } from '@svc/contracts/budget.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { isTracing } from '@svc/telemetry/tracing.ts'
 
 export interface SettleLaterDeps {
   owner: ChargeOwner
@@ -33,11 +35,12 @@ export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (ope
       return operations.map(() => undefined)
     },
   })
-  let ended: string[] = []
+  let ended: (() => void)[] = []
   let timer: NodeJS.Timeout | undefined
 
   return (operation) => {
-    ended.push(operation)
+    // The batch is a part of each one's trace, not only of that in which it starts.
+    ended.push(isTracing() ? AsyncResource.bind(() => settleNow(operation)) : () => settleNow(operation))
     if (ended.length >= MAX_ITEMS) settleEnded()
     else timer ??= setTimeout(settleEnded, GATHER_MS).unref()
   }
@@ -45,10 +48,12 @@ export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (ope
   function settleEnded(): void {
     clearTimeout(timer)
     timer = undefined
-    const operations = ended
+    const together = ended
     ended = []
-    for (const operation of operations) {
-      settle(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
-    }
+    for (const settleOne of together) settleOne()
+  }
+
+  function settleNow(operation: string): void {
+    settle(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
   }
 }

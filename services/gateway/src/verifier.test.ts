@@ -47,6 +47,7 @@ describe('decisions 8: one verdict, whichever thread gives it', () => {
     ['two threads, where tickets start over', { firstTicket: LAST_TICKET - 10 }],
     ['a thread that hangs', { thread: HANGING }],
     ['a thread that has failed', { thread: FAILING }],
+    ['no thread to be had', { thread: new URL('https://x.test/thread.ts'), restartMs: 0 }],
     ['one processor', { processors: 1 }],
   ])('property: %s', async (_, options) => {
     await using verifier = startVerifier(options)
@@ -123,7 +124,7 @@ describe('decisions 8: one verdict, whichever thread gives it', () => {
     const error = vi.fn()
     const options = { thread: FAILING, restartMs: 2 ** 30, logger: { error } } as unknown as VerifierOptions
     await using verifier = startVerifier(options)
-    for (let bursts = 0; error.mock.calls.length === 0 || bursts < 1_000; bursts += 1) {
+    for (let burstsSince = 0; burstsSince < 1_000; burstsSince += error.mock.calls.length) {
       await Promise.all([1, 2, 3].map((i) => verifier.verify(...signed(`text ${i}`))))
     }
     expect(error).toHaveBeenCalledTimes(1)

@@ -64,7 +64,7 @@ export function createVerifier({
     verify(signature, text, key) {
       const ticket = ring.put(key.bytes, signature, text)
       if (ticket === undefined) return verifyHere(signature, text, key)
-      if (worker === undefined && ring.waiting > 1) worker = startThread()
+      if (worker === undefined && restart === undefined && ring.waiting > 1) worker = startThread()
       return new Promise((resolve, reject) => {
         if (waiting.length === 0) setImmediate(endTurn)
         waiting.push({ ticket, signature, text, key, resolve, reject, turns: 0 })
@@ -77,21 +77,33 @@ export function createVerifier({
   }
 
   /** A gateway with little to do has no need of it, and starts sooner. Where it ends, a burst after a while starts another. */
-  function startThread(): Worker {
-    const started = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
-    started.unref()
-    started.on('error', (error) =>
-      logger.error(
-        { err: error, restartMs },
-        'the thread for signatures ended: until another starts the event loop verifies all',
-      ),
+  function startThread(): Worker | undefined {
+    try {
+      const started = new Worker(thread, { workerData: memory, resourceLimits: THREAD_LIMITS })
+      started.unref()
+      started.on('error', report)
+      started.on('exit', startLater)
+      return started
+    } catch (error) {
+      // The system has no more threads to give.
+      report(error)
+      startLater()
+      return undefined
+    }
+  }
+
+  function report(error: unknown): void {
+    logger.error(
+      { err: error, restartMs },
+      'the thread for signatures ended: until another starts the event loop verifies all',
     )
-    started.on('exit', () => {
-      restart = setTimeout(() => {
-        worker = undefined
-      }, restartMs).unref()
-    })
-    return started
+  }
+
+  function startLater(): void {
+    restart = setTimeout(() => {
+      worker = undefined
+      restart = undefined
+    }, restartMs).unref()
   }
 
   /** Takes what the thread has not, and answers. */
