@@ -19,6 +19,8 @@ export interface RollingLoad extends AsyncDisposable {
   /** Streams that were opened so far, and webhooks that were delivered. */
   readonly streams: number
   readonly deliveries: number
+  /** Until the balancer has found all gateways ready, as whoever replaces them one by one waits before the next. */
+  allReady(): Promise<void>
   /** While something is done to a gateway that the balancer was told of. */
   without<T>(url: string, work: () => Promise<T>): Promise<T>
   /** Until so many more are answered. */
@@ -86,6 +88,10 @@ export async function startRollingLoad(h: RollingSystem, receiver?: WebhookRecei
     },
     get deliveries() {
       return receiver?.at(HOOK.path).length ?? 0
+    },
+    async allReady() {
+      const areFound = (): boolean => client.ready().length === h.system.urls.length
+      await eventually(areFound, { timeoutMs: MORE_LIMIT_MS, what: 'every gateway being found ready' })
     },
     without: client.without,
     async more(count) {

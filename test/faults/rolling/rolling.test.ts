@@ -124,6 +124,7 @@ describe('issue 5, 5: a rolling restart answers no request with anything but its
       expect(await h.system.processes.get(name)?.stop()).toEqual({ code: 0, reason: 'exit code 0' })
       await load.more(ANSWERS)
       await h.system.start(name, credentials)
+      await load.allReady()
       await load.more(ANSWERS)
     }
     expect(load.wrong).toEqual([])
