@@ -29,9 +29,9 @@ interface Contender {
   idle: Round[]
 }
 
-/** By then what follows an answer is done or nearly so: publishing, and settling, which begins 25 ms after it. */
-const REST_MS = 30
-const IDLE_SECONDS = 2
+/** By then what follows an answer is done, on a slow machine as well: publishing, and settling, which begins 25 ms after it. */
+const REST_MS = 60
+const IDLE_SECONDS = 4
 /** Until code is compiled (a message passes through a lot of it), plans are cached and every pair of agents is introduced. */
 const WARM_UP_SECONDS = 12
 

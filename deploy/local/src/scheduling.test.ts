@@ -5,27 +5,31 @@ import { expect, it } from 'vitest'
 
 const module = fileURLToPath(new URL('./scheduling.ts', import.meta.url))
 const hasChrt = (process.env.PATH ?? '').split(':').some((folder) => existsSync(`${folder}/chrt`))
-/** The policy, by the kernel's number, that what a process starts has after it asked to take turns. */
+/** The policies, by the kernel's numbers, that two processes have which another started after it asked to take turns; the second one may interrupt. */
 const script = `
-  const { takeTurns } = await import(process.argv[1])
+  const { mayInterrupt, takeTurns } = await import(process.argv[1])
+  const { spawn } = await import('node:child_process')
+  const { readFileSync } = await import('node:fs')
   takeTurns()
-  const { execFileSync } = await import('node:child_process')
-  process.stdout.write(execFileSync(process.execPath, ['-p', ${JSON.stringify(`
-    require('node:fs').readFileSync('/proc/self/stat', 'latin1').split(') ')[1].split(' ')[38]
-  `)}]))
+  const [first, second] = [1, 2].map(() => spawn(process.execPath, ['-e', 'process.stdin.resume()']))
+  mayInterrupt(second.pid)
+  for (const child of [first, second]) {
+    console.log(readFileSync('/proc/' + child.pid + '/stat', 'latin1').split(') ')[1].split(' ')[38])
+    child.kill()
+  }
 `
+const SCHED_OTHER = 0
 const SCHED_BATCH = 3
 
-it.runIf(process.platform === 'linux' && hasChrt)('what is started afterwards interrupts nobody', () => {
+it.runIf(process.platform === 'linux' && hasChrt)('what is started afterwards interrupts nobody, unless it may', () => {
   // Begun under the usual policy, whatever these tests run under.
   const args = ['-o', '0', process.execPath, '--input-type=module', '-e', script, module]
-  const policy = execFileSync('chrt', args, { encoding: 'utf8' })
-  expect(Number(policy)).toBe(SCHED_BATCH)
+  const policies = execFileSync('chrt', args, { encoding: 'utf8' }).trim().split('\n')
+  expect(policies.map(Number)).toEqual([SCHED_BATCH, SCHED_OTHER])
 })
 
 it('where there is no such policy, or no command to ask for it, everything works', () => {
-  const env = { PATH: '' }
-  execFileSync(process.execPath, ['--input-type=module', '-e', `(await import(process.argv[1])).takeTurns()`, module], {
-    env,
-  })
+  const code =
+    'const { mayInterrupt, takeTurns } = await import(process.argv[1]); takeTurns(); mayInterrupt(process.pid)'
+  execFileSync(process.execPath, ['--input-type=module', '-e', code, module], { env: { PATH: '' } })
 })

@@ -8,3 +8,11 @@ import { spawnSync } from 'node:child_process'
 export function takeTurns(): void {
   if (process.platform === 'linux') spawnSync('chrt', ['-b', '-p', '0', String(process.pid)], { stdio: 'ignore' })
 }
+
+/**
+ * Gives a process that was started since the right to interrupt others back, as one needs it that has little to do with each
+ * thing and is waited for: what it was sent would lie there until its sender has nothing more to do.
+ */
+export function mayInterrupt(pid: number): void {
+  if (process.platform === 'linux') spawnSync('chrt', ['-a', '-o', '-p', '0', String(pid)], { stdio: 'ignore' })
+}

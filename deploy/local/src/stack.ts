@@ -17,6 +17,7 @@ import { startPostgres } from './postgres.ts'
 import { removeScratch } from './postgres-user.ts'
 import { checkMemory, prepareDataFolder } from './resources.ts'
 import { createDatabase, databaseExists, databaseUrl, migrateStores, prepareRoles, storeUrl } from './roles.ts'
+import { mayInterrupt } from './scheduling.ts'
 import { loadSecrets, type Secrets, secretsOfServer } from './secrets.ts'
 import { environmentFor, type SystemSettings, superviseService } from './services.ts'
 import { codeOf, StartError } from './start-error.ts'
@@ -153,6 +154,7 @@ async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
     onProblem: (line) => run.log('nats', { timeMs: Date.now(), level: WARN, message: line, fields: {} }),
   })
   adopt(run, 'NATS', nats, 'SIGKILL')
+  if (nats.pid !== undefined) mayInterrupt(nats.pid)
   run.signal.throwIfAborted()
   // Where the operator's commands find it (libs/cli).
   const file = join(config.dataDir, 'admin-nats-url')
