@@ -91,6 +91,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
     // The balancer is told first, as by the sleep of deploy/kubernetes: older gateways do not wait for it by themselves.
     if (url === undefined) await replace(system, name, release)
     else await load.without(url, () => replace(system, name, release))
+    await load.allReady()
     replaced += 1
   }
   const steps = async function* (): AsyncGenerator<string> {
