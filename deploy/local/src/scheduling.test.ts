@@ -5,18 +5,25 @@ import { expect, it } from 'vitest'
 
 const module = fileURLToPath(new URL('./scheduling.ts', import.meta.url))
 const hasChrt = (process.env.PATH ?? '').split(':').some((folder) => existsSync(`${folder}/chrt`))
-/** The policies, by the kernel's numbers, that two processes have which another started after it asked to take turns; the second one may interrupt. */
+/**
+ * The policies, by the kernel's numbers, that the threads of two processes have which another started after it asked to take
+ * turns; the second one may interrupt.
+ */
 const script = `
   const { mayInterrupt, takeTurns } = await import(process.argv[1])
   const { spawn } = await import('node:child_process')
-  const { readFileSync } = await import('node:fs')
+  const { once } = await import('node:events')
+  const { readdirSync, readFileSync } = await import('node:fs')
   takeTurns()
-  const [first, second] = [1, 2].map(() => spawn(process.execPath, ['-e', 'process.stdin.resume()']))
-  mayInterrupt(second.pid)
-  for (const child of [first, second]) {
-    console.log(readFileSync('/proc/' + child.pid + '/stat', 'latin1').split(') ')[1].split(' ')[38])
-    child.kill()
+  const children = [1, 2].map(() => spawn(process.execPath, ['-e', 'console.log("all threads are there"); process.stdin.resume()']))
+  await Promise.all(children.map(({ stdout }) => once(stdout, 'data')))
+  mayInterrupt(children[1].pid)
+  for (const { pid } of children) {
+    const threads = readdirSync('/proc/' + pid + '/task')
+    const policies = threads.map((id) => readFileSync('/proc/' + pid + '/task/' + id + '/stat', 'latin1').split(') ')[1].split(' ')[38])
+    console.log([...new Set(policies)].join())
   }
+  for (const child of children) child.kill()
 `
 const SCHED_OTHER = 0
 const SCHED_BATCH = 3
