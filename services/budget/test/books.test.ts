@@ -2,6 +2,7 @@ import type { Sql } from '@svc/postgres/database.ts'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DAY_MS } from '../src/domain/day.ts'
+import type { Allowances } from '../src/domain/decide.ts'
 import { grantCredits } from '../src/store/grants.ts'
 import { releaseBatch } from '../src/store/release.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
@@ -10,7 +11,7 @@ import { startHarness } from './harness.ts'
 import { listDays, listDiscrepancies } from './ledger.ts'
 import { type Cost, Model } from './model.ts'
 
-const ALLOWANCES = { freeUnits: 6, hardLimit: 14, introductions: 2 }
+const ALLOWANCES: Allowances = { freeUnits: 6, hardLimit: 14, introductions: 2 }
 const AGENTS = ['ann', 'ben']
 const OPERATIONS = 10
 
@@ -65,6 +66,8 @@ const cost = fc.record({
   peer: fc.constantFrom('p', 'p', 'q', 'r', null),
 })
 const history = fc.record({
+  // Below the free units as well, where it is the ceiling all the same.
+  hardLimit: fc.constantFrom(ALLOWANCES.hardLimit, 4),
   costs: fc.array(cost, { minLength: OPERATIONS, maxLength: OPERATIONS }),
   steps: fc.array(step, { minLength: 20, maxLength: 60 }),
 })
@@ -73,13 +76,14 @@ test('decisions 24, 48, 49: the SQL does what the plain model does, on any histo
   await using h = await startHarness()
   let run = 0
   await fc.assert(
-    fc.asyncProperty(history, async ({ costs, steps }) => {
+    fc.asyncProperty(history, async ({ hardLimit, costs, steps }) => {
       run += 1
+      const allowances = { ...ALLOWANCES, hardLimit }
       const name = (text: string): string => `${run}-${text}`
       const operations = costs.map(
         ({ agent, units, peer }, index): Cost => ({ operation: name(`op${index}`), agent: name(agent), units, peer }),
       )
-      const model = new Model(ALLOWANCES)
+      const model = new Model(allowances)
       let nowMs = Date.parse('2026-11-20T20:00:00Z')
       for (const happens of steps) {
         if (happens.does === 'wait') nowMs += happens.ms
@@ -94,7 +98,7 @@ test('decisions 24, 48, 49: the SQL does what the plain model does, on any histo
           const chosen = happens.operations.flatMap((at) => operations[at] ?? [])
           if (happens.does === 'reserve') {
             const priced = chosen.map((one) => ({ ...one, units: one.units + happens.dearer }))
-            await reserveBoth(h.database.sql, model, priced, happens.holdMs, nowMs)
+            await reserveBoth(h.database.sql, allowances, model, priced, happens.holdMs, nowMs)
           } else if (happens.does === 'settle') {
             await settleBatch(
               h.database.sql,
@@ -119,7 +123,14 @@ test('decisions 24, 48, 49: the SQL does what the plain model does, on any histo
 }, 120_000)
 
 /** An agent occurs once in a batch, so that of each the first is asked for. */
-async function reserveBoth(sql: Sql, model: Model, chosen: Cost[], holdMs: number, nowMs: number): Promise<void> {
+async function reserveBoth(
+  sql: Sql,
+  allowances: Allowances,
+  model: Model,
+  chosen: Cost[],
+  holdMs: number,
+  nowMs: number,
+): Promise<void> {
   const batch = [...new Map(chosen.map((one) => [one.agent, one])).values()]
   const items = batch.map(({ operation, agent, units, peer }) => ({
     operation,
@@ -129,7 +140,7 @@ async function reserveBoth(sql: Sql, model: Model, chosen: Cost[], holdMs: numbe
     introductionPeer: peer,
     holdMs,
   }))
-  const reserved = await reserveBatch(sql, ALLOWANCES, items, new Date(nowMs))
+  const reserved = await reserveBatch(sql, allowances, items, new Date(nowMs))
   expect(reserved).toEqual(batch.map((one) => ({ ...model.reserve(one, holdMs, nowMs), nowMs })))
 }
 

@@ -43,6 +43,9 @@ test('every statement goes by an index from the first row on, whatever the plann
       batch % 2 === 0,
     )
     await releaseBatch(sql, taken.slice(2, 4))
+    // One alone, of a pair that is introduced for good, goes a way of its own.
+    const again = { operation: newOperation(), owner: 'messaging', agentId: 'agent-0', units: 1, holdMs: 1_000 }
+    await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], long)
     expect(await listOverdue(sql, 'identity', 10)).toEqual([])
     await findAccountState(sql, 'agent-1')
   }

@@ -247,6 +247,17 @@ describe('decisions 8: whether the signer is revoked', () => {
     expect(again).toEqual(results.map(({ revoked }) => ({ revoked, replayed: true })))
   })
 
+  test.each([0, 300])('is answered for one alone, %d s into a slot', async (seconds) => {
+    await using store = await openTestStore()
+    const [active = '', revoked = ''] = await store.addAgents('active', 'revoked')
+    await store.database.run((sql) => revokeAgent(sql, revoked))
+    for (const [agentId, expected] of [[active, false] as const, [revoked, true] as const]) {
+      const alone = [{ agentId, nonce: newNonce() }]
+      expect(await admitBatch(store.database, alone, at(seconds))).toEqual([{ replayed: false, revoked: expected }])
+      expect(await admitBatch(store.database, alone, at(seconds))).toEqual([{ replayed: true, revoked: expected }])
+    }
+  })
+
   test('an unknown signer, as one who registers, is not revoked, and its nonce counts', async () => {
     await using store = await openTestStore()
     const item = { agentId: SIGNER, nonce: newNonce() }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
-import { openDatabase } from '@svc/postgres/database.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
 import { createFences } from '../src/store/message-fences.ts'
 import { createPreflight } from '../src/store/preflight.ts'
@@ -12,6 +12,8 @@ import { withNotedErrors } from './noted-errors.ts'
 
 const logger = createLogger('test', 'silent')
 const RETENTION_SECONDS = 3_600
+/** Later than any deadline of a test that is not about fences. */
+const FENCED_MS = Date.now() + 600_000
 
 async function startHarness() {
   const stack = new AsyncDisposableStack()
@@ -70,6 +72,27 @@ function message(changes: Partial<Append> = {}): Append {
     deadlineMs: Date.now() + 60_000,
     ...changes,
   }
+}
+
+/** What the log of a message's recipient holds, told apart by what the message is; nothing in it is by chance. */
+async function storedWith(database: Database, sent: Append): Promise<object[]> {
+  const rows = await database.run(
+    (sql) => sql`
+          select m.id = ${sent.id} as sent, encode(m.digest, 'hex') = ${sent.digest} as same, m.sender, m.lane, m.position,
+            m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
+            m.ordinal > 0 as placed, m.batch > 0 as numbered, e.kind, e.position as entry, e.thread_id as entry_thread,
+            e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
+            (
+              select array_agg(q.kind) from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
+              where q.log = m.recipient and q.position = m.position
+            ) as queued
+          from messaging.messages m
+          join messaging.logs l on l.id = m.recipient
+          left join messaging.entries e on e.log = m.recipient and e.message = m.id
+          left join messaging.pending p on p.message = m.id
+          where m.recipient = ${sent.recipient} order by m.position`,
+  )
+  return [...rows]
 }
 
 describe('design, Logs: an append', () => {
@@ -237,6 +260,55 @@ describe('design, Logs: an append', () => {
       (sql) => sql<{ envelope: string }[]>`select envelope from messaging.messages where id = ${sent.id}`,
     )
     expect(row?.envelope).toBe(envelope)
+  })
+})
+
+describe('design.md, Natural batching: a message comes to the same alone and with others', () => {
+  let h: Awaited<ReturnType<typeof startHarness>>
+  beforeAll(async () => {
+    h = await startHarness()
+  })
+  afterAll(() => h[Symbol.asyncDispose]())
+
+  const LATER = RETENTION_SECONDS * 2
+  test.each<[string, string, (at: string) => Partial<Append>]>([
+    ['that is plain', '', () => ({})],
+    ['to somebody without a log', '', (at) => ({ recipient: `new-${at}` })],
+    ['of a thread', '', () => ({ threadId: 'thread' })],
+    ['with a short ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + 60 })],
+    ['with a long ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + LATER })],
+    ['that is a request', '', () => ({ lane: 'requests' })],
+    ['whose sender has asked already', '', () => ({ lane: 'requests', sender: 'asked' })],
+    ['that is there', '', (at) => ({ id: `there-${at}`, digest: 'ab'.repeat(32) })],
+    ['that was there', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32) })],
+    ['whose id another has', '', (at) => ({ id: `there-${at}` })],
+    ['whose id another had', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32), sender: 'mallory' })],
+    ['whose reservation was given up', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS })],
+    ['reserved again after that', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS + 1 })],
+    ['past its deadline', '', () => ({ deadlineMs: Date.now() - 60_000 })],
+    ['whose ground is the same again', `update messaging.logs set standing_version = 7 where id = 'at'`, () => ({})],
+    [
+      'whose ground is another',
+      `update messaging.logs set standing_version = 7, policy = 'closed' where id = 'at'`,
+      () => ({}),
+    ],
+  ])('one %s', async (_name, change, item) => {
+    const become = async (withOthers: boolean) => {
+      const at = randomBytes(6).toString('hex')
+      await h.append(message({ recipient: at, id: `there-${at}`, digest: 'ab'.repeat(32) }))
+      await h.append(message({ recipient: at, lane: 'requests', sender: 'asked' }))
+      await h.database.run((sql) =>
+        sql.unsafe(`
+          insert into messaging.tombstones values ('gone-${at}', decode('${'ab'.repeat(32)}', 'hex'), 'alice', 'inbox');
+          insert into messaging.message_fences values ('fenced-${at}', ${FENCED_MS});
+          ${change.replaceAll(`'at'`, `'${at}'`)}`),
+      )
+      const sent = message({ recipient: at, ...item(at) })
+      const others = withOthers ? [h.append(message({ recipient: 'somebody' })), h.append(message())] : []
+      const [{ outcome, lane }] = await Promise.all([h.append(sent), ...others])
+      return { outcome, lane, stored: await storedWith(h.database, sent) }
+    }
+    expect(await become(false)).toEqual(await become(true))
   })
 })
 

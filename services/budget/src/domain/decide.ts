@@ -1,7 +1,7 @@
 /**
  * Whether an agent can pay for an operation, and with what. Service.md, Budget rules; decisions 24 and 48.
  *
- * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql) applies in the database, where deciding and
+ * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql, 0007_reserve-one.sql) applies in the database, where deciding and
  * taking are one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
  * holds the SQL against it.
  */

@@ -12,7 +12,7 @@ export interface ReserveItem {
   holdMs: number
 }
 
-/** What became of it: migrations/0006_price-of-a-repeat.sql says when each is answered. */
+/** What became of it: migrations/0006_price-of-a-repeat.sql says when each is answered, 0007_reserve-one.sql is in force. */
 export interface Reserved {
   outcome: 'taken' | 'held' | 'settled' | 'other_price' | 'differs' | Refusal
   deadlineMs: number

@@ -30,7 +30,7 @@ export interface Append {
   traceparent?: string
 }
 
-/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered. */
+/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered, 0014_append-one.sql is in force. */
 export interface Appended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
   /** Where it lies now; for a duplicate, where the earlier one does. */
