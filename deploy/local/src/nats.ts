@@ -9,6 +9,7 @@ import { findNatsServer } from './binaries.ts'
 import { type Child, type Ending, startChild } from './child.ts'
 import { type Mark, markOf } from './marks.ts'
 import { findFreePort } from './ports.ts'
+import { withLateTimers } from './scheduling.ts'
 import { StartError } from './start-error.ts'
 import { NATS_LOGINS, type NatsLogin } from './topology.ts'
 
@@ -67,16 +68,17 @@ async function tryStart(
   const title = markOf(mark, name)
   const lines: string[] = []
   let ready = false
-  const child = startChild({
+  const settings = {
     name,
     command: program,
     args: ['-c', config, '-n', title, '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', store],
     env: { PATH: process.env.PATH, GOMAXPROCS: String(PROCESSORS), ...natsEnvironment(passwords) },
-    onLine: (line) => {
+    onLine: (line: string) => {
       if (!ready) lines.push(line)
       else if (/\[(WRN|ERR|FTL)\]/.test(line)) onProblem(line.replace(/^.*?(?=\[(?:WRN|ERR|FTL)\])/, ''))
     },
-  })
+  }
+  const child = withLateTimers(() => startChild(settings))
   let ended = false
   void child.ended.then(() => {
     ended = true

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { accessSync, constants, existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, it } from 'vitest'
 
@@ -34,6 +34,31 @@ it.runIf(process.platform === 'linux' && hasChrt)('what is started afterwards in
   const policies = execFileSync('chrt', args, { encoding: 'utf8' }).trim().split('\n')
   expect(policies.map(Number)).toEqual([SCHED_BATCH, SCHED_OTHER])
 })
+
+it.runIf(process.platform === 'linux' && canBeLate())(
+  'timers are late in what is started so, and in nothing else',
+  () => {
+    const code = `
+    const { withLateTimers } = await import(process.argv[1])
+    const { spawnSync } = await import('node:child_process')
+    const child = () => spawnSync('cat', ['/proc/self/timerslack_ns'], { encoding: 'utf8' }).stdout.trim()
+    const before = child()
+    console.log(withLateTimers(child), child() === before)
+  `
+    const printed = execFileSync(process.execPath, ['--input-type=module', '-e', code, module], { encoding: 'utf8' })
+    expect(printed.trim()).toBe('1000000 true')
+  },
+)
+
+/** Not every sandbox has it. */
+function canBeLate(): boolean {
+  try {
+    accessSync('/proc/self/timerslack_ns', constants.R_OK | constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
 
 it('where there is no such policy, or no command to ask for it, everything works', () => {
   const code =
