@@ -37,7 +37,7 @@ begin
     instant := coalesce(at, clock_timestamp());
     instant_ms := floor(extract(epoch from instant) * 1000);
     if account.day >= (instant at time zone 'UTC')::date
-      and account.used_units + costs[1] <= hard_limit
+      and costs[1] <= hard_limit - account.used_units
       and costs[1] <= greatest(free_units - (account.used_units - account.credits_drawn), 0) then
       insert into budget.reservations
         (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)

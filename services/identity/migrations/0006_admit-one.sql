@@ -17,17 +17,17 @@ declare
   this_slot constant smallint := slot_number % 3;
   slot_before constant smallint := (slot_number + 2) % 3;
   known_before uuid[];
-  is_new boolean;
+  is_known boolean;
 begin
   -- Of one nonce alone there is less to find out, and that is most of what a service is asked that keeps up.
   if cardinality(keys) = 1 and seconds % 600 >= 60 then
-    insert into identity.nonces (slot, key) values (this_slot, keys[1]) on conflict do nothing;
-    is_new := found;
+    -- The slot before comes first, as below: who has inserted waits for no partition, which truncate_nonces may be waiting for.
     select
-      case when is_new and not exists (select from identity.nonces n where n.slot = slot_before and n.key = keys[1])
-        then '{}'::integer[] else '{0}' end,
+      exists (select from identity.nonces n where n.slot = slot_before and n.key = keys[1]),
       array(select a.agent_id from identity.agents a where a.agent_id = agents[1] and a.revoked)
-    into replayed, revoked;
+    into is_known, revoked;
+    insert into identity.nonces (slot, key) values (this_slot, keys[1]) on conflict do nothing;
+    replayed := case when found and not is_known then '{}' else '{0}' end;
     return;
   end if;
 

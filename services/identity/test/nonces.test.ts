@@ -223,6 +223,40 @@ describe('the truncation', () => {
     expect(await countNonces(store.database)).toBe(100)
   })
 
+  test('waits for batches of one and of several that share a nonce, and never in a circle', async () => {
+    await using store = await openTestStore()
+    await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
+    const keyOf = ({ agentId, nonce }: Admission) => nonceKey(agentId, nonce)
+    const items = [newNonce(), newNonce()].map((nonce) => ({ agentId: SIGNER, nonce }))
+    const [first, second] = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+    if (first === undefined || second === undefined) throw new Error('two')
+    const begun = await store.other.transaction(async (tx) => {
+      const waiting = async (count: number) => {
+        const rows = await store.other.run(
+          (sql) => sql`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        return rows.length >= count
+      }
+      await tx`select from identity.admit(${[SIGNER]}::text[], ${[keyOf(first)]}::uuid[], ${at(300)})`
+      const several = admitBatch(store.database, [first, second], at(300))
+      await eventually(() => waiting(1))
+      const truncated = truncateAt(store.database, 300)
+      await eventually(() => waiting(2))
+      const one = admitBatch(store.database, [second], at(300))
+      await eventually(() => waiting(3))
+      return [Promise.all([several, truncated, one])]
+    })
+    expect(await begun[0]).toEqual([
+      [
+        { replayed: true, revoked: false },
+        { replayed: false, revoked: false },
+      ],
+      true,
+      [{ replayed: true, revoked: false }],
+    ])
+  })
+
   test('gives up after a second where somebody holds the partition, so that requests do not wait behind it', async () => {
     await using store = await openTestStore()
     await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)

@@ -80,7 +80,7 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
     (sql) => sql`
           select m.id = ${sent.id} as sent, encode(m.digest, 'hex') = ${sent.digest} as same, m.sender, m.lane, m.position,
             m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
-            m.ordinal > 0 as placed, m.batch > 0 as numbered, e.kind, e.position as entry, e.thread_id as entry_thread,
+            m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry, e.thread_id as entry_thread,
             e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
             (
               select array_agg(q.kind) from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
@@ -326,6 +326,26 @@ describe('design, Charging: fences of messages', () => {
     await using h = await startHarness()
     expect((await h.append(message({ deadlineMs: Date.now() - 60_000 }))).outcome).toBe('fenced')
   })
+
+  test.each([
+    ['one', []],
+    ['several', ['carol', 'dave']],
+  ])(
+    'the clock is read behind the locks: %s whose deadline passes while they are waited for',
+    async (_name, others) => {
+      await using h = await startHarness()
+      await h.append(message())
+      const deadlineMs = Date.now() + 300
+      const [late] = await h.database.transaction(async (tx) => {
+        await tx`select from messaging.logs where id = 'bob' for update`
+        const batch = [message({ deadlineMs }), ...others.map((recipient) => message({ recipient, deadlineMs }))]
+        const answers = Promise.all(batch.map((item) => h.appendElsewhere(item)))
+        await tx`select pg_sleep(0.4)`
+        return [answers]
+      })
+      expect((await late).map(({ outcome }) => outcome)).toEqual(['fenced', ...others.map(() => 'fenced')])
+    },
+  )
 
   test('a conflicting id never answers for somebody else’s operation', async () => {
     await using h = await startHarness()
