@@ -83,7 +83,7 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
             m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry, e.thread_id as entry_thread,
             e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
             (
-              select array_agg(q.kind) from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
+              select array_agg(q.kind || (o.leased_until > o.created_at)) from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
               where q.log = m.recipient and q.position = m.position
             ) as queued
           from messaging.messages m
