@@ -78,19 +78,20 @@ function message(changes: Partial<Append> = {}): Append {
 async function storedWith(database: Database, sent: Append): Promise<object[]> {
   const rows = await database.run(
     (sql) => sql`
-          select m.id = ${sent.id} as sent, encode(m.digest, 'hex') = ${sent.digest} as same, m.sender, m.lane, m.position,
-            m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
-            m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry, e.thread_id as entry_thread,
-            e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
-            (
-              select array_agg(q.kind || (o.leased_until > o.created_at)) from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
-              where q.log = m.recipient and q.position = m.position
-            ) as queued
-          from messaging.messages m
-          join messaging.logs l on l.id = m.recipient
-          left join messaging.entries e on e.log = m.recipient and e.message = m.id
-          left join messaging.pending p on p.message = m.id
-          where m.recipient = ${sent.recipient} order by m.position`,
+      select m.id = ${sent.id} as sent, encode(m.digest, 'hex') = ${sent.digest} as same, m.sender, m.lane, m.position,
+        m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
+        m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry,
+        e.thread_id as entry_thread, e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
+        (
+          select array_agg(q.kind || (o.leased_until > o.created_at))
+          from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
+          where q.log = m.recipient and q.position = m.position
+        ) as queued
+      from messaging.messages m
+      join messaging.logs l on l.id = m.recipient
+      left join messaging.entries e on e.log = m.recipient and e.message = m.id
+      left join messaging.pending p on p.message = m.id
+      where m.recipient = ${sent.recipient} order by m.position`,
   )
   return [...rows]
 }
@@ -304,8 +305,16 @@ describe('design.md, Natural batching: a message comes to the same alone and wit
           ${change.replaceAll(`'at'`, `'${at}'`)}`),
       )
       const sent = message({ recipient: at, ...item(at) })
-      const others = withOthers ? [h.append(message({ recipient: 'somebody' })), h.append(message())] : []
-      const [{ outcome, lane }] = await Promise.all([h.append(sent), ...others])
+      const others = withOthers ? [message({ recipient: 'somebody' }), message()] : []
+      const [{ outcome, lane }] = await Promise.all([h.append(sent), ...others.map((other) => h.append(other))])
+      // They were together: what of a batch is accepted has the number of its transaction.
+      const batches = await h.database.run(
+        (
+          sql,
+        ) => sql`select distinct batch from messaging.messages where id in ${sql([sent, ...others].map(({ id }) => id))}
+          and id <> ${`there-${at}`}`,
+      )
+      expect(batches.length).toBeLessThanOrEqual(1)
       return { outcome, lane, stored: await storedWith(h.database, sent) }
     }
     expect(await become(false)).toEqual(await become(true))
