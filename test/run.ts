@@ -1,7 +1,8 @@
 /**
  * `npx pnpm test`: the checks, then every test, also where a check has failed, then whether every row of the specification
  * has one (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some, and leaves that last one
- * out. The last line is `<n> passed, <n> failed`, a check counting as a test.
+ * out. What failed is listed again at the end, a line each; the last line is `<n> passed, <n> failed`, a check counting as
+ * a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,16 +27,19 @@ if (args.includes('--help') || args.includes('-h')) {
 }
 const checks = await runChecks()
 const tests = await runTests()
-const conformance = args.length === 0 ? checkConformance(tests) : []
+for (const failure of tests.failures) console.log(`FAILED  ${failure}`)
+// Of a run in which something failed the tests that are behind it are not known.
+const isWhole = args.length === 0 && tests.failed === 0
+const conformance = isWhole ? checkConformance(tests) : []
 for (const problem of conformance) console.log(`FAILED  conformance: ${problem}`)
 const failed = checks.failed + tests.failed + Math.min(conformance.length, 1)
-const passed = checks.passed + tests.passed + (args.length === 0 && conformance.length === 0 ? 1 : 0)
+const passed = checks.passed + tests.passed + (isWhole && conformance.length === 0 ? 1 : 0)
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed === 0 ? 0 : 1
 
 async function runTests(): Promise<TestRunReport> {
   const child = fork(VITEST, ['run', ...REPORTERS, ...args], { cwd: ROOT })
-  let report: TestRunReport = { passed: 0, failed: 0, tests: [] }
+  let report: TestRunReport = { passed: 0, failed: 0, tests: [], failures: [] }
   child.on('message', (message) => {
     report = message as TestRunReport
   })
