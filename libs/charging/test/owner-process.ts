@@ -26,7 +26,7 @@ export interface PlannedOperation {
 const HOLD_MS = 1_000
 const CALL_MS = 800
 const INTERVAL_MS = 100
-const PATIENCE_MS = 10_000
+const PATIENCE_MS = 40_000
 
 const { SVC_NATS_URL = '', SVC_DATABASE_URL = '', OWNER_PLAN = '[]', OWNER_PURGE_AFTER_MS } = process.env
 const stop = untilSignal('SIGTERM')

@@ -31,7 +31,8 @@ test('field notes 2.2: what is asked of a NATS that is away, or goes away, fails
   await eventually(() => disconnects === 1)
   await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away')
   await expect(stream.state()).rejects.toThrow('NATS is away')
-  expect(performance.now() - beganMs).toBeLessThan(2_000)
+  // An answer that never comes is waited for 5 s.
+  expect(performance.now() - beganMs).toBeLessThan(4_500)
 
   await server.restart()
   expect(await eventually(() => stream.publish([publication(2)]))).toBe(2)

@@ -20,14 +20,14 @@ const pidOf = (database: ReturnType<typeof open>) =>
   database.run(async (sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0)
 
 test('design.md, Failing: a query whose connection is lost is unavailable, and the next one knows nothing of it', async () => {
-  await using database = open()
+  await using database = open({ statementTimeoutMs: 60_000 })
   await using operator = open()
   const pid = await pidOf(database)
-  const lost = expect(database.run((sql) => sql`select pg_sleep(3)`)).rejects.toMatchObject({ code: 'unavailable' })
+  const lost = expect(database.run((sql) => sql`select pg_sleep(60)`)).rejects.toMatchObject({ code: 'unavailable' })
   await eventually(async () => {
     const ended = await operator.run(
       (sql) => sql`
-        select pg_terminate_backend(pid) from pg_stat_activity where pid = ${pid} and query like '%pg_sleep(3)%'`,
+        select pg_terminate_backend(pid) from pg_stat_activity where pid = ${pid} and query like '%pg_sleep(60)%'`,
     )
     return ended.length === 1
   })
@@ -36,7 +36,7 @@ test('design.md, Failing: a query whose connection is lost is unavailable, and t
 })
 
 test('design.md, Failing: a statement that takes too long is given up, and is unavailable', async () => {
-  await using database = open({ statementTimeoutMs: 50 })
+  await using database = open({ statementTimeoutMs: 1_000 })
   const error = await database.run((sql) => sql`select pg_sleep(60)`).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ServiceError)
   expect(error).toMatchObject({ code: 'unavailable' })

@@ -8,9 +8,9 @@ import { type Database, type DatabaseOptions, MAX_UNDER_WAY, openDatabase } from
 
 const logger = createLogger('test', 'silent')
 const POOL = 4
-const STATEMENT_MS = 300
+const STATEMENT_MS = 1_500
 /** The client's deadline is half a second behind the server's: queries that waited for each other would take three times that. */
-const GIVEN_UP_MS = STATEMENT_MS + 1_800
+const GIVEN_UP_MS = (STATEMENT_MS + 500) * 2.5
 
 let stored: TestDatabase
 let link: Link
@@ -134,7 +134,7 @@ describe('design.md, Failing: never a hang', () => {
       link.reset()
       const begun = performance.now()
       await eventually(async () => (await ask(database)) === 'answered')
-      expect(performance.now() - begun).toBeLessThan(5_000)
+      expect(performance.now() - begun).toBeLessThan(10_000)
     }
     stopped = true
     await Promise.all(load)

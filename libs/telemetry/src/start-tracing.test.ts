@@ -48,7 +48,8 @@ test('design.md, Failing: whoever takes the spans and does not answer does not h
   await inRootSpan('root', newTraceparent(), {}, async () => {})
   const beganMs = performance.now()
   await tracing[Symbol.asyncDispose]()
-  expect(performance.now() - beganMs).toBeLessThan(3_500)
+  // Less than the exporter's own 10 s.
+  expect(performance.now() - beganMs).toBeLessThan(8_000)
   silent.closeAllConnections()
   silent.close()
 })

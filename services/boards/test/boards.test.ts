@@ -86,6 +86,7 @@ describe('service.md, Budget rules: creating a board costs 10 units', () => {
   test('while budget is down nothing is created, and all is read', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner)
+    await settled()
     await h.budget.down()
     expect(await h.codeOf(createBoard, { owner, board: { title: 't', visibility: 'public' } })).toBe('unavailable')
     expect(await h.call(getBoard, { viewer: null, board_id: id })).toMatchObject({ id })

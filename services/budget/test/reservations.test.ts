@@ -7,6 +7,8 @@ import { reserveBatch } from '../src/store/reserve.ts'
 import { ALLOWANCES, type Attempt, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
 
 const HOUR_MS = 60 * 60 * 1000
+/** What is under way is waited for at least so long (handlers/reserve.ts), with room for a look that takes its time. */
+const WAITED_MS = 250
 
 let harness: Harness
 beforeAll(async () => {
@@ -84,20 +86,22 @@ describe('reserve', () => {
       expect(await h.budget()).toMatchObject({ used_units: 2 })
     })
 
-    test('under way: what becomes of the attempt before is waited for', async () => {
-      const h = harness.calls()
-      const [paid, givenUp] = [newOperation(), newOperation()]
-      await h.reserve({ operation: paid, units: 2 })
-      const first = await h.reserve({ operation: givenUp, units: 2 })
-      const repeats = Promise.all([
-        h.reserve({ operation: paid, units: 3 }),
-        h.reserve({ operation: givenUp, units: 3 }),
-      ])
-      await h.settle(paid)
-      await h.release(givenUp, first.deadline_ms)
-      expect(await repeats).toMatchObject([{ settled: true }, { settled: false, shared: false }])
-      expect(await h.budget()).toMatchObject({ used_units: 5 })
-    })
+    test('under way: what becomes of the attempt before is waited for', () =>
+      untilInTime(async () => {
+        const h = harness.calls()
+        const [paid, givenUp] = [newOperation(), newOperation()]
+        await h.reserve({ operation: paid, units: 2 })
+        const first = await h.reserve({ operation: givenUp, units: 2 })
+        const repeats = Promise.all([
+          h.reserve({ operation: paid, units: 3 }),
+          h.reserve({ operation: givenUp, units: 3 }),
+        ])
+        const answers = await endInTime(repeats, () =>
+          Promise.all([h.settle(paid), h.release(givenUp, first.deadline_ms)]),
+        )
+        expect(answers).toMatchObject([{ settled: true }, { settled: false, shared: false }])
+        expect(await h.budget()).toMatchObject({ used_units: 5 })
+      }))
 
     test('under way for long: nothing is known, and the attempt before ends when it would have ended', async () => {
       const h = harness.calls()
@@ -144,10 +148,12 @@ describe('decisions 48: a refused operation leaves no trace', () => {
     const h = harness.calls({ hardLimit: 0 })
     const earliest = secondsToMidnight(Date.now())
     const error = await h.reserve().catch((thrown: unknown) => thrown)
+    const latest = secondsToMidnight(Date.now())
     const seconds = (error as { retryAfterSeconds: number }).retryAfterSeconds
     expect(Number.isInteger(seconds)).toBe(true)
     // Modulo a day, for the test that runs at midnight.
-    expect((earliest - seconds + 86_400) % 86_400).toBeLessThan(10)
+    const before = (some: number) => (earliest - some + 86_400) % 86_400
+    expect(before(seconds)).toBeLessThanOrEqual(before(latest))
     expect((await h.budget()).resets_at % 86_400).toBe(0)
   })
 
@@ -174,25 +180,23 @@ describe('decisions 48: a refusal is final, or there is none', () => {
   ]
   const another: Attempt = { peer: 'carol' }
 
-  test.each(ends)(
-    '%s: what the one under way gives back is there for the one that waits',
-    async (_code, cost, most) => {
+  test.each(ends)('%s: what the one under way gives back is there for the one that waits', (_code, cost, most) =>
+    untilInTime(async () => {
       const h = harness.calls(most)
       const { operation, deadlineMs } = await atTheEnd(h, cost)
-      const waiting = h.spend(another)
-      await h.release(operation, deadlineMs)
-      await waiting
+      await endInTime(h.spend(another), () => h.release(operation, deadlineMs))
       expect(await h.budget()).toMatchObject({ used_units: 1 })
-    },
+    }),
   )
 
-  test.each(ends)('%s: it is answered when the one under way is done', async (code, cost, most) => {
-    const h = harness.calls(most)
-    const { operation } = await atTheEnd(h, cost)
-    const refusal = expect(h.spend(another)).rejects.toMatchObject({ code })
-    await h.settle(operation)
-    await refusal
-  })
+  test.each(ends)('%s: it is answered when the one under way is done', (code, cost, most) =>
+    untilInTime(async () => {
+      const h = harness.calls(most)
+      const { operation } = await atTheEnd(h, cost)
+      const refusal = h.spend(another).catch((thrown: unknown) => thrown)
+      expect(await endInTime(refusal, () => h.settle(operation))).toMatchObject({ code })
+    }),
+  )
 
   test.each(ends)('%s: as long as that is open, nothing is known: unavailable', async (_code, cost, most) => {
     const h = harness.calls(most)
@@ -281,16 +285,15 @@ describe('decisions 24: an introduction is the first DM ever between a sender an
     expect(await h.budget('bob')).toMatchObject({ used_introductions: 1 })
   })
 
-  test('one that was given back counts for nothing, and the next is the first', async () => {
-    const h = harness.calls({ introductions: 1 })
-    const first = newOperation()
-    const { deadline_ms: deadline } = await h.reserve({ operation: first, peer: 'bob' })
-    const waiting = h.spend({ peer: 'carol' })
-    await h.release(first, deadline)
-    await waiting
-    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
-    await expect(h.reserve({ peer: 'bob' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
-  })
+  test('one that was given back counts for nothing, and the next is the first', () =>
+    untilInTime(async () => {
+      const h = harness.calls({ introductions: 1 })
+      const first = newOperation()
+      const { deadline_ms: deadline } = await h.reserve({ operation: first, peer: 'bob' })
+      await endInTime(h.spend({ peer: 'carol' }), () => h.release(first, deadline))
+      expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+      await expect(h.reserve({ peer: 'bob' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
+    }))
 
   test.each([
     ['the one that counted it', 0],
@@ -463,11 +466,10 @@ test('overdue reservations are listed to their owner, oldest first, until they a
   const listed = async (limit?: number) => (await h.overdue('boards', limit)).map(({ operation }) => operation)
   await eventually(async () => (await listed()).length === 3)
   expect((await listed(1)).length).toBe(1)
-  expect(await h.overdue('boards')).toEqual(
-    [...deadlines]
-      .map(([operation, deadline_ms]) => ({ operation, deadline_ms }))
-      .sort((a, b) => a.deadline_ms - b.deadline_ms),
-  )
+  const overdue = await h.overdue('boards')
+  expect(new Map(overdue.map(({ operation, deadline_ms }) => [operation, deadline_ms]))).toEqual(deadlines)
+  // Two may have ended in one millisecond.
+  expect(overdue.map(({ deadline_ms }) => deadline_ms)).toEqual([...deadlines.values()].sort((a, b) => a - b))
   expect(await h.overdue('webhook')).toEqual([])
   await h.settle(first)
   await h.release(second, deadlines.get(second) ?? 0)
@@ -514,6 +516,28 @@ describe('purge', () => {
     expect(await purgeReleased(sql, HOUR_MS, 100)).toBe(1)
   })
 })
+
+/** Ends what is waited for. @throws EndedLate where that took longer than anybody waits: then the answer may be any. */
+async function endInTime<T>(waiting: Promise<T>, end: () => Promise<unknown>): Promise<T> {
+  const beganMs = performance.now()
+  waiting.catch(() => {}) // where it is not looked at
+  await end()
+  if (performance.now() - beganMs > WAITED_MS) throw new EndedLate()
+  return waiting
+}
+
+class EndedLate extends Error {}
+
+/** Plays a scene, anew where its end came late. */
+async function untilInTime(scene: () => Promise<void>): Promise<void> {
+  for (;;) {
+    try {
+      return await scene()
+    } catch (error) {
+      if (!(error instanceof EndedLate)) throw error
+    }
+  }
+}
 
 /** An attempt at another time than now. */
 async function take(h: Calls, at: string, units: number, peer: string | null = null, { database } = harness) {

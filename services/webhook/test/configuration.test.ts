@@ -60,6 +60,8 @@ describe('decisions 52: what is free works without budget', () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
     await h.set(second, '/x')
+    // What is settled behind an answer would wait for the resolver, and with it whoever looks at what is held.
+    await eventually(() => h.budget.held === 0)
     await h.budget.down()
     expect(await h.codeOf(deleteWebhook, { agent_id: first })).toBe('ok')
     expect(await h.codeOf(closeWebhook, { agent_id: second })).toBe('ok')

@@ -10,14 +10,12 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-const ARRIVES = { timeoutMs: 15_000 }
-
 describe('service.md, Webhook: a delivery', () => {
   test('is the exact text of the envelope, with the headers of service.md', async () => {
     const agent = newAgent()
     await h.set(agent, '/exact')
     const envelope = await h.accept(agent, 1, { messageId: 'msg-exact' })
-    await eventually(() => h.receiver.at('/exact').length === 1, ARRIVES)
+    await eventually(() => h.receiver.at('/exact').length === 1)
     const [request] = h.receiver.at('/exact')
     expect(request?.body.toString('utf8')).toBe(envelope)
     expect(request?.method).toBe('POST')
@@ -36,7 +34,7 @@ describe('service.md, Webhook: a delivery', () => {
     await h.set(agent, '/hostile')
     const envelope = '{"id":"msg-hostile","body":{"a":"{\\"}\\\\,NULL,\'\\u0000","b":[1.0,1E+2,-0],"ü":"😀"}}'
     await h.accept(agent, 1, { messageId: 'msg-hostile', envelope })
-    await eventually(() => h.receiver.at('/hostile').length === 1, ARRIVES)
+    await eventually(() => h.receiver.at('/hostile').length === 1)
     expect(h.receiver.at('/hostile')[0]?.body.toString('utf8')).toBe(envelope)
   })
 
@@ -46,7 +44,7 @@ describe('service.md, Webhook: a delivery', () => {
     await h.accept(agent, 1, { kind: 'requests' })
     await h.accept(agent, 2, { kind: 'board' })
     await h.accept(agent, 3, { messageId: 'msg-inbox' })
-    await eventually(() => h.receiver.at('/lanes').length > 0, ARRIVES)
+    await eventually(() => h.receiver.at('/lanes').length > 0)
     expect(h.receiver.at('/lanes').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-inbox'])
   })
 
@@ -55,7 +53,7 @@ describe('service.md, Webhook: a delivery', () => {
     await h.set(agent, '/again')
     const event = { agentId: agent, cursor: 1, messageId: 'msg-again' }
     await h.acceptAll([event])
-    await eventually(() => h.receiver.at('/again').length === 1, ARRIVES)
+    await eventually(() => h.receiver.at('/again').length === 1)
     await h.nats.restart({ wipe: true })
     await h.acceptAll([event, { agentId: agent, cursor: 2, messageId: 'msg-other' }])
     await eventually(() => h.receiver.at('/again').length === 2)
@@ -63,8 +61,8 @@ describe('service.md, Webhook: a delivery', () => {
       'msg-again',
       'msg-other',
     ])
-    // Who calls comes back by itself: what was asked meanwhile is lost (field notes 2.2).
-    await eventually(() => h.state(agent))
+    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost (field notes 2.2).
+    await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
   test('a message whose time is over makes none', async () => {
@@ -72,7 +70,7 @@ describe('service.md, Webhook: a delivery', () => {
     await h.set(agent, '/expired')
     await h.accept(agent, 1, { messageId: 'msg-expired', expiresAt: 1 })
     await h.accept(agent, 2, { messageId: 'msg-live' })
-    await eventually(() => h.receiver.at('/expired').length > 0, ARRIVES)
+    await eventually(() => h.receiver.at('/expired').length > 0)
     expect(h.receiver.at('/expired').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-live'])
   })
 })
@@ -83,24 +81,20 @@ describe('decisions 42: attempts', () => {
     ['a redirect, which is not followed', 302],
     ['304', 304],
     ['404', 404],
-  ])(
-    '%s: five, with one delivery id, and then the job is given up',
-    async (_, status) => {
-      const agent = newAgent()
-      const path = `/status-${status}`
-      h.receiver.answer(path, (_request, response) => {
-        response.writeHead(status, { location: h.receiver.urlFor('/elsewhere') }).end()
-      })
-      await h.set(agent, path)
-      await h.accept(agent, 1)
-      await eventually(async () => (await h.state(agent)).failed === 1)
-      expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 1 })
-      expect(h.receiver.at(path)).toHaveLength(5)
-      expect(new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id'])).size).toBe(1)
-      expect(h.receiver.at('/elsewhere')).toHaveLength(0)
-    },
-    30_000,
-  )
+  ])('%s: five, with one delivery id, and then the job is given up', async (_, status) => {
+    const agent = newAgent()
+    const path = `/status-${status}`
+    h.receiver.answer(path, (_request, response) => {
+      response.writeHead(status, { location: h.receiver.urlFor('/elsewhere') }).end()
+    })
+    await h.set(agent, path)
+    await h.accept(agent, 1)
+    await eventually(async () => (await h.state(agent)).failed === 1)
+    expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 1 })
+    expect(h.receiver.at(path)).toHaveLength(5)
+    expect(new Set(h.receiver.at(path).map(({ headers }) => headers['x-svc-delivery-id'])).size).toBe(1)
+    expect(h.receiver.at('/elsewhere')).toHaveLength(0)
+  })
 
   test.each([200, 201, 202, 204, 299])('%i is success', async (status) => {
     const agent = newAgent()
@@ -108,7 +102,7 @@ describe('decisions 42: attempts', () => {
     h.receiver.answer(path, status)
     await h.set(agent, path)
     await h.accept(agent, 1)
-    await eventually(() => h.receiver.at(path).length === 1, ARRIVES)
+    await eventually(() => h.receiver.at(path).length === 1)
     await eventually(async () => (await h.state(agent)).pending === 0)
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
     expect(h.receiver.at(path)).toHaveLength(1)
@@ -121,7 +115,7 @@ describe('decisions 42: attempts', () => {
     })
     await h.set(agent, '/third')
     await h.accept(agent, 1)
-    await eventually(() => h.receiver.at('/third').length === 3, ARRIVES)
+    await eventually(() => h.receiver.at('/third').length === 3)
     await eventually(async () => (await h.state(agent)).pending === 0)
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
   })
@@ -139,18 +133,24 @@ describe('decisions 42: attempts', () => {
           select count(*) as tried from webhook.jobs where attempts = 1 and lease is null and due_at > now() + interval '2000 s'`,
       )
       return row?.tried === 2
-    }, ARRIVES)
+    })
     expect(await one.state(agent)).toMatchObject({ pending: 2, failed: 0 })
     expect(one.receiver.at('/later')).toHaveLength(2)
   })
 
   test('service.md, Limits: a message whose time ends between two attempts is not tried again', async () => {
-    await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3, 3, 3, 3] } })
+    await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3_600, 3_600, 3_600, 3_600] } })
     const agent = newAgent()
     one.receiver.answer('/too-late', 500)
     await one.set(agent, '/too-late')
-    await one.accept(agent, 1, { expiresAt: Math.floor(Date.now() / 1_000) + 2 })
-    await eventually(async () => (await one.state(agent)).failed === 1, ARRIVES)
+    await one.accept(agent, 1)
+    await eventually(async () => (await attemptsOf(one, agent)) === 1)
+    // Both times are moved, not waited for: the next attempt is due, and the message's time is over.
+    await one.database.run(
+      (sql) => sql`update webhook.jobs set expires_at = 1, due_at = now() where agent_id = ${agent}`,
+    )
+    await one.database.run((sql) => sql`update webhook.endpoints set due_at = now() where agent_id = ${agent}`)
+    await eventually(async () => (await one.state(agent)).failed === 1)
     expect(one.receiver.at('/too-late')).toHaveLength(1)
   })
 
@@ -170,7 +170,7 @@ describe('decisions 42: attempts', () => {
     })
     await h.set(agent, '/endless')
     await h.accept(agent, 1)
-    await eventually(() => state.ended, ARRIVES)
+    await eventually(() => state.ended)
     await eventually(async () => (await h.state(agent)).pending === 0)
     expect((await h.state(agent)).failed).toBe(0)
   })
@@ -181,43 +181,40 @@ describe('decisions 42: attempts', () => {
     one.receiver.answer('/silent', () => {})
     await one.set(agent, '/silent')
     await one.accept(agent, 1)
-    await eventually(async () => (await one.state(agent)).failed === 1, ARRIVES)
-    expect(one.receiver.at('/silent')).toHaveLength(5)
+    await eventually(async () => (await one.state(agent)).failed === 1)
+    // Of so short a time the handshake alone may take all.
+    expect(await attemptsOf(one, agent)).toBe(5)
+    expect(one.receiver.at('/silent').length).toBeLessThanOrEqual(5)
   })
 })
 
 describe('service.md, Webhook: changing or deleting it cancels what is pending', () => {
-  test.each(['changed', 'deleted', 'set again as it was'])(
-    '%s: nothing old is sent any more',
-    async (how) => {
-      await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
-      const agent = newAgent()
-      one.receiver.answer('/old', 500)
-      await one.set(agent, '/old')
-      await one.acceptAll(Array.from({ length: 10 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
-      await eventually(() => one.receiver.at('/old').length >= 2, ARRIVES)
-      if (how === 'deleted') await one.call(deleteWebhook, { agent_id: agent })
-      else await one.set(agent, how === 'changed' ? '/new' : '/old', 10)
-      // A request that was under way cannot be recalled.
-      await eventually(() => one.receiver.inFlight('/old') === 0)
-      const sent = one.receiver.at('/old').length
-      if (how === 'deleted') await one.set(agent, '/new', 10)
-      one.receiver.answer('/old', 204)
-      await one.accept(agent, 11, { messageId: 'msg-after' })
-      await eventually(
-        () => one.receiver.received.some(({ headers }) => headers['x-svc-message-id'] === 'msg-after'),
-        ARRIVES,
-      )
-      await eventually(async () => (await countJobs(one)) === 1, ARRIVES)
-      expect(await one.state(agent)).toMatchObject({ pending: 0, failed: 0 })
-      const after = [...one.receiver.at('/old').slice(sent), ...one.receiver.at('/new')]
-      // What had passed its last look when the change was answered may still come.
-      expect(after.filter(({ path }) => path === '/new').map(({ headers }) => headers['x-svc-message-id'])).toEqual(
-        how === 'set again as it was' ? [] : ['msg-after'],
-      )
-    },
-    30_000,
-  )
+  test.each(['changed', 'deleted', 'set again as it was'])('%s: nothing old is sent any more', async (how) => {
+    await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
+    const agent = newAgent()
+    one.receiver.answer('/old', 500)
+    await one.set(agent, '/old')
+    await one.acceptAll(Array.from({ length: 10 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
+    await eventually(() => one.receiver.at('/old').length >= 2)
+    if (how === 'deleted') await one.call(deleteWebhook, { agent_id: agent })
+    else await one.set(agent, how === 'changed' ? '/new' : '/old', 10)
+    // A request that was under way cannot be recalled.
+    await eventually(() => one.receiver.inFlight('/old') === 0)
+    const sent = one.receiver.at('/old').length
+    if (how === 'deleted') await one.set(agent, '/new', 10)
+    one.receiver.answer('/old', 204)
+    await one.accept(agent, 11, { messageId: 'msg-after' })
+    await eventually(() => one.receiver.received.some(({ headers }) => headers['x-svc-message-id'] === 'msg-after'))
+    await eventually(async () => (await countJobs(one)) === 1)
+    // How the attempt ended is recorded behind the request.
+    await eventually(async () => (await one.state(agent)).pending === 0)
+    expect(await one.state(agent)).toMatchObject({ pending: 0, failed: 0 })
+    const after = [...one.receiver.at('/old').slice(sent), ...one.receiver.at('/new')]
+    // What had passed its last look when the change was answered may still come.
+    expect(after.filter(({ path }) => path === '/new').map(({ headers }) => headers['x-svc-message-id'])).toEqual(
+      how === 'set again as it was' ? [] : ['msg-after'],
+    )
+  })
 
   test('old messages are never sent to a new configuration, also those that were not jobs yet', async () => {
     const agent = newAgent()
@@ -225,7 +222,7 @@ describe('service.md, Webhook: changing or deleting it cancels what is pending',
     await h.acceptAll(
       Array.from({ length: 10 }, (_, at) => ({ agentId: agent, cursor: at + 1, messageId: `msg-cursor-${at + 1}` })),
     )
-    await eventually(() => h.receiver.at('/boundary').length === 5, ARRIVES)
+    await eventually(() => h.receiver.at('/boundary').length === 5)
     expect(
       h.receiver
         .at('/boundary')
@@ -239,7 +236,7 @@ describe('service.md, Webhook: changing or deleting it cancels what is pending',
     h.receiver.answer('/counts', 500)
     await h.set(agent, '/counts')
     await h.accept(agent, 1)
-    await eventually(async () => (await h.state(agent)).failed === 1, ARRIVES)
+    await eventually(async () => (await h.state(agent)).failed === 1)
     expect(await h.set(agent, '/counts', 1)).toMatchObject({ pending: 0, failed: 0 })
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
   })
@@ -254,7 +251,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     await one.set(agent, '/two')
     await one.acceptAll(Array.from({ length: 30 }, (_, at) => ({ agentId: agent, cursor: at + 1 })))
     for (let answered = 0; answered < 30; ) {
-      await eventually(() => waiting.length > 0, ARRIVES)
+      await eventually(() => waiting.length > 0)
       for (const respond of waiting.splice(0)) {
         respond()
         answered += 1
@@ -273,7 +270,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     await one.set(hanging, '/hanging')
     await one.acceptAll(Array.from({ length: 10_000 }, (_, at) => ({ agentId: hanging, cursor: at + 1 })))
     await eventually(async () => (await one.state(hanging)).pending === 10_000, { timeoutMs: 60_000 })
-    await eventually(() => one.receiver.inFlight('/hanging') === 2, ARRIVES)
+    await eventually(() => one.receiver.inFlight('/hanging') === 2)
     for (const agent of others) await one.set(agent, '/others')
     await one.acceptAll(
       others.flatMap((agentId) => Array.from({ length: 10 }, (_, at) => ({ agentId, cursor: at + 1 }))),
@@ -300,7 +297,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     const accept = (agents: readonly string[]): Promise<void> =>
       one.acceptAll(agents.flatMap((agentId) => [1, 2].map((cursor) => ({ agentId, cursor }))))
     await accept(hanging)
-    await eventually(() => one.receiver.inFlight('/hangs') >= 4, ARRIVES)
+    await eventually(() => one.receiver.inFlight('/hangs') >= 4)
     await accept(others)
     await eventually(() => one.receiver.at('/goes').length === 20)
     // An eighth of each of two processes, and less than as much again for what one claim may bring.
@@ -308,9 +305,10 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
   }, 60_000)
 
   test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row have proved it', async () => {
-    await using one = await startHarness({ replicas: 1, config: { attemptSeconds: 2 } })
+    await using one = await startHarness({ replicas: 1 })
     const agent = newAgent()
-    const delays = [800, 0, 0, 800, 0, 0, 0, 0, 0]
+    // Of the 10 s of an attempt more than 3 s are slow.
+    const delays = [3_200, 0, 0, 3_200, 0, 0, 0, 0, 0]
     one.receiver.answer('/proves', (_request, response) => {
       setTimeout(() => response.writeHead(204).end(), delays[one.receiver.at('/proves').length - 1])
     })
@@ -318,8 +316,8 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     const struggling: unknown[] = []
     for (const [at] of delays.entries()) {
       await one.accept(agent, at + 1)
-      await eventually(() => one.receiver.at('/proves').length === at + 1, ARRIVES)
-      await eventually(async () => (await one.state(agent)).pending === 0, ARRIVES)
+      await eventually(() => one.receiver.at('/proves').length === at + 1)
+      await eventually(async () => (await one.state(agent)).pending === 0)
       const [row] = await one.database.run((sql) => sql`select struggling from webhook.endpoints`)
       struggling.push(row?.struggling)
     }
@@ -335,7 +333,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
       await h.accept(bob, cursor)
     }
     const requests = () => [...h.receiver.at('/own-alice'), ...h.receiver.at('/own-bob')]
-    await eventually(() => requests().length === 6, ARRIVES)
+    await eventually(() => requests().length === 6)
     expect(new Set(requests().map(({ connection }) => connection)).size).toBe(6)
   })
 })
@@ -345,12 +343,21 @@ test('decisions 41: the key of the signature is the UTF-8 bytes of the secret', 
   const secret = `😀\u0000${'ü'.repeat(31)}`
   await h.call(setWebhook, { agent_id: agent, webhook: { url: h.receiver.urlFor('/utf8'), secret }, after: 0 })
   const envelope = await h.accept(agent, 1, { messageId: 'msg-utf8' })
-  await eventually(() => h.receiver.at('/utf8').length === 1, ARRIVES)
+  await eventually(() => h.receiver.at('/utf8').length === 1)
   const headers = h.receiver.at('/utf8')[0]?.headers ?? {}
   const signed = `${headers['x-svc-timestamp']}.msg-utf8.${envelope}`
   const hmac = createHmac('sha256', Buffer.from(secret, 'utf8')).update(signed).digest('hex')
   expect(headers['x-svc-signature']).toBe(`sha256=${hmac}`)
 })
+
+/** Of its only job, that have ended. */
+async function attemptsOf(one: Harness, agentId: string): Promise<number | undefined> {
+  const [row] = await one.database.run(
+    (sql) => sql<{ attempts: number }[]>`
+      select attempts from webhook.jobs where agent_id = ${agentId} and lease is null`,
+  )
+  return row?.attempts
+}
 
 async function countJobs(one: Harness): Promise<number> {
   const [row] = await one.database.run((sql) => sql<{ jobs: number }[]>`select count(*) as jobs from webhook.jobs`)

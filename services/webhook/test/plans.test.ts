@@ -23,7 +23,13 @@ test('issue 4, Build 4: due jobs are chosen by an index, however many wait at on
     logger: silent,
     poolSize: 1,
   })
-  await using admin = openDatabase({ url: database.adminUrl, application: 'test', logger: silent, poolSize: 1 })
+  await using admin = openDatabase({
+    url: database.adminUrl,
+    application: 'test',
+    logger: silent,
+    poolSize: 1,
+    statementTimeoutMs: 60_000, // for statements that make many rows
+  })
   const [begin, finish] = [createBegin(service, 60), createFinish(service)]
   const ingest = createIngest(service, [0, 0, 0, 0, 0], () => {})
 

@@ -106,8 +106,9 @@ describe('decisions 42: times and sizes', () => {
       response.on('close', () => clearInterval(timer))
     })
     const startedMs = performance.now()
-    expect(await send(at('receiver.test', '/drips'), { timeoutMs: 400 })).toBe(200)
-    expect(performance.now() - startedMs).toBeLessThan(5_000)
+    // Enough for the handshake and the status on a machine that others use as well.
+    expect(await send(at('receiver.test', '/drips'), { timeoutMs: 2_000 })).toBe(200)
+    expect(performance.now() - startedMs).toBeLessThan(10_000)
   })
 
   test('headers without an end are refused', async () => {
