@@ -11,7 +11,7 @@ export default defineConfig({
     sequence: { sequencer: WaitingFirst },
     // Only what does not end at all takes so long, on a machine of any speed (test/support/eventually.ts).
     testTimeout: 60_000,
-    hookTimeout: 120_000,
+    hookTimeout: 240_000,
     teardownTimeout: 60_000,
   },
 })

@@ -4,9 +4,9 @@ import { ACCEPTED_STREAM } from '@svc/contracts/accepted.ts'
 import { findNatsServer } from '@svc/local/binaries.ts'
 import { startChild } from '@svc/local/child.ts'
 import { markOf } from '@svc/local/marks.ts'
-import { findFreePort } from '@svc/local/ports.ts'
 import { connect, type NatsConnection } from 'nats'
-import { findTestRun, type TestNats } from './engines.ts'
+import { findTestRun, type TestNats, takePorts } from './engines.ts'
+import { eventually } from './eventually.ts'
 
 export interface AcceptedMessage {
   subject: string
@@ -26,17 +26,21 @@ export async function readAccepted({ folder }: TestNats): Promise<AcceptedMessag
   copies += 1
   const name = `nats-copy-${process.pid}-${copies}`
   const copy = join(run.folder, name)
-  cpSync(folder, copy, { recursive: true })
+  // A file that goes away meanwhile ends a copy.
+  await eventually(() => {
+    rmSync(copy, { recursive: true, force: true })
+    cpSync(folder, copy, { recursive: true })
+  })
   // A server without accounts keeps its streams in one of this name (deploy/nats/users.conf has its own).
   renameSync(join(copy, 'jetstream', 'SVC'), join(copy, 'jetstream', '$G'))
-  const port = await findFreePort()
+  const port = await takePorts()
   const args = ['-n', markOf(run.mark, name), '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', copy]
   const server = startChild({ name, command: await findNatsServer(), args, env: {}, onLine: () => {} })
   try {
     const connection = await connect({
       servers: `127.0.0.1:${port}`,
       waitOnFirstConnect: true,
-      maxReconnectAttempts: 500,
+      maxReconnectAttempts: 6_000,
       reconnectTimeWait: 10,
       reconnectJitter: 0,
     })

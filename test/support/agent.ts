@@ -8,6 +8,8 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest, type UnsignedRequest } from '@svc/svc1/sign.ts'
+import { eventually } from './eventually.ts'
+import { untilAnswered } from './retrying.ts'
 
 export interface HttpAnswer {
   status: number
@@ -118,10 +120,13 @@ export class Agent {
     return { challenge, nonce: await solveWork(challenge, difficulty) }
   }
 
+  /** Also where that takes several attempts on a busy machine: an identical repeat is 200 (decisions 10). */
   async register(): Promise<this> {
-    const work = await this.solve()
-    const answer = await this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })
-    if (answer.status !== 201) throw new Error(`not registered: ${answer.status} ${answer.text}`)
+    const work = await eventually(() => this.solve())
+    const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })
+    const answer = await untilAnswered(register)
+    if (answer.status !== 201 && answer.status !== 200)
+      throw new Error(`not registered: ${answer.status} ${answer.text}`)
     return this
   }
 

@@ -3,7 +3,7 @@ import type postgres from 'postgres'
 import { eventually } from './eventually.ts'
 
 /** An attempt may take 10 s and the resolver looks every 2 s (libs/charging); the rest is for a busy machine. */
-const RESOLVED_LIMIT_MS = 25_000
+const RESOLVED_LIMIT_MS = 50_000
 
 /** Waits until every attempt was settled or given back. @param admin a superuser's connection. */
 export async function untilResolved(admin: postgres.Sql): Promise<void> {

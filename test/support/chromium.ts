@@ -13,6 +13,7 @@ interface Program {
   readonly env: Readonly<Record<string, string>>
 }
 
+const START_LIMIT_MS = 90_000
 /** Where Chromium and Chrome are on machines for which the package carries none. */
 const INSTALLED = [
   '/usr/bin/chromium',
@@ -32,6 +33,7 @@ export async function startChromium(): Promise<Browser> {
   // Pages are our own; without a sandbox it runs as root and in containers as well.
   return chromium.launch({
     executablePath: path,
+    timeout: START_LIMIT_MS,
     args: ['--no-sandbox', '--disable-gpu'],
     env: { ...process.env, ...env },
   })

@@ -23,7 +23,7 @@ export interface PostgresContainer {
 /** Not durable, as tests want it; with room for their connections. */
 export async function startPostgresContainer(): Promise<PostgresContainer> {
   const password = randomBytes(16).toString('hex')
-  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=300']
+  const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=500']
   const container = await new GenericContainer(POSTGRES_IMAGE)
     .withEnvironment({ POSTGRES_PASSWORD: password })
     .withCommand(settings.flatMap((setting) => ['-c', setting]))

@@ -19,6 +19,7 @@ export async function watchAnswers(urls: readonly string[]): Promise<Watch> {
   globalThis.fetch = watchedFetch
   const [url] = urls
   const response = await plainFetch(`${url}/openapi.json`)
+  if (response.status !== 200) throw new Error(`no description: ${response.status} ${await response.text()}`)
   const description = new ApiDescription((await response.json()) as OpenApi)
   const origins = urls.map((one) => new URL(one).origin)
   const found: string[] = []

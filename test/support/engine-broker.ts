@@ -2,7 +2,7 @@
  * Runs in vitest's main process and starts what the tests of a run share, when the first of them asks: a run of unit
  * tests alone starts nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
  */
-import { randomBytes } from 'node:crypto'
+import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,9 +11,11 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Keeper, startKeeper } from '@svc/local/keep.ts'
 import { createMark, type Mark } from '@svc/local/marks.ts'
+import { isPortFree } from '@svc/local/ports.ts'
 import { type Engine, startPostgres } from '@svc/local/postgres.ts'
 import { copyDatabase, createDatabase, dropDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
 import { secretsOfServer } from '@svc/local/secrets.ts'
+import { codeOf } from '@svc/local/start-error.ts'
 import type { StoreName } from '@svc/local/topology.ts'
 import type { PostgresContainer } from './containers.ts'
 
@@ -36,6 +38,14 @@ export interface EngineBroker {
   close(): Promise<void>
 }
 
+/** Below those that are looked for by chance (deploy/local/src/ports.ts), so that nobody comes upon one that is taken. */
+const FIRST_PORT = 10_000
+const LAST_PORT = 20_000
+
+const COPY_ATTEMPTS = 6
+/** A code of Postgres. */
+const OBJECT_IN_USE = '55006'
+
 interface Server {
   adminUrl: string
   passwordOf: (role: string) => string
@@ -50,6 +60,7 @@ export async function startEngineBroker(): Promise<EngineBroker> {
   let server: Promise<Server> | undefined
   let templateMade: Promise<unknown> = Promise.resolve()
   let made = 0
+  let nextPort = randomInt(FIRST_PORT, LAST_PORT)
 
   const http = createServer((request, response) => void answer(request, response))
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
@@ -82,13 +93,29 @@ export async function startEngineBroker(): Promise<EngineBroker> {
         body = { folder, mark } satisfies TestRun
       } else if (request.method === 'POST' && path[1] === 'databases')
         body = await makeDatabase(await readBody(request))
+      else if (request.method === 'POST' && path[1] === 'ports') body = await takePorts(await readBody(request))
       else if (request.method === 'DELETE' && path[1] === 'databases') await removeDatabase(path[2] ?? '')
       else status = 404
     } catch (error) {
       status = 500
       body = { message: error instanceof Error ? error.message : String(error) }
     }
-    response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body ?? {}))
+    // A connection that is kept can end under the next question of a worker that stood still.
+    const headers = { 'content-type': 'application/json', connection: 'close' }
+    response.writeHead(status, headers).end(JSON.stringify(body ?? {}))
+  }
+
+  /** @returns the first of `count` in a row. */
+  async function takePorts(count: number): Promise<number> {
+    for (let tried = 0; tried < LAST_PORT - FIRST_PORT; tried += count) {
+      if (nextPort + count > LAST_PORT) nextPort = FIRST_PORT
+      const first = nextPort
+      // Nothing is awaited before this: two that ask at once do not get the same.
+      nextPort += count
+      const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
+      if (!free.includes(false)) return first
+    }
+    throw new Error(`no ${count} free ports in a row from ${FIRST_PORT} to ${LAST_PORT}`)
   }
 
   async function makeDatabase(stores: StoreName[]): Promise<DatabaseAnswer> {
@@ -102,13 +129,13 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     if (template === undefined) {
       // One after another: the roles are the whole server's, and the lock that prepareRoles takes is one database's.
       template = templateMade.then(() => makeTemplate(running, mark, stores))
-      templateMade = template.catch(() => undefined)
+      templateMade = template.catch(() => void templates.delete(key))
       templates.set(key, template)
     }
     made += 1
     const name = `svc_${mark.run}_${made}`
     databases.add(name)
-    const own = await copyDatabase(adminUrl, await template, name)
+    const own = await copyTemplate(adminUrl, await template, name)
     const roles = stores.flatMap((store) => [store, `${store}_owner`])
     const urls = Object.fromEntries(roles.map((role) => [role, storeUrl({ adminUrl: own, passwordOf }, role)]))
     return { name, adminUrl: own, urls }
@@ -116,7 +143,8 @@ export async function startEngineBroker(): Promise<EngineBroker> {
 
   /** A migrated database to copy: a copy takes a few milliseconds, migrations take a hundred. */
   async function makeTemplate({ adminUrl, passwordOf }: Server, mark: Mark, stores: StoreName[]): Promise<string> {
-    const name = `svc_${mark.run}_template_${stores.join('_')}`
+    made += 1
+    const name = `svc_${mark.run}_template_${made}`
     databases.add(name)
     const setup = { adminUrl: await createDatabase(adminUrl, name), stores, passwordOf }
     await prepareRoles(setup)
@@ -144,7 +172,8 @@ export async function startEngineBroker(): Promise<EngineBroker> {
       mark,
       password: randomBytes(16).toString('hex'),
       durable: false,
-      maxConnections: 300,
+      // Three systems with full pools of 80, and one of them again behind links that are silent.
+      maxConnections: 500,
       sharedBuffersMib: 64,
       onProblem: () => {}, // tests provoke errors on purpose
     })
@@ -158,11 +187,22 @@ async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   return { folder, mark, keeper: await startKeeper(mark, folder) }
 }
 
+/** Postgres waits 5 s for the last session of a template to end, which a busy machine may need, and then refuses. */
+async function copyTemplate(adminUrl: string, template: string, name: string): Promise<string> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await copyDatabase(adminUrl, template, name)
+    } catch (error) {
+      if (attempt === COPY_ATTEMPTS || codeOf(error) !== OBJECT_IN_USE) throw error
+    }
+  }
+}
+
 function migrationsOf(store: StoreName): string {
   return fileURLToPath(new URL(`../../services/${store}/migrations`, import.meta.url))
 }
 
-async function readBody(request: IncomingMessage): Promise<StoreName[]> {
+async function readBody<T>(request: IncomingMessage): Promise<T> {
   const chunks = await request.toArray()
-  return JSON.parse(Buffer.concat(chunks).toString()) as StoreName[]
+  return JSON.parse(Buffer.concat(chunks).toString()) as T
 }

@@ -2,7 +2,7 @@ import { connect } from 'nats'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { createTestDatabase } from './database.ts'
-import { startTestNats } from './engines.ts'
+import { startTestNats, takePorts } from './engines.ts'
 
 test('each test has a database of its own, migrated, with the rights of the service alone', async () => {
   await using database = await createTestDatabase(['messaging'])
@@ -30,4 +30,11 @@ test('each test has a NATS of its own that keeps its port over restarts', async 
   const { username: user, password: pass, host: servers } = new URL(url)
   const connection = await connect({ servers, user, pass })
   await connection.close()
+})
+
+test('a port is given to one alone, and those in a row to the same one', async () => {
+  const counts = Array.from({ length: 60 }, (_, at) => 1 + (at % 3))
+  const firsts = await Promise.all(counts.map((count) => takePorts(count)))
+  const ports = firsts.flatMap((first, at) => Array.from({ length: counts[at] ?? 0 }, (_, next) => first + next))
+  expect(new Set(ports).size).toBe(120)
 })

@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { type NatsServer, startNats } from '@svc/local/nats.ts'
-import { findFreePort } from '@svc/local/ports.ts'
 import { deriveSecrets } from '@svc/local/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
 import { inject } from 'vitest'
@@ -24,6 +23,14 @@ export async function askBroker<T>(method: 'POST' | 'DELETE', path: string, body
 /** The run that this test belongs to: a folder and a mark for processes, both gone when the run ends. */
 export function findTestRun(): Promise<TestRun> {
   return askBroker<TestRun>('POST', 'run')
+}
+
+/**
+ * For whoever must know a port before anything listens there.
+ * @returns the first of `count` free ones in a row on 127.0.0.1, which nobody else of this run is given until thousands later.
+ */
+export function takePorts(count = 1): Promise<number> {
+  return askBroker<number>('POST', 'ports', count)
 }
 
 export interface TestNats extends AsyncDisposable {
@@ -70,7 +77,7 @@ export async function startTestNats(): Promise<TestNats> {
 
 async function startInContainer(passwords: Readonly<Record<NatsLogin, string>>): Promise<TestNats> {
   const { startNatsContainer } = await import('./containers.ts')
-  const nats = await startNatsContainer(await findFreePort(), passwords)
+  const nats = await startNatsContainer(await takePorts(), passwords)
   return {
     get folder(): string {
       throw new Error('what NATS stores in a container is not to be had')

@@ -28,7 +28,7 @@ export interface TestStream extends Disposable {
   /** The cursor that a client would come back with. */
   last(): number
   /** Until there is an event of this kind, or the n-th. */
-  until(event: string, count?: number, timeoutMs?: number): Promise<void>
+  until(event: string, count?: number): Promise<void>
   close(): void
 }
 
@@ -71,9 +71,9 @@ export async function openEventStream(
     cursors: () => messages().map(({ id }) => Number(id)),
     ids: () => messages().map(({ data }) => JSON.parse(data ?? '').message.envelope.id as string),
     last: () => Number(frames.findLast(({ id }) => id !== undefined)?.id ?? 0),
-    async until(event, count = 1, timeoutMs = 5_000) {
+    async until(event, count = 1) {
       const what = `${count} of ${event}; there is ${frames.map((one) => `${one.event} ${one.id}`).join(', ')}`
-      await eventually(() => frames.filter((frame) => frame.event === event).length >= count, { timeoutMs, what })
+      await eventually(() => frames.filter((frame) => frame.event === event).length >= count, { what })
     },
     close: () => stop.abort(),
     [Symbol.dispose]: () => stop.abort(),

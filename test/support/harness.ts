@@ -16,6 +16,9 @@ export type Agents<Count extends number, Some extends Agent[] = []> = number ext
     ? Some
     : Agents<Count, [...Some, Agent]>
 
+/** More proofs of work and registrations beside each other take a busy machine longer than an answer may. */
+const AT_ONCE = 10
+
 export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
   const system = await startSystem(options)
   const places = system.urls.map((url): Place => ({ url, authority: system.authority }))
@@ -25,13 +28,17 @@ export async function startHarness(options: SystemOptions = {}): Promise<Harness
   return {
     system,
     place,
-    agents: <Count extends number>(count: Count) =>
-      Promise.all(
-        Array.from({ length: count }, () => {
+    async agents<Count extends number>(count: Count) {
+      const agents: Agent[] = []
+      while (agents.length < count) {
+        const next = Array.from({ length: Math.min(count - agents.length, AT_ONCE) }, () => {
           made += 1
-          return new Agent(places[made % places.length] ?? place).register()
-        }),
-      ) as Promise<Agents<Count>>,
+          return new Agent(places[made % places.length] ?? place)
+        })
+        agents.push(...(await Promise.all(next.map((agent) => agent.register()))))
+      }
+      return agents as Agents<Count>
+    },
     [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
   }
 }

@@ -11,7 +11,7 @@ export interface Operator extends AsyncDisposable {
   grant(agentId: string, units: number, reference: string): Promise<{ granted: boolean; credit_balance: number }>
 }
 
-const CALL_TIMEOUT_MS = 5_000
+const CALL_TIMEOUT_MS = 30_000
 
 export async function startOperator(system: { readonly nats: Pick<TestSystem['nats'], 'urlFor'> }): Promise<Operator> {
   const logger = createLogger('test', 'silent')

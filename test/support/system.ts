@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { findFreePort, isPortFree } from '@svc/local/ports.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { environmentFor, type SystemSettings } from '@svc/local/services.ts'
 import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { watchAnswers } from './described-answers.ts'
-import { findTestRun, startTestNats, type TestNats } from './engines.ts'
+import { findTestRun, startTestNats, type TestNats, takePorts } from './engines.ts'
 import { eventually } from './eventually.ts'
 import { startTestProcess, type TestProcess } from './processes.ts'
 
@@ -38,8 +38,8 @@ export interface SystemOptions {
 }
 
 const REPLICAS = 2
-const HEALTHY_LIMIT_MS = 20_000
-const PORT_ATTEMPTS = 20
+const HEALTHY_LIMIT_MS = 60_000
+const RETRY_MS = 1_000
 /** No test waits for proofs of work or runs into limits that it does not test. */
 const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_POW_DIFFICULTY: '4',
@@ -61,7 +61,7 @@ export async function startSystem({
   const database = started.use(await createTestDatabase(STORES))
   const nats = started.use(await startTestNats())
   const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
-  const httpPort = await findFreePorts(countOf('gateway'))
+  const httpPort = await takePorts(countOf('gateway'))
   const authority = `127.0.0.1:${httpPort}`
   const settings: SystemSettings = {
     natsUrlFor: nats.urlFor,
@@ -126,21 +126,14 @@ async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<voi
   await Promise.all(others?.map((other) => other.stop()) ?? [])
 }
 
+/** Asks as seldom as a client that goes by `Retry-After`: some tests have a limit for their address. */
 async function untilHealthy(url: string): Promise<void> {
-  await eventually(async () => (await fetch(`${url}/v2/health`)).status === 200, {
-    timeoutMs: HEALTHY_LIMIT_MS,
-    what: `${url} being healthy`,
-  })
-}
-
-/** @returns the first of `count` free ports in a row. */
-async function findFreePorts(count: number): Promise<number> {
-  for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt += 1) {
-    const first = await findFreePort()
-    const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
-    if (!free.includes(false)) return first
+  const isHealthy = async (): Promise<boolean> => {
+    const { status } = await fetch(`${url}/v2/health`)
+    if (status !== 200) await sleep(RETRY_MS)
+    return status === 200
   }
-  throw new Error(`no ${count} free ports in a row`)
+  await eventually(isHealthy, { timeoutMs: HEALTHY_LIMIT_MS, what: `${url} being healthy` })
 }
 
 function parseName(name: string): { service: ServiceName; index: number } {

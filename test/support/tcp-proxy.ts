@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { findFreePort } from '@svc/local/ports.ts'
 
 /** Stands between processes and a server that they share with others, so that it can be gone for these alone. */
 export interface TcpProxy extends AsyncDisposable {
@@ -55,8 +56,9 @@ export async function startTcpProxy(): Promise<TcpProxy> {
     for (const socket of sockets) socket.resetAndDestroy()
     await closed
   }
-  await listen(0)
-  const { port } = server.address() as AddressInfo
+  // Not one of those that outgoing connections are given: while it is cut, nobody else may get it.
+  const port = await findFreePort()
+  await listen(port)
   return {
     through(text) {
       const url = new URL(text)

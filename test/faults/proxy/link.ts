@@ -1,5 +1,6 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { connect, createServer, type Socket } from 'node:net'
+import { findFreePort } from '@svc/local/ports.ts'
 import { type Joined, joinSockets } from './joined.ts'
 
 /** Which bytes: those of whoever connects, those of what it connects to, or both. */
@@ -45,23 +46,23 @@ interface Trouble {
 const HOST = '127.0.0.1'
 const NONE: Trouble = { held: undefined, delays: [] }
 
-/** @param port where it listens; any free one if it is not said. */
-export async function startLink({ port = 0 }: { port?: number } = {}): Promise<Link & { readonly port: number }> {
+/** Its port is not one of those that outgoing connections are given: while the link is cut, nobody else may get it. */
+export async function startLink(): Promise<Link & { readonly port: number }> {
+  const port = await findFreePort()
   const connections = new Set<Joined>()
   let target: { host: string; port: number } | undefined
   let trouble = NONE
   // A half that was ended is not the end of the other one.
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   await listen(port)
-  const address = server.address() as AddressInfo
 
   return {
-    port: address.port,
+    port,
     connections,
     through(text) {
       const url = new URL(text)
       target = { host: url.hostname, port: Number(url.port) }
-      url.host = `${HOST}:${address.port}`
+      url.host = `${HOST}:${port}`
       return url.href
     },
     hold(direction = 'both') {
@@ -77,7 +78,7 @@ export async function startLink({ port = 0 }: { port?: number } = {}): Promise<L
     async heal() {
       trouble = NONE
       for (const connection of connections) connection.heal()
-      if (!server.listening) await listen(address.port)
+      if (!server.listening) await listen(port)
     },
     [Symbol.asyncDispose]: close,
   }
