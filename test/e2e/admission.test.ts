@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { untilAnswered } from '../support/retrying.ts'
 
 let h: Harness
 
@@ -229,9 +230,10 @@ describe('decisions 22: of two faults, the one that comes first in the order is 
     expect((await world.newcomer.get('/v2/events')).body.events).toEqual([])
   })
 
+  /** None is accepted; while what the sender has spent is not settled, budget knows nothing for good, which is 503 (decisions 45). */
   function sendWith(changes: Record<string, unknown>): Promise<HttpAnswer> {
     const { sender, known } = world
-    return sender.post('/v2/messages', { ...sender.envelope(known), ...changes })
+    return untilAnswered(() => sender.post('/v2/messages', { ...sender.envelope(known), ...changes }))
   }
 
   function overlap(first: object, second: object): boolean {

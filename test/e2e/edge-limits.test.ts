@@ -11,8 +11,14 @@ import type { TestProcess } from '../support/processes.ts'
 import { type Exchange, exchange } from '../support/raw-http.ts'
 import { draft, headersOf, send } from '../support/signed-request.ts'
 
-const BURST = 12
+/** Enough for the requests for health as well that are made, by one client, until the system is up. */
+const BURST = 20
 const REGISTRATION_BURST = 4
+/** One comes back in so many seconds: none while a test runs, so that counts are exact. */
+const SECONDS_EACH = 500
+const REGISTRATION_SECONDS_EACH = 250
+/** A line of a log comes within so long of what it tells. */
+const LOG_LIMIT_MS = 5_000
 const TRUSTED = '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48'
 const ORIGIN = 'https://app.example'
 
@@ -28,9 +34,9 @@ beforeAll(async () => {
   h = await startHarness({
     replicas: { gateway: 3, budget: 1, messaging: 1, identity: 1 },
     env: {
-      SVC_RATE_PER_SECOND: '0.05', // none comes back while a test runs, so that counts are exact
+      SVC_RATE_PER_SECOND: String(1 / SECONDS_EACH),
       SVC_RATE_BURST: String(BURST),
-      SVC_REGISTRATION_RATE_PER_SECOND: '0.04',
+      SVC_REGISTRATION_RATE_PER_SECOND: String(1 / REGISTRATION_SECONDS_EACH),
       SVC_REGISTRATION_RATE_BURST: String(REGISTRATION_BURST),
       SVC_CORS_ORIGINS: `${ORIGIN},http://localhost:3000`,
     },
@@ -44,17 +50,40 @@ beforeAll(async () => {
   trusting = first
   alsoTrusting = second
   strict = third
-  await eventually(() => [...h.system.processes.values()].filter(isGateway).every(knowsTheOthers))
+  await eventually(() => gateways().every(knowsTheOthers))
   alice = await new Agent(h.place).register()
   return () => h[Symbol.asyncDispose]()
 })
 
-function isGateway({ name }: TestProcess): boolean {
-  return name.startsWith('gateway-')
+function gateways(): TestProcess[] {
+  return [...h.system.processes.values()].filter(({ name }) => name.startsWith('gateway-'))
 }
 
-function knowsTheOthers({ log }: TestProcess): boolean {
-  return log.findLast(({ message }) => message === 'gateways that share rates')?.fields.gateways === 3
+function changesOf({ log }: TestProcess): TestProcess['log'] {
+  return log.filter(({ message }) => message === 'gateways that share rates')
+}
+
+function knowsTheOthers(gateway: TestProcess): boolean {
+  return changesOf(gateway).at(-1)?.fields.gateways === 3
+}
+
+/**
+ * For what holds while gateways hear each other within a second. One that did not, as it happens where the machine is busy, has
+ * logged that it knows fewer: what was tried meanwhile says nothing and is tried again.
+ */
+async function together(attempt: () => Promise<void>): Promise<void> {
+  for (;;) {
+    await eventually(() => gateways().every(knowsTheOthers))
+    const count = (): number => gateways().flatMap(changesOf).length
+    const before = count()
+    try {
+      return await attempt()
+    } catch (error) {
+      await eventually(() => count() > before, { timeoutMs: LOG_LIMIT_MS }).catch(() => {
+        throw error
+      })
+    }
+  }
 }
 
 /** An address that no other test is. */
@@ -88,8 +117,8 @@ describe('decisions 47: requests of one client address', () => {
     expect(await admitted(3 * BURST, () => from(client))).toBe(BURST)
     const refused = await from(client)
     expectError(refused, 429, 'rate_limited')
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(10)
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(20) // one in twenty seconds
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(SECONDS_EACH / 2)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(SECONDS_EACH)
   })
 
   test('decisions 47: every request counts, whatever it is and whatever comes of it', async () => {
@@ -150,15 +179,17 @@ describe('decisions 47: challenges and registrations together', () => {
   const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
 
   test('decisions 47: have a smaller burst of their own', async () => {
-    const client = newClient()
-    const challenge = (): Promise<HttpAnswer> => from(client, { ...askForChallenge, body })
-    expect(await admitted(BURST - 2, challenge)).toBe(REGISTRATION_BURST)
-    const register = { method: 'POST', target: '/v2/agents/register', body: '{}' }
-    const refused = await from(client, register)
-    expectError(refused, 429, 'rate_limited')
-    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(25) // one in so many seconds
-    // Other requests of the same client go on.
-    expect(await from(client)).toMatchObject({ status: 200 })
+    await together(async () => {
+      const client = newClient()
+      const challenge = (): Promise<HttpAnswer> => from(client, { ...askForChallenge, body })
+      expect(await admitted(BURST - 2, challenge)).toBe(REGISTRATION_BURST)
+      const register = { method: 'POST', target: '/v2/agents/register', body: '{}' }
+      const refused = await from(client, register)
+      expectError(refused, 429, 'rate_limited')
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(REGISTRATION_SECONDS_EACH)
+      // Other requests of the same client go on.
+      expect(await from(client)).toMatchObject({ status: 200 })
+    })
   })
 
   test('decisions 47: registrations use up the challenges', async () => {
@@ -174,9 +205,11 @@ describe('decisions 47: challenges and registrations together', () => {
   })
 
   test('decisions 47: they count among all requests as well', async () => {
-    const client = newClient()
-    await admitted(REGISTRATION_BURST, () => from(client, { ...askForChallenge, body }))
-    expect(await admitted(3 * BURST, () => from(client))).toBe(BURST - REGISTRATION_BURST)
+    await together(async () => {
+      const client = newClient()
+      await admitted(REGISTRATION_BURST, () => from(client, { ...askForChallenge, body }))
+      expect(await admitted(3 * BURST, () => from(client))).toBe(BURST - REGISTRATION_BURST)
+    })
   })
 
   test('decisions 47: and where all requests are used up there are none either', async () => {
@@ -191,28 +224,34 @@ describe('decisions 47, issue 3: limits hold over several gateways together, wit
 
   test('issue 3: a burst that comes in at two gateways at once is one burst', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const client = newClient()
-      const count = await admitted(4 * BURST, (at) => from(client, {}, both(at)))
-      expect(count).toBeGreaterThanOrEqual(BURST)
-      expect(count).toBeLessThanOrEqual(1.2 * BURST)
-      for (const url of [trusting, alsoTrusting]) expectError(await from(client, {}, url), 429, 'rate_limited')
+      await together(async () => {
+        const client = newClient()
+        const count = await admitted(4 * BURST, (at) => from(client, {}, both(at)))
+        expect(count).toBeGreaterThanOrEqual(BURST)
+        expect(count).toBeLessThanOrEqual(1.2 * BURST)
+        for (const url of [trusting, alsoTrusting]) expectError(await from(client, {}, url), 429, 'rate_limited')
+      })
     }
   })
 
   test('issue 3: what was used up at one gateway is used up at the other', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const client = newClient()
-      await exhaust(client)
-      // A fifth of the burst is all that gateways may admit before they ask.
-      expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
+      await together(async () => {
+        const client = newClient()
+        await exhaust(client)
+        // A fifth of the burst is all that gateways may admit before they ask.
+        expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
+      })
     }
   })
 
   test('issue 3: challenges and registrations too', async () => {
     const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
-    const client = newClient()
-    const count = await admitted(BURST - 2, (at) => from(client, { ...askForChallenge, body }, both(at)))
-    expect(count).toBe(REGISTRATION_BURST) // a fifth of it is less than one
+    await together(async () => {
+      const client = newClient()
+      const count = await admitted(BURST - 2, (at) => from(client, { ...askForChallenge, body }, both(at)))
+      expect(count).toBe(REGISTRATION_BURST) // a fifth of it is less than one
+    })
   })
 })
 
