@@ -6,6 +6,7 @@ export default defineConfig({
     include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/local/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
+    setupFiles: ['test/support/past-midnight.ts'],
     // Integration tests share two cores with Postgres and NATS; while some wait, others work.
     maxWorkers: 3,
     sequence: { sequencer: WaitingFirst },

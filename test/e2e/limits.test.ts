@@ -10,6 +10,7 @@ import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { type Operator, startOperator } from '../support/operator.ts'
+import { untilAnswered } from '../support/retrying.ts'
 import { draft, send, unixSeconds } from '../support/signed-request.ts'
 
 const KIB = 1024
@@ -249,12 +250,16 @@ describe('service.md Limits: message expiry', () => {
 
 describe('service.md Limits: expired messages: excluded from reads at once', () => {
   test('in the second in which it expires it is not there', async () => {
-    const nowSeconds = unixSeconds()
-    const ts = new Date(nowSeconds * 1000).toISOString()
-    const { body } = await got(rich.send(open, 'short-lived', { ts, ttl: 3 }))
-    await eventually(() => unixSeconds() >= nowSeconds + 3)
-    expect(outcomeOf(await open.get(`/v2/messages/${body.msg_id}`))).toBe('404 not_found')
-    const inbox = await got(open.get(`/v2/inbox?thread_id=${body.msg_id}`))
+    // One that was too late already is sent anew.
+    const { id, overSeconds } = await eventually(async () => {
+      const nowSeconds = unixSeconds()
+      const ts = new Date(nowSeconds * 1000).toISOString()
+      const answer = await rich.send(open, 'short-lived', { ts, ttl: 3 })
+      return answer.status === 202 && { id: answer.body.msg_id, overSeconds: nowSeconds + 3 }
+    })
+    await eventually(() => unixSeconds() >= overSeconds)
+    expect(outcomeOf(await open.get(`/v2/messages/${id}`))).toBe('404 not_found')
+    const inbox = await got(open.get(`/v2/inbox?thread_id=${id}`))
     expect(inbox.body.messages).toEqual([])
   })
 })
@@ -293,7 +298,8 @@ describe('service.md Limits: membership records per board: 100', () => {
     await operator.grant(owner.id, 1_000, 'members')
     const path = `/v2/boards/${(await got(owner.post('/v2/boards', { title: 'full', visibility: 'public' }))).body.id}`
     const roles = ['reader', 'writer', 'banned']
-    const others = await h.agents(100)
+    const others: Agent[] = []
+    while (others.length < 100) others.push(...(await h.agents(20))) // not all at once: a machine may be slow
     for (const [at, other] of others.entries())
       await got(owner.put(`${path}/members/${other.id}`, { role: roles[at % roles.length] }))
     expect((await got(owner.get(`${path}/members`))).body.members).toHaveLength(101)
@@ -317,11 +323,17 @@ describe('service.md Limits: units and introductions per UTC day', () => {
     }
   }
 
+  /** A refusal that is final: 503 is said while what was spent before is not settled. */
+  function sendOrBeRefused(from: Agent, to: Agent): Promise<HttpAnswer> {
+    const envelope = from.envelope(to)
+    return untilAnswered(() => from.post('/v2/messages', envelope))
+  }
+
   test('free units per UTC day: 100: the hundredth is there, and one more is not', async () => {
     const [alice] = await h.agents(1)
     await spend(alice, 99)
     expect(outcomeOf(await alice.send(open))).toBe('202')
-    expect(outcomeOf(await alice.send(open))).toBe('429 budget_exhausted')
+    expect(outcomeOf(await sendOrBeRefused(alice, open))).toBe('429 budget_exhausted')
     expect(await spendingOf(alice)).toMatchObject({ units: 100 })
   })
 
@@ -330,14 +342,14 @@ describe('service.md Limits: units and introductions per UTC day', () => {
     await operator.grant(alice.id, 2_000, 'ceiling')
     await spend(alice, 999)
     expect(outcomeOf(await alice.send(open))).toBe('202')
-    expect(outcomeOf(await alice.send(open))).toBe('429 hard_limit_reached')
+    expect(outcomeOf(await sendOrBeRefused(alice, open))).toBe('429 hard_limit_reached')
     expect(await spendingOf(alice)).toMatchObject({ units: 1_000, credits: 1_100 })
   })
 
   test('introductions per UTC day: 10: the tenth stranger is reached, and one more is not', async () => {
     const [alice, ...strangers] = await h.agents(12)
     const answers = []
-    for (const stranger of strangers) answers.push(await alice.send(stranger))
+    for (const stranger of strangers) answers.push(await sendOrBeRefused(alice, stranger))
     expect(countOutcomes(answers)).toEqual({ 202: 10, '429 introduction_limit_reached': 1 })
     expect(answers.at(-1)?.status).toBe(429)
   })

@@ -1,7 +1,8 @@
 /** The operator's commands on a running system. */
-
+import { PassThrough } from 'node:stream'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runSvc } from '../../libs/cli/src/program.ts'
 import { type Run, svc } from '../../libs/cli/test/run.ts'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got } from '../support/answers.ts'
@@ -67,13 +68,20 @@ async function contentsOf(table: string): Promise<string> {
 describe('svc admin status', () => {
   test('issue 6, 4: services with their processes, versions, rates and lags', async () => {
     const [ben] = await h.agents(1)
-    let looking = true
-    const run = operate('status', '--json').finally(() => {
-      looking = false
+    // Whoever is slow to answer a look is not in it: then there is another.
+    await eventually(async () => {
+      let looking = true
+      const run = operate('status', '--json').finally(() => {
+        looking = false
+      })
+      while (looking) await ben.get('/v2/inbox')
+      expectWhole(await run)
     })
-    while (looking) await got(ben.get('/v2/inbox'))
-    const [status] = (await run).documents<{ processes: Record<string, unknown>[]; missing: string[] }>()
-    expect((await run).exitCode).toBe(0)
+  })
+
+  function expectWhole({ exitCode, documents }: Run): void {
+    const [status] = documents<{ processes: Record<string, unknown>[]; missing: string[] }>()
+    expect(exitCode).toBe(0)
     expect(status?.missing).toEqual([])
     const processes = status?.processes ?? []
     expect(processes.map(({ service }) => service)).toEqual([
@@ -95,15 +103,17 @@ describe('svc admin status', () => {
       webhooks: { oldest_due_seconds: 0 },
       streams: { open: 0 },
     })
-  })
+  }
 
   test('in words it is a table, with a line for each process where that is wanted; a service without one is an error', async () => {
-    const { exitCode, stdout } = await operate('status', '--processes')
-    expect(exitCode).toBe(0)
-    const lines = stdout.split('\n')
-    expect(lines[0]).toMatch(/^service +processes +version +up for +calls\/s +failed\/s +ms each +working$/)
-    expect(lines.filter((line) => /^messaging +2 +2\.0\.0 /.test(line))).toHaveLength(1)
-    expect(lines.filter((line) => /^ {2}[A-Z0-9]{8} /.test(line))).toHaveLength(8)
+    await eventually(async () => {
+      const { exitCode, stdout } = await operate('status', '--processes')
+      expect(exitCode).toBe(0)
+      const lines = stdout.split('\n')
+      expect(lines[0]).toMatch(/^service +processes +version +up for +calls\/s +failed\/s +ms each +working$/)
+      expect(lines.filter((line) => /^messaging +2 +2\.0\.0 /.test(line))).toHaveLength(1)
+      expect(lines.filter((line) => /^ {2}[A-Z0-9]{8} /.test(line))).toHaveLength(8)
+    })
     await h.system.kill('stream-1')
     const away = await operate('status')
     expect(away.exitCode).toBe(1)
@@ -120,12 +130,18 @@ describe('svc admin status', () => {
 
   test('--watch looks again until it is interrupted', async () => {
     const interrupt = new AbortController()
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    let printed = ''
+    stdout.on('data', (chunk: Buffer) => {
+      printed += chunk
+      if (printed.split('\n').length > 2) interrupt.abort()
+    })
     const env = { SVC_NATS_URL: h.system.nats.urlFor('admin') }
-    const run = svc(['admin', 'status', '--watch', '1', '--json'], { env, signal: interrupt.signal })
-    setTimeout(() => interrupt.abort(), 4_000)
-    const { exitCode, documents } = await run
-    expect(exitCode).toBe(130)
-    expect(documents().length).toBeGreaterThan(1)
+    const io = { env, stdin, stdout, stderr, signal: interrupt.signal }
+    expect(await runSvc(['admin', 'status', '--watch', '1', '--json'], io)).toBe(130)
+    const documents = printed.split('\n').filter((line) => line !== '')
+    expect(documents.length).toBeGreaterThan(1)
+    for (const document of documents) expect(JSON.parse(document)).toHaveProperty('processes')
   })
 })
 
@@ -250,8 +266,11 @@ describe('svc admin purge', () => {
     expect(Number(would.messages)).toBeLessThanOrEqual(messages)
     const done = await documentOf('purge')
     expect(Number(done.messages)).toBeLessThanOrEqual(messages)
-    expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
-    expect(await admin`select from messaging.tombstones where sender = ${anna.id}`).toHaveLength(messages)
+    // What a loop has locked is not counted, and gone when that commits.
+    await eventually(async () => {
+      expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
+      expect(await admin`select from messaging.tombstones where sender = ${anna.id}`).toHaveLength(messages)
+    })
     expect(await documentOf('purge')).toMatchObject({ messages: 0, more: false, dry_run: false })
     expect((await operate('purge')).stdout).toMatch(/^removed:\nmessages +0\n/)
   })

@@ -10,6 +10,7 @@ import { expectError } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 import { startOperator } from '../support/operator.ts'
 import { idsOf, readList } from '../support/pages.ts'
+import { untilAnswered } from '../support/retrying.ts'
 
 /** 32 KiB with its quotes, of 16,000 characters or fewer. */
 const LARGEST = '€'.repeat(10_922)
@@ -70,7 +71,8 @@ describe('service.md, SendResult: a post', () => {
       const [, ...answers] = await Promise.all([
         got(putRole(sven, board, sven, round % 2 === 0 ? 'reader' : 'none')),
         ...Array.from({ length: 6 }, (_, index) =>
-          olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' }),
+          // 503 where an attempt at another price is under way for longer than is waited for.
+          untilAnswered(() => olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' })),
         ),
       ])
       expect(countOutcomes(answers)).toEqual({ '202': 1, '200': 5 })
@@ -156,14 +158,17 @@ describe('service.md, Budget rules; decisions 31: cost × subscribed recipients'
     const before = await spendingOf(olga)
     expect(before.units).toBe(10 + 15 * 64)
     const refused = olga.envelope(`board:${board}`, LARGEST)
-    expectError(await olga.post('/v2/messages', refused), 429, 'budget_exhausted')
+    const answer = await untilAnswered(() => olga.post('/v2/messages', refused)) // when what was spent is settled
+    expectError(answer, 429, 'budget_exhausted')
     expect(await spendingOf(olga)).toEqual(before)
     expect((await readList(rita, `/v2/boards/${board}/messages`)).length).toBe(15)
     expectError(await rita.get(`/v2/messages/${refused.id}`), 404, 'not_found')
   })
 
   test('issue 3, Posts: 32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
-    const [olga, ...readers] = await h.agents(101)
+    const [olga] = await h.agents(1)
+    const readers: Agent[] = []
+    while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once: a machine may be slow
     const operator = await startOperator(h.system)
     try {
       await operator.grant(olga.id, 10_000, `posts-${olga.id}`)
@@ -171,7 +176,8 @@ describe('service.md, Budget rules; decisions 31: cost × subscribed recipients'
       await operator[Symbol.asyncDispose]()
     }
     const board = await newBoard(olga)
-    await Promise.all(readers.map((reader) => subscribe(reader, board)))
+    for (let at = 0; at < 100; at += 20)
+      await Promise.all(readers.slice(at, at + 20).map((reader) => subscribe(reader, board)))
     const envelope = olga.envelope(`board:${board}`, 'x'.repeat(16_000 - 2))
     const wide = olga.envelope(`board:${board}`, LARGEST)
     for (const each of [envelope, wide]) await got(olga.post('/v2/messages', each))
@@ -277,7 +283,8 @@ test('service.md, Limits: an expired post is excluded from every read at once, a
   const [olga, rita] = await h.agents(2)
   const board = await newBoard(olga)
   await subscribe(rita, board)
-  const { msg_id: id } = (await got(olga.send(`board:${board}`, 'soon gone', { ttl: 3 }))).body
+  let id = ''
+  let posted = 0
   const shown = async () => ({
     byId: outcomeOf(await rita.get(`/v2/messages/${id}`)),
     feed: idsOf(await readList(rita, `/v2/boards/${board}/messages`)),
@@ -285,9 +292,23 @@ test('service.md, Limits: an expired post is excluded from every read at once, a
     exported: idsOf(await readList(olga, '/v2/export')),
     events: (await got(rita.get('/v2/events'))).body.events.length,
   })
-  expect(await shown()).toEqual({ byId: '200', feed: [id], thread: [id], exported: [id], events: 1 })
-  const { expires_at } = (await got(rita.get(`/v2/messages/${id}`))).body
-  await eventually(() => Date.now() >= expires_at * 1000)
+  // Of one that expires before all was read nothing is known: the next lives longer.
+  let expiresMs = 0
+  let isSeen = false
+  for (let ttl = 3; !isSeen && ttl < 30; ttl *= 2) {
+    const answer = await olga.send(`board:${board}`, 'soon gone', { ttl })
+    if (outcomeOf(answer) === '400 expired') continue
+    expect(outcomeOf(answer)).toBe('202')
+    id = answer.body.msg_id
+    posted += 1
+    expiresMs = (await rita.get(`/v2/messages/${id}`)).body.expires_at * 1000
+    const seen = await shown()
+    if (!(Date.now() < expiresMs)) continue
+    expect(seen).toEqual({ byId: '200', feed: [id], thread: [id], exported: [id], events: 1 })
+    isSeen = true
+  }
+  expect(isSeen).toBe(true)
+  await eventually(() => Date.now() >= expiresMs)
   const gone = { byId: '404 not_found', feed: [], thread: [], exported: [], events: 0 }
   await eventually(async () => expect(await shown()).toEqual(gone)) // two clocks
   expect(outcomeOf(await rita.put(`/v2/messages/${id}/vote`))).toBe('404 not_found')
@@ -295,5 +316,5 @@ test('service.md, Limits: an expired post is excluded from every read at once, a
     '404 not_found',
   )
   expect(outcomeOf(await olga.send(`board:${board}`, 'reply', { reply_to: id }))).toBe('400 invalid_reference')
-  expect((await got(rita.get('/v2/events'))).body.next_cursor).toBe(1)
+  expect((await got(rita.get('/v2/events'))).body.next_cursor).toBe(posted)
 })

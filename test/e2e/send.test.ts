@@ -8,6 +8,7 @@ import { Agent } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { unixSeconds } from '../support/signed-request.ts'
 
 let h: Harness
 /** Takes messages from everybody into the inbox. */
@@ -109,9 +110,12 @@ describe('decisions 18: an identical retry is 200 with duplicate true, and costs
 
   test('before the time window', async () => {
     const [alice] = await h.agents(1)
-    const ts = new Date(Date.now() - 298_500).toISOString()
-    const envelope = alice.envelope(open, 'hello', { ts })
-    expect(outcomeOf(await alice.post('/v2/messages', envelope))).toBe('202')
+    const { ts, envelope, answer } = await quickly(async (nowMs) => {
+      const ts = new Date(nowMs - 299_000).toISOString()
+      const envelope = alice.envelope(open, 'hello', { ts })
+      return { ts, envelope, answer: await alice.post('/v2/messages', envelope) }
+    })
+    expect(outcomeOf(answer)).toBe('202')
     await eventually(() => Date.now() > Date.parse(ts) + 300_000)
     expect(outcomeOf(await alice.send(open, 'hello', { ts }))).toBe('400 envelope_timestamp_out_of_range')
     expect(await alice.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
@@ -165,7 +169,8 @@ describe('decisions 18: the same id with anything else is 409 id_conflict', () =
     await got(alice.post('/v2/messages', envelope))
     const before = await spendingOf(alice)
     expect(outcomeOf(await alice.post('/v2/messages', change(envelope, alice)))).toBe('409 id_conflict')
-    expect(await spendingOf(alice)).toEqual(before)
+    // With the answer; what a gateway reserved and was not told in time comes back when its time is over, 12 s later.
+    await eventually(async () => expect(await spendingOf(alice)).toEqual(before))
     expect((await alice.get(`/v2/messages/${envelope.id}`)).body.envelope).toStrictEqual(envelope)
   })
 
@@ -374,8 +379,11 @@ describe('decisions 20: the time window, and ts + ttl', () => {
   ]
   test.each(cases)('%s', async (_name, offsetSeconds, ttl, outcome) => {
     const [alice] = await h.agents(1)
-    const ts = new Date(Date.now() + offsetSeconds * 1000).toISOString()
-    expect(outcomeOf(await alice.send(open, 'hello', { ts, ...(ttl === undefined ? {} : { ttl }) }))).toBe(outcome)
+    const { answer } = await quickly(async (nowMs) => {
+      const ts = new Date(nowMs + offsetSeconds * 1000).toISOString()
+      return { answer: await alice.send(open, 'hello', { ts, ...(ttl === undefined ? {} : { ttl }) }) }
+    })
+    expect(outcomeOf(answer)).toBe(outcome)
   })
 
   const DAY = 86_400
@@ -388,14 +396,28 @@ describe('decisions 20: the time window, and ts + ttl', () => {
   ]
   test.each(expiries)('expires_at: %s', async (_name, ttl, expected) => {
     const [alice] = await h.agents(1)
-    const tsSeconds = Math.floor(Date.now() / 1000) - 30
+    const sentSeconds = unixSeconds()
+    const tsSeconds = sentSeconds - 30
     const ts = new Date(tsSeconds * 1000).toISOString()
     const { body } = await got(alice.send(open, 'hello', { ts, ...(ttl === undefined ? {} : { ttl }) }))
     const message = (await got(alice.get(`/v2/messages/${body.msg_id}`))).body
-    expect(Math.abs(message.created_at - Date.now() / 1000)).toBeLessThan(5)
+    expect(message.created_at).toBeGreaterThan(sentSeconds - 5)
+    expect(message.created_at).toBeLessThan(unixSeconds() + 5)
     expect(message.expires_at).toBe(expected(message.created_at, tsSeconds))
   })
 })
+
+/** What an answer may take, of the second that is between a row and the end of the window. */
+const QUICK_MS = 900
+
+/** Asks again where the answer took so long that it says nothing of the moment. */
+async function quickly<T>(ask: (nowMs: number) => Promise<T>): Promise<T> {
+  for (;;) {
+    const nowMs = Date.now()
+    const found = await ask(nowMs)
+    if (Date.now() - nowMs < QUICK_MS) return found
+  }
+}
 
 /** A member of the newest event; `after` beyond everything older would need it already. */
 async function newestOf(agent: Agent): Promise<{ cursor: number; message: { envelope: SignedEnvelope } }> {

@@ -1,6 +1,7 @@
 /** Webhooks over HTTP, through the whole system, to a receiver on loopback. */
 import { createHmac } from 'node:crypto'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
+import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { eventually } from '../support/eventually.ts'
@@ -9,10 +10,11 @@ import { type Harness, startHarness } from '../support/harness.ts'
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
-const ARRIVES = { timeoutMs: 15_000 }
 
 let h: Harness
 let receiver: WebhookReceiver
+/** As superuser: to see what no answer says. */
+let admin: postgres.Sql
 
 beforeAll(async () => {
   receiver = await startReceiver()
@@ -25,8 +27,10 @@ beforeAll(async () => {
       SVC_DAILY_INTRODUCTIONS: '1000',
     },
   })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {
+  await admin?.end()
   await h?.[Symbol.asyncDispose]()
   await receiver?.[Symbol.asyncDispose]()
 })
@@ -44,6 +48,14 @@ async function openAgents<Count extends number>(count: Count) {
 
 function idsAt(path: string): unknown[] {
   return receiver.at(path).map(({ headers }) => headers['x-svc-message-id'])
+}
+
+/** Until so many deliveries have arrived and are settled: of what was published before them, nothing is still to come. */
+async function untilDelivered(agent: Agent, path: string, count: number): Promise<void> {
+  await eventually(async () => {
+    expect(receiver.at(path).length).toBeGreaterThanOrEqual(count)
+    expect((await agent.get('/v2/webhook')).body).toMatchObject({ pending: 0 })
+  })
 }
 
 describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () => {
@@ -135,7 +147,7 @@ describe('service.md, Delivery headers', () => {
     // Members in an order, and a number in a spelling, that nothing but a copy would keep.
     const sent = JSON.stringify(envelope).replace('"number":1', '"number":1.0e0')
     expect((await alice.post('/v2/messages', sent)).status).toBe(202)
-    await eventually(() => receiver.at('/headers').length === 1, ARRIVES)
+    await eventually(() => receiver.at('/headers').length > 0)
     const [request] = receiver.at('/headers')
     if (request === undefined) throw new Error('it arrived')
     const { headers, body } = request
@@ -159,10 +171,10 @@ describe('service.md, Webhook', () => {
     expect((await alice.post('/v2/messages', envelope)).body).toMatchObject({ lane: 'requests' })
     const own = bob.envelope(bob, 'to myself')
     await bob.post('/v2/messages', own)
-    await eventually(() => receiver.at('/promoted').length === 1, ARRIVES)
+    await untilDelivered(bob, '/promoted', 1)
     expect(idsAt('/promoted')).toEqual([own.id])
     expect((await bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })).status).toBe(200)
-    await eventually(() => receiver.at('/promoted').length === 2, ARRIVES)
+    await untilDelivered(bob, '/promoted', 2)
     expect(idsAt('/promoted')).toEqual([own.id, envelope.id])
   })
 
@@ -174,7 +186,8 @@ describe('service.md, Webhook', () => {
     expect((await alice.post('/v2/messages', first)).body).toMatchObject({ duplicate: true })
     const second = alice.envelope(bob)
     await alice.post('/v2/messages', second)
-    await eventually(() => idsAt('/retry').includes(second.id), ARRIVES)
+    // They may arrive in either order; a third would be pending beside them.
+    await untilDelivered(bob, '/retry', 2)
     expect(idsAt('/retry').toSorted()).toEqual([first.id, second.id].toSorted())
   })
 
@@ -186,7 +199,7 @@ describe('service.md, Webhook', () => {
     expect((await setWebhook(bob, '/after')).body).toMatchObject({ pending: 0, failed: 0 })
     const newer = await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
     const expected = newer.map(({ body }) => body.msg_id).toSorted()
-    await eventually(() => receiver.at('/after').length === 5, ARRIVES)
+    await untilDelivered(bob, '/after', 5)
     expect(idsAt('/after').toSorted()).toEqual(expected)
     expect(idsAt('/before').filter((id) => expected.includes(id))).toEqual([])
   })
@@ -196,7 +209,7 @@ describe('service.md, Webhook', () => {
     await alice.send(bob)
     await setWebhook(bob, '/first')
     const { body } = await alice.send(bob)
-    await eventually(() => receiver.at('/first').length > 0, ARRIVES)
+    await untilDelivered(bob, '/first', 1)
     expect(idsAt('/first')).toEqual([body.msg_id])
   })
 
@@ -205,7 +218,7 @@ describe('service.md, Webhook', () => {
     receiver.answer('/failing', 500)
     await setWebhook(bob, '/failing')
     const { body } = await alice.send(bob)
-    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1, ARRIVES)
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
     expect((await bob.get('/v2/webhook')).body).toMatchObject({ pending: 0, failed: 1 })
     expect(receiver.at('/failing')).toHaveLength(5)
     const { messages } = (await bob.get('/v2/inbox')).body
@@ -217,7 +230,7 @@ describe('service.md, Webhook', () => {
     receiver.answer('/attempts', 503)
     await setWebhook(bob, '/attempts')
     await alice.send(bob)
-    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1, ARRIVES)
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
     const attempts = receiver.at('/attempts').map(({ headers }) => headers)
     expect(new Set(attempts.map((headers) => headers['x-svc-delivery-id'])).size).toBe(1)
     for (const { 'x-svc-timestamp': timestamp } of attempts)
@@ -229,7 +242,7 @@ describe('service.md, Webhook', () => {
     await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
     await alice.send(bob)
     await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
-  }, 40_000)
+  })
 
   test('decisions 13: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {
     const [alice, bob] = await openAgents(2)
@@ -237,8 +250,12 @@ describe('service.md, Webhook', () => {
     receiver.answer('/revoked', (_request, response) => void held.push(() => response.writeHead(500).end()))
     await setWebhook(bob, '/revoked')
     await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
-    await eventually(() => held.length === 2, ARRIVES)
+    await eventually(() => held.length === 2)
     expect((await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id })).status).toBe(200)
+    // The revocation waits for the deletion, but not for long: that may come behind it.
+    const configured = () =>
+      admin`select from webhook.endpoints where agent_id = ${bob.id} and configuration is not null`
+    await eventually(async () => (await configured()).length === 0)
     for (const respond of held) respond()
     expectError(await alice.send(bob), 404, 'recipient_unavailable')
     expectError(await bob.get('/v2/webhook'), 401, 'signer_revoked')
@@ -246,7 +263,7 @@ describe('service.md, Webhook', () => {
     const [carol] = await openAgents(1)
     await setWebhook(carol, '/carol')
     await carol.send(carol)
-    await eventually(() => receiver.at('/carol').length === 1, ARRIVES)
+    await eventually(() => receiver.at('/carol').length > 0)
     expect(receiver.at('/revoked')).toHaveLength(2)
   })
 })

@@ -25,12 +25,12 @@ export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise
 /** The tests at the end of a file whose tests kill: neither a charge without its effect nor an effect without its charge. */
 export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, atLeast: number): void {
   describe('in the end', () => {
-    test('every client was answered', { timeout: 60_000 }, async () => {
+    test('every client was answered', { timeout: 120_000 }, async () => {
       await Promise.all(outcomes.map(({ done }) => done))
       expect(outcomes.length).toBeGreaterThanOrEqual(atLeast)
     })
 
-    test('no reservation is left', { timeout: 30_000 }, async () => {
+    test('no reservation is left', { timeout: 120_000 }, async () => {
       await untilResolved(admin())
     })
 

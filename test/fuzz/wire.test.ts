@@ -8,8 +8,8 @@ import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 
 const TOGETHER = 24
-/** A gateway gives a client 10 s for its headers, and then ends the connection within some more. */
-const LIMIT_MS = 15_000
+/** A gateway gives a client 10 s for its headers, and then ends the connection within some more, also on a busy machine. */
+const LIMIT_MS = 40_000
 
 let h: Harness
 beforeAll(async () => {

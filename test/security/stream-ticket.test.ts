@@ -32,7 +32,7 @@ beforeAll(async () => {
 afterAll(() => stack.disposeAsync())
 
 function at({ address, ticket }: StreamPlace, method = 'GET'): Promise<Response> {
-  return fetch(`${address}/streams/${ticket}`, { method, signal: AbortSignal.timeout(5_000) })
+  return fetch(`${address}/streams/${ticket}`, { method, signal: AbortSignal.timeout(30_000) })
 }
 
 describe('design.md, Streams: a ticket', () => {

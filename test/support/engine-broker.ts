@@ -42,7 +42,7 @@ export interface EngineBroker {
 const FIRST_PORT = 10_000
 const LAST_PORT = 20_000
 
-const COPY_ATTEMPTS = 6
+const ATTEMPTS = 6
 /** A code of Postgres. */
 const OBJECT_IN_USE = '55006'
 
@@ -135,7 +135,8 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     made += 1
     const name = `svc_${mark.run}_${made}`
     databases.add(name)
-    const own = await copyTemplate(adminUrl, await template, name)
+    const source = await template
+    const own = await untilUnused(() => copyDatabase(adminUrl, source, name))
     const roles = stores.flatMap((store) => [store, `${store}_owner`])
     const urls = Object.fromEntries(roles.map((role) => [role, storeUrl({ adminUrl: own, passwordOf }, role)]))
     return { name, adminUrl: own, urls }
@@ -154,7 +155,8 @@ export async function startEngineBroker(): Promise<EngineBroker> {
 
   async function removeDatabase(name: string): Promise<void> {
     if (!databases.delete(name) || server === undefined) return
-    await dropDatabase((await server).adminUrl, name)
+    const { adminUrl } = await server
+    await untilUnused(() => dropDatabase(adminUrl, name))
   }
 
   async function startServer(): Promise<Server> {
@@ -187,13 +189,13 @@ async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   return { folder, mark, keeper: await startKeeper(mark, folder) }
 }
 
-/** Postgres waits 5 s for the last session of a template to end, which a busy machine may need, and then refuses. */
-async function copyTemplate(adminUrl: string, template: string, name: string): Promise<string> {
+/** Postgres waits 5 s for the last session of a database to end, which a busy machine may need, and then refuses. */
+async function untilUnused<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await copyDatabase(adminUrl, template, name)
+      return await work()
     } catch (error) {
-      if (attempt === COPY_ATTEMPTS || codeOf(error) !== OBJECT_IN_USE) throw error
+      if (attempt === ATTEMPTS || codeOf(error) !== OBJECT_IN_USE) throw error
     }
   }
 }

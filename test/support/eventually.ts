@@ -14,6 +14,8 @@ export async function eventually<T>(
 ): Promise<Exclude<T, false>> {
   const deadline = Date.now() + timeoutMs
   for (;;) {
+    // Looks once more when the time is over: a process that stood still has not looked for long.
+    const isLast = Date.now() > deadline
     let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
     try {
       const answer = await check()
@@ -21,7 +23,7 @@ export async function eventually<T>(
     } catch (error) {
       problem = error
     }
-    if (Date.now() > deadline) throw problem
+    if (isLast) throw problem
     await sleep(POLL_MS)
   }
 }

@@ -2,7 +2,7 @@ import type { HttpAnswer } from './agent.ts'
 import { eventually } from './eventually.ts'
 
 /** An answer may take 5 s to be a 503, and what is asked may die several times. */
-const LIMIT_MS = 60_000
+const LIMIT_MS = 50_000
 
 /**
  * What a client does that follows decisions 45: repeats the call, signed anew and with the same envelope, until it is told

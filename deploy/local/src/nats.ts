@@ -38,6 +38,7 @@ export interface NatsServer {
 
 const CONFIG = fileURLToPath(new URL('../nats.conf', import.meta.url))
 const START_ATTEMPTS = 5
+const RETRY_MS = 200
 /** Half of the machine: the other half is for those between whom it carries messages. Its threads cost less the fewer they are. */
 const PROCESSORS = Math.max(1, Math.floor(availableParallelism() / 2))
 const POLL_MS = 15
@@ -55,6 +56,7 @@ export async function startNats(options: NatsOptions): Promise<NatsServer> {
     if (attempt === START_ATTEMPTS || !lines.some((line) => line.includes('address already in use'))) {
       throw new StartError(explain(lines))
     }
+    await sleep(RETRY_MS)
   }
 }
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { connect, type NatsConnection } from 'nats'
+import { connect, type NatsConnection, RequestStrategy } from 'nats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as admin from '../../../libs/contracts/src/admin.ts'
 import * as boards from '../../../libs/contracts/src/boards.ts'
@@ -81,7 +81,11 @@ test('issue 6, rotation: a process with the second login is answered by processe
     }
     for (const { connection, inboxPrefix } of [gateway, next]) {
       expect(inboxPrefix).toBe('_INBOX_gateway')
-      const answers = await connection.requestMany('svc.identity.rotation', '', { maxMessages: 2, maxWait: 5_000 })
+      const answers = await connection.requestMany('svc.identity.rotation', '', {
+        strategy: RequestStrategy.Count,
+        maxMessages: 2,
+        maxWait: 30_000,
+      })
       const names: string[] = []
       for await (const answer of answers) names.push(answer.string())
       expect(names.toSorted()).toEqual(['identity', 'nextIdentity'])

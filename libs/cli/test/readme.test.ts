@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { startSystem } from '@svc/test/support/system.ts'
 import { expect, test } from 'vitest'
+import { findFreePort } from '../../../deploy/local/src/ports.ts'
 import { temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
@@ -12,15 +12,6 @@ const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
 /** With a slash at its end. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
-
-/** One that nobody listens on now. */
-async function freePort(): Promise<number> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  await new Promise((resolve) => server.close(resolve))
-  return port
-}
 
 /** The first block of a language under a heading of the repository's README. */
 function blockOf(heading: string, language: string): string {
@@ -61,7 +52,7 @@ test('issue 3: a newcomer creates a board, subscribes, posts, votes, hides and r
 
 test('issue 4: a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   const block = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
   // The certificate, then the system with the variables that the README has before `npx pnpm start`.
   const certify = block('bash')
@@ -76,7 +67,9 @@ test('issue 4: a newcomer has messages posted to an endpoint with the README alo
     `npx() { if [ "$2" = exec ]; then shift 3; ${JSON.stringify(process.execPath)} ${JSON.stringify(ROOT)}"$@"; else shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; fi; }`,
     // A reader waits for what comes; so does this, however long it takes.
     'waited=listening',
-    'sleep() { until grep -q "^$waited" out.txt; do command sleep 0.05; done; waited=received; }',
+    'sleep() { until grep -q "^$waited" out.txt; do command sleep 0.05; done; if [ $waited = received ]; then answered; fi; waited=received; }',
+    // What was received is pending until it was answered.
+    'answered() { until npx pnpm svc webhook show --key bob.key 2>/dev/null | grep "^pending  0" >/dev/null; do command sleep 0.05; done; }',
     blockOf('Two agents in two minutes', 'bash'),
     'exec > out.txt 2>&1',
     commands.replaceAll('8443', port),

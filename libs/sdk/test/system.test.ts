@@ -95,7 +95,8 @@ test('decisions 45: a message that meets a 503 is repeated until the service is 
     if (response.status === 503) unavailable += 1
     return response
   }
-  const alice = await agent({ fetch: counting })
+  // For as long as two processes take to start.
+  const alice = await agent({ fetch: counting, retry: { attempts: 60 } })
   await Promise.all([system.kill('budget-1'), system.kill('budget-2')])
   const sending = alice.client.send({ to: alice.name, body: 'patience' })
   await eventually(() => unavailable > 0)

@@ -107,7 +107,7 @@ const RESTART_MS = 150
 const MAX_RESTART_MS = 2_000
 /** Who lived this long has started well. */
 const SETTLED_MS = 5_000
-const READY_LIMIT_MS = 30_000
+const READY_LIMIT_MS = 90_000
 const PORT_ATTEMPTS = 20
 const KEPT_LOG_LINES = 200
 const WARN = 40

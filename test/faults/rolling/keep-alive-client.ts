@@ -2,6 +2,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signRequest } from '@svc/svc1/sign.ts'
 import type { Agent, HttpAnswer } from '../../support/agent.ts'
+import { eventually } from '../../support/eventually.ts'
 
 export interface KeepAliveAnswer extends HttpAnswer {
   /** It had been sent before, on a connection that was closed before anything of an answer came. */
@@ -55,9 +56,10 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
     async call(agent, outgoing) {
       for (let again = 0; ; again += 1) {
         turn += 1
-        const left = ready()
+        // On a busy machine both may be late to say that they are.
+        const left = await eventually(() => ready().length > 0 && ready(), { what: 'a gateway being ready' })
         const gateway = left[turn % left.length]
-        if (gateway === undefined) throw new Error('no gateway is ready')
+        if (gateway === undefined) throw new Error('one is ready')
         try {
           return { ...(await send(agent, outgoing, gateway.url, gateway.pool)), again: again > 0 }
         } catch (error) {

@@ -30,8 +30,8 @@ export interface RollingLoad extends AsyncDisposable {
 }
 
 const SENDERS = 8
-const MORE_LIMIT_MS = 20_000
-const CAUGHT_UP_MS = 15_000
+const MORE_LIMIT_MS = 60_000
+const CAUGHT_UP_MS = 45_000
 const REOPEN_MS = 50
 /** One message of five is a post. */
 const POST_EVERY = 5
