@@ -6,10 +6,9 @@ import { findNatsServer } from '@svc/local/binaries.ts'
 import { startChild } from '@svc/local/child.ts'
 import { markOf } from '@svc/local/marks.ts'
 import { natsEnvironment } from '@svc/local/nats.ts'
-import { findFreePort } from '@svc/local/ports.ts'
 import { deriveSecrets } from '@svc/local/secrets.ts'
 import { expect, test } from 'vitest'
-import { findTestRun } from '../support/engines.ts'
+import { findTestRun, takePorts } from '../support/engines.ts'
 import { eventually } from '../support/eventually.ts'
 
 const CONFIG = fileURLToPath(new URL('../../deploy/nats', import.meta.url))
@@ -25,7 +24,7 @@ test('docs/operating.md, Upgrading: a server of a cluster takes new rights while
     writeFileSync(join(own, file), text.replaceAll(from, to))
   }
   for (const port of ['4222', '8222', '6222']) {
-    change('cluster.conf', new RegExp(`"0\\.0\\.0\\.0:${port}"`, 'g'), `"127.0.0.1:${await findFreePort()}"`)
+    change('cluster.conf', new RegExp(`"0\\.0\\.0\\.0:${port}"`, 'g'), `"127.0.0.1:${await takePorts()}"`)
   }
   change('cluster.conf', /"\/data"/g, `"${join(own, 'data')}"`)
 

@@ -6,10 +6,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { Agent } from '../../../test/support/agent.ts'
-import { findTestRun } from '../../../test/support/engines.ts'
+import { findTestRun, takePorts } from '../../../test/support/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
 import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/marks.ts'
-import { findFreePort, isPortFree } from '../src/ports.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const START_LIMIT_MS = 100_000
@@ -29,8 +28,7 @@ beforeEach(async () => {
   dataDir = mkdtempSync(join((await findTestRun()).folder, 'stack-'))
   stack = createMark(dataDir).stack
   // A second gateway takes the next one.
-  do port = await findFreePort()
-  while (!(await isPortFree(port + 1)))
+  port = await takePorts(2)
   launchers = []
 })
 
@@ -197,7 +195,7 @@ describe('issue 2, Local stack', { timeout: 300_000 }, () => {
 
   test('two on the same data: the second says so', async () => {
     await launchUntilUp()
-    const second = launch({ SVC_HTTP_PORT: String(await findFreePort()) })
+    const second = launch({ SVC_HTTP_PORT: String(await takePorts()) })
     expect(await second.ended).toBe(1)
     expect(second.output()).toMatch(/^The stack is already running on this data.*\n$/)
     expect(await health()).toBe(200)

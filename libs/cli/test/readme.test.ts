@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { takePorts } from '@svc/test/support/engines.ts'
 import { startSystem } from '@svc/test/support/system.ts'
 import { expect, test } from 'vitest'
-import { findFreePort } from '../../../deploy/local/src/ports.ts'
 import { temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
@@ -52,7 +52,7 @@ test('issue 3: a newcomer creates a board, subscribes, posts, votes, hides and r
 
 test('issue 4: a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
-  const port = String(await findFreePort())
+  const port = String(await takePorts())
   const block = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
   // The certificate, then the system with the variables that the README has before `npx pnpm start`.
   const certify = block('bash')
