@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { findMarked, type Mark, waitUntil } from './marks.ts'
 import { codeOf, StartError } from './start-error.ts'
 
+/** A keeper says at once that its launcher is gone, but it must be given a processor first. */
+const NOTICE_LIMIT_MS = 3_000
 /** A keeper ends a run in less (its longest wait is Postgres's shutdown). */
 const ENDING_LIMIT_MS = 60_000
 
@@ -38,7 +40,7 @@ async function clearLock(lock: string, mark: Mark): Promise<void> {
   const holder = readLock(lock)
   if (holder === undefined) return
   const keepers = (): string[] => findMarked(mark.stack, holder).map(({ name }) => name)
-  if (keepers().includes('keeper')) {
+  if (!(await waitUntil(() => !keepers().includes('keeper'), NOTICE_LIMIT_MS))) {
     throw new StartError(
       'The stack is already running on this data: stop it first, or set SVC_DATA_DIR to another folder.',
     )

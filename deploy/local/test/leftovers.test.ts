@@ -63,8 +63,6 @@ test('one data folder has one stack; after a kill -9 the next one gets it', asyn
   expect(await hold()).toBe('holding')
   expect(await hold()).toContain('already running on this data')
   holders[0]?.kill('SIGKILL')
-  // It says what it does as soon as it has noticed.
-  await eventually(() => !namesOf().includes('keeper'))
   expect(await hold()).toBe('holding')
 })
 

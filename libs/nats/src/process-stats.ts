@@ -29,8 +29,8 @@ export interface ListedProcess {
 }
 
 /** Answers come within this, or not at all; the last one is known by a pause. */
-const LIST_MS = 1_000
-const LIST_PAUSE_MS = 250
+const LIST_MS = 2_000
+const LIST_PAUSE_MS = 500
 
 /** The processes of all services that answer now, in no order (`$SRV.STATS`). */
 export async function listProcesses({ connection }: Nats): Promise<ListedProcess[]> {
