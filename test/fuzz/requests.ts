@@ -133,7 +133,10 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
   return plans.map((plan) => ({ ...plan, verdict: 'unknown' }))
 }
 
-/** @throws Error where it is not answered within 6 s, or not as described. */
+/** An answer takes 5 s at most (design.md, Failing), and a busy machine some more. */
+const LIMIT_SECONDS = 15
+
+/** @throws Error where it is not answered within `LIMIT_SECONDS`, or not as described. */
 export async function sendPlan(scene: Scene, plan: Plan, url: string): Promise<HttpAnswer> {
   const { method, target, signature, contentType } = plan
   const signer = scene[plan.signer]
@@ -150,7 +153,7 @@ export async function sendPlan(scene: Scene, plan: Plan, url: string): Promise<H
   })
   const headers =
     signature === 'none' ? (body === undefined ? {} : { 'content-type': contentType }) : headersOf(request)
-  return withinSeconds(6, exchange(url, { method, target, headers, body }))
+  return withinSeconds(LIMIT_SECONDS, exchange(url, { method, target, headers, body }))
 }
 
 async function withinSeconds<T>(seconds: number, pending: Promise<T>): Promise<T> {

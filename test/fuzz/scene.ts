@@ -2,6 +2,7 @@
 import postgres from 'postgres'
 import type { Agent } from '../support/agent.ts'
 import { got } from '../support/answers.ts'
+import { untilResolved } from '../support/books.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
 export interface Scene extends AsyncDisposable {
@@ -92,6 +93,8 @@ export async function startScene(): Promise<Scene> {
     privatePost,
     hiddenPost,
     async digest() {
+      // What is refused is given back first, or in the background where that takes long.
+      await untilResolved(admin)
       const parts = counted.map((name) => {
         const hash = SETTLED_LATER[name] ?? "md5(string_agg(t::text, '|' order by t::text))"
         return `select '${name}' as name, ${hash} as hash from ${name} t ${name === 'budget.accounts' ? NOTHING_BUT_ZEROS : ''}`
