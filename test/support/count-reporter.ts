@@ -51,7 +51,8 @@ function namesIn(module: TestModule): TestRunReport['tests'] {
 function failuresIn(module: TestModule): string[] {
   const file = module.relativeModuleId
   const nameOf = (suite: TestSuite): string => `${file} > ${suite.fullName}, a hook`
-  const tests = [...module.children.allTests()]
+  // One that was tried again, and passed, has errors too.
+  const tests = [...module.children.allTests()].filter((test) => test.result().state === 'failed')
   return [
     ...describeErrors(`${file}, a hook or the file itself`, module.errors()),
     ...[...module.children.allSuites()].flatMap((suite) => describeErrors(nameOf(suite), suite.errors())),

@@ -1,7 +1,7 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
-import { createSockets, HEARD_WITHIN_MS } from './sockets.ts'
+import { createSockets } from './sockets.ts'
 import { watchStatements } from './statements.ts'
 
 export type Sql = postgres.Sql
@@ -39,6 +39,8 @@ const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
  * passes where the server says nothing, so a connection of which nothing was heard for that long is half open, and is ended.
  */
 const QUERY_GRACE_MS = 500
+/** A timer may be so much early, by another clock. */
+const TIMER_MS = 10
 /**
  * Work of a pool that the database has not finished, at most; past it there is `unavailable` at once. What nobody waits for any
  * more counts, since the driver keeps it for as long as the database is away.
@@ -96,7 +98,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }) as unknown as Sql
   const sql = statements.watch(pool)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
-  const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - HEARD_WITHIN_MS)
+  const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
   let underWay = 0
   const onSettled = (): void => {
     underWay -= 1
