@@ -1,4 +1,5 @@
 import { eventually } from './eventually.ts'
+import type { TestProcess } from './processes.ts'
 import type { TestSystem } from './system.ts'
 
 const MAX_ATTEMPTS = 20
@@ -36,4 +37,11 @@ export async function withDeathAt(
     await system.kill(name)
     await system.start(name)
   }
+}
+
+/** Asks until the process has died of it: one that stood still for long may have refused, or not been asked in time. */
+export async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
+  const ended = dying.ended.then(({ reason }) => reason)
+  for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])
+  return ended
 }

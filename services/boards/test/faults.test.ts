@@ -1,6 +1,6 @@
 import { createBoard, listMembers, setMember } from '@svc/contracts/boards.ts'
+import { endingOf } from '@svc/test/support/dying.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import type { TestProcess } from '@svc/test/support/processes.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, startHarness } from './harness.ts'
 
@@ -30,13 +30,6 @@ async function startDying(
     return ending
   }
   return { h, diesOf }
-}
-
-/** Asks until the process has died of it: one that stood still for long may have refused, or not been asked in time. */
-async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
-  const ended = dying.ended.then(({ reason }) => reason)
-  for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])
-  return ended
 }
 
 async function untilCharged(h: Harness, agent: string, units: number): Promise<void> {

@@ -7,8 +7,8 @@ import {
   updateSettings,
 } from '@svc/contracts/identity.ts'
 import type { Settings } from '@svc/contracts/resources.ts'
+import { endingOf } from '@svc/test/support/dying.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import type { TestProcess } from '@svc/test/support/processes.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from './harness.ts'
 import { newKey, newNonce } from './store.ts'
@@ -35,13 +35,6 @@ async function startDying(
     return ending
   }
   return { h, agentId, diesOf }
-}
-
-/** Asks until the process has died of it: one that stood still for long may have refused, or not been asked in time. */
-async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
-  const ended = dying.ended.then(({ reason }) => reason)
-  for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])
-  return ended
 }
 
 describe('design, Charging: a process killed between any two steps of a PATCH', () => {

@@ -7,6 +7,7 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
+import { endingOf } from '@svc/test/support/dying.ts'
 import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
@@ -121,13 +122,6 @@ describe('design, Charging: a process killed between any two steps of accepting 
     180_000,
   )
 })
-
-/** Asks until the process has died of it: one that stood still for long may have refused, or not been asked in time. */
-async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
-  const ended = dying.ended.then(({ reason }) => reason)
-  for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])
-  return ended
-}
 
 async function isAllPublished(admin: postgres.Sql, rows: number): Promise<boolean> {
   const [row] = await admin`select count(*)::int as all, count(published_at)::int as published from messaging.outbox`
