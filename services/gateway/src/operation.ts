@@ -28,8 +28,8 @@ export interface Operation extends OperationDocs {
 }
 
 /**
- * Does the work of one request. `signer` is not null where `auth` is `required`. Nothing has an effect, and nothing is
- * answered, before `admitted` is fulfilled; what it is rejected with is thrown.
+ * Does the work of one request. `signer` is not null where `auth` is `required`. The work has no lasting effect before `admitted`
+ * is fulfilled. The pipeline sends no answer before that either, and throws what `admitted` is rejected with.
  */
 export type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
 

@@ -16,7 +16,7 @@ import { type RequestBody, readBody } from './body.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
 import type { Load } from './load.ts'
-import type { Operation, RawInput, Work } from './operation.ts'
+import type { Operation, RawInput } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import type { Verifier } from './verifier.ts'
 
@@ -86,16 +86,14 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const signer = await verifySigner(deps, { raw, operation, input, context })
     if (signer === null) return operation.prepare(input)(null, context, ANONYMOUS)
 
-    // While identity consumes the nonce, durably, the body is parsed; what it says of the nonce still comes first.
+    // While identity consumes the nonce, durably, the operation begins; what identity says of the nonce still comes first.
     const admitted = admit(deps.bus, signer, operation, context)
-    let work: Work
+    admitted.catch(() => {}) // `finally` throws it; until then it may have no other handler
     try {
-      work = operation.prepare(input)
-    } catch (error) {
+      return await operation.prepare(input)(signer.agentId, context, admitted)
+    } finally {
       await admitted
-      throw error
     }
-    return work(signer.agentId, context, admitted)
   }
 }
 
