@@ -116,9 +116,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     service.addEndpoint(endpoint.subject.replaceAll('.', '-'), {
       subject: endpoint.subject,
       handler: (error, message) => {
-        if (error === null) return answerAll(endpoint, message)
-        logger.error({ err: error, subject: endpoint.subject }, 'subscription failed')
-        return undefined
+        const { subject } = endpoint
+        if (error !== null) logger.error({ err: error, subject }, 'subscription failed')
+        else answerAll(endpoint, message).catch((lost) => logger.error({ err: lost, subject }, 'answers were lost'))
       },
     })
   }
