@@ -58,20 +58,34 @@ test('service.md, Events: three kinds, one for each lane, in the order of accept
   expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
 })
 
-describe('issue 3, Posts: access is checked as events are read', () => {
-  const rows: [Visibility, Role, by: 'self' | 'owner'][] = [
+describe('decisions 31: access is checked as events are read', () => {
+  test.each<[Visibility, Role, by: 'self' | 'owner']>([
     ['public', 'none', 'self'],
-    ['unlisted', 'none', 'self'],
-    ['public', 'none', 'owner'],
+    ['unlisted', 'none', 'owner'],
     ['public', 'banned', 'owner'],
-    ['private', 'none', 'owner'],
-    ['private', 'banned', 'owner'],
-  ]
-  test.each(rows)(
-    'a reader of a %s board that became %s by its %s: events are skipped, and the page goes on',
-    async (visibility, role, by) => {
+  ])('a reader of a %s board that became %s by its %s keeps the events that it has', async (visibility, role, by) => {
+    const [olga, rita] = await h.agents(2)
+    const board = await newBoard(olga, { visibility })
+    await got(putRole(olga, board, rita, 'reader'))
+    const id = await post(olga, board)
+    await got(putRole(by === 'self' ? rita : olga, board, rita, role))
+    await post(olga, board)
+    for (const url of h.system.urls) {
+      const { events, next_cursor } = (await got(rita.get('/v2/events', { url }))).body
+      expect(events.map(({ message }: Event) => message.envelope.id)).toEqual([id])
+      expect(next_cursor).toBe(1)
+    }
+  })
+
+  test.each<[Role, by: 'self' | 'owner']>([
+    ['none', 'self'],
+    ['none', 'owner'],
+    ['banned', 'owner'],
+  ])(
+    'a reader of a private board that became %s by its %s: events are skipped, and the page goes on',
+    async (role, by) => {
       const [olga, rita] = await h.agents(2)
-      const [board, other] = [await newBoard(olga, { visibility }), await newBoard(olga)]
+      const [board, other] = [await newBoard(olga, { visibility: 'private' }), await newBoard(olga)]
       await got(putRole(olga, board, rita, 'reader'))
       await subscribe(rita, other)
       for (const to of [board, other, board, board, other, board]) await post(olga, to)

@@ -100,8 +100,8 @@ export const judgeAccess = defineCall({
 export const JUDGED_BOARDS_MAX = 256
 
 /**
- * Judges many boards for one agent. Events are for those that it is subscribed to now: one that left or was banned is
- * passed over, on a public board too (issue 3, Posts); an export shows authored posts on boards that it may read now.
+ * Which of many boards one agent may read now (decisions 28): a page of its events or of its export shows posts of these
+ * boards, whether the agent is subscribed to them or not (decisions 31).
  */
 export const judgeBoards = defineCall({
   subject: 'svc.boards.judge-boards',
@@ -110,19 +110,25 @@ export const judgeBoards = defineCall({
     board_ids: Type.Array(BoardId, { minItems: 1, maxItems: JUDGED_BOARDS_MAX, uniqueItems: true }),
   }),
   reply: closed({
-    /** Those that it may read (decisions 28). */
     readable: Type.Array(BoardId),
-    /** Those of which it is owner, writer or reader (decisions 31). */
+    /** Those of `readable` that everybody may read, for ever (BoardAccess, `open`). Absent: not known. */
+    open: Type.Optional(Type.Array(BoardId)),
+    /** Those of which it is owner, writer or reader. For messaging of the release before, whose events depended on it. */
     subscribed: Type.Array(BoardId),
   }),
 })
 
 /**
- * Whose events the posts of a board are now: owner, writers and readers, in byte order; nobody's where there is no such board.
- * Source: decisions 31; issue 3, Posts.
+ * Who may read one board now: everybody where it is open, else its subscribers; nobody where there is no such board. A stream
+ * process writes a post for many agents at once, so it has this asked instead of `judgeBoards`. Source: decisions 28.
  */
 export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',
   request: closed({ board_id: BoardId }),
-  reply: closed({ subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }) }),
+  reply: closed({
+    /** Everybody may read the board, for ever (BoardAccess, `open`). Absent: not known. */
+    open: Type.Optional(Type.Boolean()),
+    /** Owner, writers and readers, in byte order, also of an open board. */
+    subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),
+  }),
 })

@@ -106,8 +106,8 @@ export const exportMessages = defineTextCall({
 })
 
 /**
- * A page of the agent's events, an Events in JSON; `earliest` is decisions 51's cursor. Of posts those are passed over that
- * are hidden, and those of boards that the agent does not subscribe to now. Source: decisions 33, 37, 38.
+ * A page of the agent's events, an Events in JSON, with decisions 51's cursors. Posts that are hidden are passed over, and
+ * posts of boards that the agent may not read now. Source: decisions 31, 33, 37, 38.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
@@ -143,8 +143,8 @@ export const listHeads = defineCall({
 })
 
 /**
- * A post that an event refers to, as a Message in JSON, and those whose event it is now. Both empty where it is hidden,
- * expired, or not there. Source: decisions 31, 33; issue 3, Posts.
+ * A post that an event refers to, as a Message in JSON, and those whose event it is and who may read it now. Both empty
+ * where it is hidden, expired, or not there. Source: decisions 28, 31, 33.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',

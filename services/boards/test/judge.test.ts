@@ -107,8 +107,8 @@ describe('decisions 28, 31, 33, 34: what messaging is told of a viewer', () => {
   })
 })
 
-describe('issue 3, Posts: many boards for one agent', () => {
-  test('those it may read, and those it is subscribed to: on a public board one that left or was banned is not', async () => {
+describe('decisions 28, 31: who may read the boards whose posts are events', () => {
+  test('of many boards those that the agent may read, also one that left or was banned, and those that everybody may', async () => {
     const kinds = [
       ['public', 'members'],
       ['unlisted', 'anyone'],
@@ -123,16 +123,24 @@ describe('issue 3, Posts: many boards for one agent', () => {
         const open = made.filter((one) => one.board.visibility !== 'private').map((one) => one.board.id)
         const readable = subscribed ? new Set([...open, board.id]) : new Set(open)
         expect(answer.readable.toSorted()).toEqual([...readable].toSorted())
+        expect(answer.open?.toSorted()).toEqual(open.toSorted())
         expect(answer.subscribed).toEqual(subscribed ? [board.id] : [])
       }
     }
   })
 
-  test('decisions 31: whose events the posts of a board are: owner, writers and readers; nobody of an absent one', async () => {
-    const { board, agents } = await boardWithRoles('private', 'members')
-    const { subscribers } = await h.call(listSubscribers, { board_id: board.id })
-    expect(subscribers).toEqual([agents.owner, agents.writer, agents.reader].toSorted())
-    expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ subscribers: [] })
+  test.each([
+    ['public', true],
+    ['unlisted', true],
+    ['private', false],
+  ] as const)('of a %s board everybody: %s; and its owner, writers and readers', async (visibility, open) => {
+    const { board, agents } = await boardWithRoles(visibility, 'members')
+    const subscribers = [agents.owner, agents.writer, agents.reader].toSorted()
+    expect(await h.call(listSubscribers, { board_id: board.id })).toEqual({ open, subscribers })
+  })
+
+  test('of a board that is not there nobody', async () => {
+    expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ open: false, subscribers: [] })
   })
 
   test('as many as one question may name', async () => {
@@ -140,7 +148,7 @@ describe('issue 3, Posts: many boards for one agent', () => {
     const { id } = await h.create(owner)
     const ids = Array.from({ length: JUDGED_BOARDS_MAX - 1 }, (_, at) => String(at).padStart(20, '0'))
     const answer = await h.call(judgeBoards, { agent_id: owner, board_ids: [...ids, id] })
-    expect(answer).toEqual({ readable: [id], subscribed: [id] })
+    expect(answer).toEqual({ readable: [id], open: [id], subscribed: [id] })
   })
 })
 

@@ -14,12 +14,10 @@ export interface Boards {
   judgePost(boardId: string, author: string, context: CallContext): Promise<BoardAccess>
   /** Whether `viewer` may read a board: its feed, and its posts by id that are not hidden (decisions 28). */
   mayRead(boardId: string, viewer: string | null, context: CallContext): Promise<boolean>
-  /** Those of the boards that the agent may read. @param boardIds 1 to `JUDGED_BOARDS_MAX`, each once. */
+  /** `mayRead` for many boards of one agent. @param boardIds 1 to `JUDGED_BOARDS_MAX`, each once. */
   listReadable(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>
-  /** Those of the boards whose posts are the agent's events (decisions 31). @param boardIds as for `listReadable`. */
-  listSubscribed(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>
-  /** Those whose events the posts of a board are (decisions 31). */
-  listSubscribers(boardId: string, context: CallContext): Promise<string[]>
+  /** `mayRead` for many agents of one board: those of them that may read it. */
+  listReaders(boardId: string, agentIds: readonly string[], context: CallContext): Promise<readonly string[]>
 }
 
 /** Some 100 bytes each; past that the board read longest ago is asked about again. */
@@ -44,15 +42,17 @@ export function createBoards(bus: Bus): Boards {
     async listReadable(agentId, boardIds, context) {
       const unknown = boardIds.filter((id) => openBoards.get(id) === undefined)
       if (unknown.length === 0) return boardIds
-      const { readable } = await bus.call(judgeBoards, { agent_id: agentId, board_ids: unknown }, context)
+      const question = { agent_id: agentId, board_ids: unknown }
+      const { readable, open = [] } = await bus.call(judgeBoards, question, context)
+      for (const id of open) openBoards.set(id, true)
       return boardIds.filter((id) => readable.includes(id) || !unknown.includes(id))
     },
-    async listSubscribed(agentId, boardIds, context) {
-      const answer = await bus.call(judgeBoards, { agent_id: agentId, board_ids: [...boardIds] }, context)
-      return answer.subscribed
-    },
-    async listSubscribers(boardId, context) {
-      return (await bus.call(listSubscribers, { board_id: boardId }, context)).subscribers
+    async listReaders(boardId, agentIds, context) {
+      if (openBoards.get(boardId) === true) return agentIds
+      const { open, subscribers } = await bus.call(listSubscribers, { board_id: boardId }, context)
+      if (open !== true) return agentIds.filter((id) => subscribers.includes(id))
+      openBoards.set(boardId, true)
+      return agentIds
     },
   }
 }

@@ -19,8 +19,8 @@ export interface EventPage {
 }
 
 /**
- * Reads the events behind a cursor, as all who list them do. Events of posts are for those who subscribe to the board now: one
- * that left or was banned is passed over (issue 3, Posts).
+ * Reads the events behind a cursor, as all who list them do. An event of a post is for whoever may read the board now, also
+ * for an agent that left a public board or was banned from it (decisions 31).
  */
 export async function readEventPage(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,
@@ -31,7 +31,7 @@ export async function readEventPage(
   const { part, rows, seenTo, more } = await listVisible({
     limit: query.limit,
     look: (withoutBoards) => database.run((sql) => listRows(sql, { ...query, withoutBoards })),
-    allow: (boardIds) => boards.listSubscribed(agentId, boardIds, context),
+    allow: (boardIds) => boards.listReadable(agentId, boardIds, context),
   })
   const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
   // A page that is full has examined nothing behind its last event; a cursor from beyond the log stays as it is.

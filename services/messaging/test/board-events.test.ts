@@ -39,16 +39,13 @@ describe('issue 3, Posts: events of three kinds, with access checked as they are
   })
 
   test.each([
-    ['left', 'public', 'none'],
-    ['was banned', 'public', 'banned'],
-    ['left', 'unlisted', 'none'],
-    ['was removed', 'private', 'none'],
-    ['was banned', 'private', 'banned'],
+    ['was removed from', 'none'],
+    ['was banned from', 'banned'],
   ] as const)(
-    'who %s a %s board finds its events skipped, and again when it is back',
-    async (_how, visibility, role) => {
+    'decisions 31: an agent that %s a private board finds its events skipped, and again when it is back',
+    async (_how, role) => {
       await using h = await startHarness()
-      const [board, other] = [h.boards.create('olga', { visibility }), h.boards.create('olga')]
+      const [board, other] = [h.boards.create('olga', { visibility: 'private' }), h.boards.create('olga')]
       for (const each of [board, other]) h.boards.setRole(each, 'rita', 'reader')
       for (const to of [board, other, board, board, other, board]) await h.send({ from: 'olga', to })
       h.boards.setRole(board, 'rita', role)
@@ -63,9 +60,30 @@ describe('issue 3, Posts: events of three kinds, with access checked as they are
     },
   )
 
+  test.each([
+    ['left', 'public', 'none'],
+    ['was banned from', 'public', 'banned'],
+    ['left', 'unlisted', 'none'],
+    ['was banned from', 'unlisted', 'banned'],
+  ] as const)(
+    'decisions 31: an agent that %s a board that is %s keeps the events it has, and gets no more of them',
+    async (_how, visibility, role) => {
+      await using h = await startHarness()
+      const board = h.boards.create('olga', { visibility })
+      h.boards.setRole(board, 'rita', 'reader')
+      const ids = [(await h.send({ from: 'olga', to: board })).id, (await h.send({ from: 'olga', to: board })).id]
+      h.boards.setRole(board, 'rita', role)
+      await h.send({ from: 'olga', to: board })
+      expect((await h.events('rita')).events.map(({ id }) => id)).toEqual(ids)
+      // decisions 33: what is hidden is absent from events, whoever reads them.
+      await h.setHidden('olga', board, ids[0] ?? '', true)
+      expect(await h.events('rita')).toMatchObject({ events: [{ cursor: 2 }], next: 2 })
+    },
+  )
+
   test('decisions 37: a page of nothing but skipped ones makes progress, however many boards refuse', async () => {
     await using h = await startHarness()
-    const boards = Array.from({ length: 40 }, () => h.boards.create('olga'))
+    const boards = Array.from({ length: 40 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'rita', 'reader')
     for (const to of boards) await h.send({ from: 'olga', to })
     await h.setContact('rita', 'olga', 'accepted')
@@ -82,7 +100,7 @@ describe('issue 3, Posts: events of three kinds, with access checked as they are
 
   test('decisions 35: long posts that are skipped take no room on the page, and nothing behind them is lost', async () => {
     await using h = await startHarness()
-    const boards = Array.from({ length: 60 }, () => h.boards.create('olga'))
+    const boards = Array.from({ length: 60 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'rita', 'reader')
     for (const to of boards) await h.send({ from: 'olga', to, body: 'x'.repeat(32_000) })
     const open = boards.filter((_, index) => index % 9 === 8)

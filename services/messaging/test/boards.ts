@@ -55,14 +55,9 @@ export function createMemoryBoards(): MemoryBoards {
       answer(...boardIds)
       return boardIds.filter((id) => verdicts(boards.get(id), agentId).may_read)
     },
-    listSubscribed: async (agentId, boardIds) => {
-      answer(...boardIds)
-      return boardIds.filter((id) => isSubscribed(boards.get(id)?.roles.get(agentId)))
-    },
-    listSubscribers: async (boardId) => {
+    listReaders: async (boardId, agentIds) => {
       answer(boardId)
-      const roles = [...(boards.get(boardId)?.roles ?? [])]
-      return roles.filter(([, role]) => isSubscribed(role)).map(([agent]) => agent)
+      return agentIds.filter((agentId) => verdicts(boards.get(boardId), agentId).may_read)
     },
   }
   return all

@@ -7,7 +7,7 @@ import { listExport } from '../src/store/export.ts'
 import { listFeed } from '../src/store/feed.ts'
 import { listInbox } from '../src/store/inbox.ts'
 import { findMessage } from '../src/store/messages.ts'
-import { findPost } from '../src/store/posts.ts'
+import { findPost, listReceivers } from '../src/store/posts.ts'
 import { lockExpired, purgePending, purgeVotes, removeMessages } from '../src/store/purge.ts'
 import { type Harness, startHarness } from './harness.ts'
 
@@ -118,6 +118,7 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['the root of a thread on a board', (sql) => listFeed(sql, { ...feedQuery, threadId: 'post-10', after: 0 })],
   ['a post', (sql) => findMessage(sql, null, 'post-7')],
   ['a post and a vote for it', (sql) => findPost(sql, 'post-7', 'voter-7')],
+  ['those who have an event of a post', (sql) => listReceivers(sql, 'board', 'post-7')],
   ['contacts', (sql) => listContacts(sql, 'bob', 'other-3', LIMIT)],
   ['messages to purge', (sql) => lockExpired(sql as unknown as Tx, LIMIT)],
   ['what is purged with a message', (sql) => removeMessages(sql as unknown as Tx, ['message-8'])],

@@ -43,18 +43,32 @@ describe('design.md, Streams: what a stream process reads', () => {
     ])
   })
 
-  test('decisions 31, 33: resolve-post gives a post with whose event it is now; nothing of one that is hidden or elsewhere', async () => {
+  test.each([
+    ['public', ['left', 'rita', 'was-banned']],
+    ['unlisted', ['left', 'rita', 'was-banned']],
+    ['private', ['rita']],
+  ] as const)(
+    'decisions 31: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
+    async (visibility, expected) => {
+      await using h = await startHarness()
+      const board = h.boards.create('olga', { visibility })
+      for (const agent of ['left', 'rita', 'was-banned']) h.boards.setRole(board, agent, 'reader')
+      h.boards.setRole(board, 'never-there', 'banned')
+      const { id } = await h.send({ from: 'olga', to: board })
+      h.boards.setRole(board, 'left', 'none')
+      h.boards.setRole(board, 'was-banned', 'banned')
+      h.boards.setRole(board, 'came-later', 'reader')
+      const { meta, text } = await resolvePost(h.deps, { id, board_id: board }, context())
+      expect([...meta.subscribers].sort()).toEqual(expected)
+      expect(JSON.parse(text)).toMatchObject({ lane: 'board', upvotes: 0 })
+    },
+  )
+
+  test('decisions 33: resolve-post gives nothing of a post that is hidden, elsewhere, or not there', async () => {
     await using h = await startHarness()
-    const board = h.boards.create('olga')
-    const other = h.boards.create('olga')
+    const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
     h.boards.setRole(board, 'rita', 'reader')
-    h.boards.setRole(board, 'bert', 'banned')
     const { id } = await h.send({ from: 'olga', to: board })
-    const { meta, text } = await resolvePost(h.deps, { id, board_id: board }, context())
-    expect([...meta.subscribers].sort()).toEqual(['olga', 'rita'])
-    expect(JSON.parse(text)).toMatchObject({ lane: 'board', upvotes: 0 })
-    h.boards.setRole(board, 'rita', 'none')
-    expect((await resolvePost(h.deps, { id, board_id: board }, context())).meta.subscribers).toEqual(['olga'])
     const nothing = { meta: { subscribers: [] }, text: '' }
     expect(await resolvePost(h.deps, { id, board_id: other }, context())).toEqual(nothing)
     expect(await resolvePost(h.deps, { id: 'absent-message', board_id: board }, context())).toEqual(nothing)

@@ -3,10 +3,11 @@ import type { Bus } from '@svc/nats/bus.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { PostReference } from './domain/backlog.ts'
 
-/** Posts by the references that events carry, with access checked as they are read (issue 3, Posts). */
+/** Posts by the references that events carry, with access checked as they are read. */
 export interface Posts {
   /**
-   * The post's Message in JSON; undefined where it is not the agent's to see now: hidden, gone, or no subscriber.
+   * The post's Message in JSON; undefined where it is not the agent's to see now: hidden, gone, or on a board that the agent
+   * may not read (decisions 28, 33).
    * @throws ServiceError `unavailable`.
    */
   find(post: PostReference, agentId: string): Promise<string | undefined>
@@ -14,13 +15,14 @@ export interface Posts {
 
 interface Resolved {
   readonly text: string
-  readonly subscribers: ReadonlySet<string>
+  /** Of those whose event it is. */
+  readonly readers: ReadonlySet<string>
 }
 
 const RESOLVE_LIMIT_MS = 2_500
 
 /**
- * A post reaches all of its subscribers at once, so the streams of a process ask for it together: one question is under way
+ * A post reaches many agents at once, so the streams of a process ask for it together: one question is under way
  * for each post, and nothing is kept behind its answer.
  */
 export function createPosts(bus: Bus): Posts {
@@ -29,7 +31,7 @@ export function createPosts(bus: Bus): Posts {
   async function resolve({ id, boardId }: PostReference): Promise<Resolved> {
     const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + RESOLVE_LIMIT_MS }
     const { meta, text } = await bus.callText(resolvePost, { id, board_id: boardId }, context)
-    return { text, subscribers: new Set(meta.subscribers) }
+    return { text, readers: new Set(meta.subscribers) }
   }
 
   return {
@@ -40,8 +42,8 @@ export function createPosts(bus: Bus): Posts {
         resolving = resolve(post).finally(() => underWay.delete(key))
         underWay.set(key, resolving)
       }
-      const { text, subscribers } = await resolving
-      return subscribers.has(agentId) && text !== '' ? text : undefined
+      const { text, readers } = await resolving
+      return readers.has(agentId) && text !== '' ? text : undefined
     },
   }
 }

@@ -2,8 +2,8 @@
  * A history of one message, as it should be, and what the checker says where something in it is not. Source: issue 5,
  * 5.
  */
-import { expect, test } from 'vitest'
-import type { Call, Seen, Sent } from '../history/calls.ts'
+import { describe, expect, test } from 'vitest'
+import type { BoardVisibility, Call, Role, Seen, Sent } from '../history/calls.ts'
 import type { Entry } from '../history/history.ts'
 import { check } from './check.ts'
 import type { Final, FinalAgent } from './final.ts'
@@ -204,4 +204,43 @@ test.each<[rule: string, history: readonly Entry[], final: Partial<Final>]>([
   ],
 ])('issue 5, 5: %s', (rule, history, final) => {
   expect(rulesOf(history, final)).toContain(rule)
+})
+
+describe('decisions 31, 37: posts of a board that a reader has left', () => {
+  const BOARD = 'board'
+  const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true, tsMs: START_MS + 3_000 }
+  const SEEN_POST: Seen = { ...SEEN, id: POST.id, digest: POST.digest, lane: 'board', cursor: 2 }
+
+  /** Bob reads, and leaves when Alice has posted; then he reads his events: none, and the post. */
+  function scene(visibility: BoardVisibility): { history: Entry[]; final: Partial<Final> } {
+    const events = (atMs: number, messages: Seen[]): Entry[] =>
+      asked(BOB, { kind: 'events', after: 1, limit: 10 }, START_MS + atMs, 200, { messages, nextCursor: 2 })
+    const created = asked(ALICE, { kind: 'create-board', title: 't', visibility, posting: 'members' }, START_MS, 201, {
+      id: BOARD,
+    })
+    const role = (role: Role, atMs: number): Entry[] =>
+      asked(BOB, { kind: 'role', board: BOARD, agent: BOB, role }, START_MS + atMs, 200)
+    return {
+      history: [
+        ...[...HISTORY, ...created, ...role('reader', 2_000)],
+        ...asked(ALICE, { kind: 'send', sent: POST }, POST.tsMs, 202, { lane: 'board' }),
+        ...[...role('none', 5_000), ...events(6_000, []), ...events(7_000, [SEEN_POST])],
+      ],
+      final: { entries: [ENTRY, { log: BOB, kind: 'board', position: 2, message: POST.id }] },
+    }
+  }
+  const RULES = [
+    'streams: nothing is lost',
+    'nothing new at or below a cursor',
+    'posts: to those who may read the board',
+  ]
+
+  test.each<[BoardVisibility, string[]]>([
+    ['public', RULES.slice(0, 2)],
+    ['unlisted', RULES.slice(0, 2)],
+    ['private', RULES.slice(2)],
+  ])('on a %s board: %j', (visibility, expected) => {
+    const { history, final } = scene(visibility)
+    expect(RULES.filter((rule) => rulesOf(history, final).includes(rule))).toEqual(expected)
+  })
 })

@@ -1,6 +1,7 @@
 /**
  * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were
- * sent, cursors that keep their events, nothing new behind a reader. Source: issue 5, 3; decisions 33, 35, 37.
+ * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader. Source: issue 5, 3;
+ * decisions 28, 31, 33, 35, 37.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen } from '../history/calls.ts'
@@ -66,6 +67,17 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
       }
     }
     for (const message of messages ?? []) checkMessage(message, where, startMs, endMs)
+    if (call.kind === 'events' || call.kind === 'export') {
+      for (const { id, lane } of messages ?? []) {
+        const board = lane === 'board' ? boardOf(id) : undefined
+        if (board !== undefined && !world.mayRead(board, actor, startMs, endMs).has(true))
+          say('posts: to those who may read the board', `${where} shows ${id} of ${board}`)
+      }
+    }
+  }
+
+  function boardOf(id: string): string | undefined {
+    return world.sends.get(id)?.accepted?.to ?? undefined
   }
 
   function checkMessage({ id, digest, acked, upvotes }: Seen, where: string, startMs: number, endMs: number): void {
@@ -131,10 +143,12 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
       const seen = new Set(earlier.events.map(({ cursor }) => cursor))
       for (const later of pages) {
         if (later.startMs <= earlier.endMs) continue
-        // A post may have been hidden, or its board left; what was read then may be there again (decisions 33, 37).
         const behind = later.events.filter(
-          ({ cursor = 0, lane }) =>
-            lane !== 'board' && cursor > earlier.after && cursor <= earlier.until && !seen.has(cursor),
+          (event) =>
+            Number(event.cursor) > earlier.after &&
+            Number(event.cursor) <= earlier.until &&
+            !seen.has(event.cursor) &&
+            !wasClosed(actor, event, earlier),
         )
         for (const { cursor, id } of behind) {
           say(
@@ -144,6 +158,14 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         }
       }
     }
+  }
+
+  /** The post was hidden, or its board was not the reader's to read: it may be there again later (decisions 37). */
+  function wasClosed(actor: string, { id, lane }: Seen, { startMs, endMs }: Page): boolean {
+    if (lane !== 'board') return false
+    const board = boardOf(id)
+    if (board === undefined || world.hidden.of(id).possible(startMs, endMs).has(true)) return true
+    return world.mayRead(board, actor, startMs, endMs).has(false)
   }
 
   /** Lists are in order of arrival: every page is a part of the last whole list, in its order. */

@@ -50,14 +50,13 @@ export function checkStreams(world: World, entries: readonly Entry[], final: Fin
     }
   }
 
-  /** Expired, hidden, or on a board that the agent was not subscribed to for some time. */
+  /** Expired, hidden, or on a board that the agent could not read for some time (decisions 31). */
   function mayBeSkipped(agent: string, message: string, kind: string): boolean {
     const sent = world.sends.get(message)?.accepted
     if (sent === undefined || sent.ttl > 0) return true
     if (kind !== 'board' || sent.to === null) return false
     const hidden = world.hidden.of(message).possible(0, atMs)
     // From the moment that it was written to: before that it had no entry.
-    const roles = world.roles(sent.to, agent, sent.tsMs, atMs)
-    return hidden.has(true) || roles.has('none') || roles.has('banned')
+    return hidden.has(true) || world.mayRead(sent.to, agent, sent.tsMs, atMs).has(false)
   }
 }

@@ -1,6 +1,6 @@
 import type { Attempt } from '../history/attempts.ts'
 import type { ContactState, Policy, Role, Sent } from '../history/calls.ts'
-import type { BoardRole } from '../model/answers.ts'
+import { type BoardRole, mayRead } from '../model/answers.ts'
 import { NO, trilean } from '../model/possible.ts'
 import { Registers } from '../model/register.ts'
 import type { SentId } from './sends.ts'
@@ -79,6 +79,13 @@ export class World {
   roles(board: string, agent: string, fromMs: number, untilMs: number): ReadonlySet<BoardRole> {
     if (this.boards.get(board)?.owner === agent) return new Set(['owner'])
     return this.#role.of(board, agent).possible(fromMs, untilMs)
+  }
+
+  /** Whether the agent may read the board, at some time between the two (decisions 28). */
+  mayRead(board: string, agent: string, fromMs: number, untilMs: number): ReadonlySet<boolean> {
+    const { visibility } = this.boards.get(board) ?? {}
+    if (visibility === undefined) return new Set([true, false])
+    return new Set([...this.roles(board, agent, fromMs, untilMs)].map((role) => mayRead({ visibility, role })))
   }
 
   /** Whether a message has expired at some time between the two (decisions 20). */

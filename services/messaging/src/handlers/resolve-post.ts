@@ -3,17 +3,19 @@ import type { resolvePost as resolvePostCall } from '@svc/contracts/messaging.ts
 import type { Deps } from '../deps.ts'
 import { textOfRow } from '../domain/pages.ts'
 import { findMessage } from '../store/messages.ts'
+import { listReceivers } from '../store/posts.ts'
 
-/** A post once for all of its subscribers that one process serves, with who they are at this moment. */
+/** A post once for all streams of one process, with the agents that have an event of it and may read it at this moment. */
 export async function resolvePost(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,
   { id, board_id: boardId }: RequestOf<typeof resolvePostCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof resolvePostCall>> {
-  const [post, subscribers] = await Promise.all([
+  const [post, receivers] = await Promise.all([
     database.run((sql) => findMessage(sql, null, id)),
-    boards.listSubscribers(boardId, context),
+    database.run((sql) => listReceivers(sql, boardId, id)),
   ])
   if (post === undefined || post.hidden || post.board !== boardId) return { meta: { subscribers: [] }, text: '' }
-  return { meta: { subscribers }, text: textOfRow(post) }
+  const readers = await boards.listReaders(boardId, receivers, context)
+  return { meta: { subscribers: [...readers] }, text: textOfRow(post) }
 }

@@ -46,8 +46,7 @@ const NO_POSTS: SendDeps['posts'] = {
     judgePost: noAnswer,
     mayRead: noAnswer,
     listReadable: noAnswer,
-    listSubscribed: noAnswer,
-    listSubscribers: noAnswer,
+    listReaders: noAnswer,
   },
   charging: {
     owner: 'messaging',

@@ -20,6 +20,13 @@ export async function findPost(sql: Sql, id: string, voter: string): Promise<Vot
   return row && { boardId: row.recipient, author: row.sender, hidden: row.hidden, voted: row.voted }
 }
 
+/** Agents whose logs have an event of the post: its subscribers when it was accepted. Not the board's own log, which is its feed. */
+export async function listReceivers(sql: Sql, boardId: string, id: string): Promise<string[]> {
+  const rows = await sql<{ log: string }[]>`
+    select e.log from messaging.entries e where e.message = ${id} and e.kind = 'board' and e.log <> ${boardId}`
+  return rows.map(({ log }) => log)
+}
+
 /**
  * Locks a live post until the transaction ends: votes, hiding and restoring follow each other. The purge passes over it.
  * @returns whether it is hidden; undefined where the board has no such live post.
