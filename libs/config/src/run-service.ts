@@ -4,6 +4,8 @@ import { ConfigError } from './env-reader.ts'
 export interface RunningService extends AsyncDisposable {
   /** Settles, with the reason, when the service can no longer work and the process must end (e.g. NATS closed for good). */
   readonly failed?: Promise<unknown>
+  /** Logs and counts an exception or rejection that nobody handled. The process then drains and ends. */
+  readonly noteUnhandled: (error: unknown) => void
 }
 
 /** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. Source: design.md, Failing. */
@@ -12,14 +14,27 @@ export const DRAIN_LIMIT_MS = 18_000
 /**
  * The life of a service's process: start, wait for a signal, stop taking, finish, exit 0. A second signal changes
  * nothing; a configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
+ *
+ * An error that nobody handled drains the process like a signal, with exit code 1, so that a supervisor starts another. What the
+ * error left behind may be broken, but other requests under way still get their answers. Further errors do not end the drain.
  */
 export async function runService(start: () => Promise<RunningService>): Promise<void> {
-  const stop = untilSignal('SIGTERM', 'SIGINT')
   let code = 0
+  let note: RunningService['noteUnhandled'] = (error) => console.error(error)
+  const unhandled = new Promise<undefined>((resolve) => {
+    // Node raises a rejection that nobody handled as an exception.
+    process.on('uncaughtException', (error) => {
+      code = 1
+      resolve(undefined)
+      note(error)
+    })
+  })
+  const stop = Promise.race([untilSignal('SIGTERM', 'SIGINT'), unhandled])
   try {
     // What waits for NATS or for its schema has taken nothing yet.
     const service = await Promise.race([start(), stop])
-    if (service === undefined) return process.exit(0)
+    if (service === undefined) return process.exit(code)
+    note = service.noteUnhandled
     const reason = await Promise.race([stop, service.failed ?? new Promise<never>(() => {})])
     if (reason !== undefined) {
       console.error(reason)

@@ -83,6 +83,7 @@ export async function startService({ name, config, migrations, build }: ServiceO
         serving.failed,
         ...loops.map((loop) => loop.failed),
       ]),
+      noteUnhandled: server.noteUnhandled,
       async [Symbol.asyncDispose]() {
         logger.info('draining')
         server.draining()

@@ -1,8 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { release } from '@svc/contracts/budget.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
 import { startTestNats } from '@svc/test/support/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -10,6 +14,7 @@ import { expect, test } from 'vitest'
 
 const STREAM = fileURLToPath(new URL('../../../services/stream/src/main.ts', import.meta.url))
 const PROCESS = fileURLToPath(new URL('./hanging-process.ts', import.meta.url))
+const FAILING = fileURLToPath(new URL('./failing-process.ts', import.meta.url))
 
 test('issue 4, Build 7: a process whose loop does not go on ends by itself, with code 1, for its supervisor to start another', async () => {
   await using nats = await startTestNats()
@@ -24,6 +29,46 @@ test('issue 4, Build 7: a process whose loop does not go on ends by itself, with
   const [stdout, stderr] = await printed
   expect(stdout).toContain('"msg":"ready"')
   expect(stderr).toContain('the loop hanging does not go on')
+})
+
+test('an error that nobody handles is logged and counted, and drains the process: a call under way is answered, the exit code is 1', async () => {
+  await using stack = new AsyncDisposableStack()
+  const nats = stack.use(await startTestNats())
+  const database = stack.use(await createTestDatabase(['budget']))
+  const env = {
+    SVC_NATS_URL: nats.urlFor('budget'),
+    SVC_DATABASE_URL: database.urlFor('budget'),
+    SVC_METRICS_PORT: '0',
+  }
+  const failing = startProcess(FAILING, env)
+  stack.defer(() => void failing.child.kill('SIGKILL'))
+  await eventually(() => failing.printed().includes('"msg":"ready"'))
+  const port = /"port":(\d+),"msg":"metrics"/.exec(failing.printed())?.[1]
+  const countUnhandled = async (): Promise<string | undefined> => {
+    const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
+    return /^svc_unhandled_errors_total\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
+  }
+  expect(await countUnhandled()).toBe('0')
+
+  const logger = createLogger('test', 'silent')
+  const connection = await connectNats({ url: nats.urlFor('messaging'), name: 'test', logger })
+  stack.adopt(connection, (caller) => drainNats(caller, 1_000))
+  const bus = stack.use(createBus(connection))
+  const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 30_000 }
+  expect(await bus.call(release, { operation: 'an-operation', deadline_ms: 0 }, context)).toEqual({})
+  // All else has ended, and the process waits for somebody to read the count.
+  await eventually(() => failing.printed().includes('"msg":"draining"'))
+  expect(await countUnhandled()).toBe('2')
+
+  expect((await failing.closed)[0]).toBe(1)
+  const errors = failing
+    .printed()
+    .split('\n')
+    .filter((line) => line.includes('"level":50'))
+  expect(errors).toEqual([
+    expect.stringMatching(/the first that nobody handles.*"stack":"[^"]*failing-process\.ts/),
+    expect.stringMatching(/the second that nobody handles.*"stack":"[^"]*failing-process\.ts/),
+  ])
 })
 
 test('docs/deploy.md, Upgrade without downtime: a process waits for the migrations that its code needs, and no later one is in its way', async () => {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import type { ProcessConfig } from '@svc/config/process.ts'
 import type { Logger } from './logger.ts'
-import { defineLevel, renderMetrics, startMetrics } from './metrics.ts'
+import { defineCount, defineLevel, renderMetrics, startMetrics } from './metrics.ts'
 
 /** What a process says of itself when it is asked. Each answers what is wrong, in words for an operator; nothing is wrong: []. */
 export interface Probes {
@@ -21,6 +21,8 @@ export interface ProcessServer extends AsyncDisposable {
   started(probes: Probes): void
   /** The process takes nothing more. */
   draining(): void
+  /** Logs and counts an error that nobody handled. This server then ends only after its metrics were read once more. */
+  noteUnhandled(error: unknown): void
 }
 
 export interface ProcessServerOptions {
@@ -34,6 +36,7 @@ interface Answer {
   readonly status: number
   readonly text: string
   readonly type?: string
+  readonly onSent?: () => void
 }
 
 const readiness = defineLevel({
@@ -42,7 +45,15 @@ const readiness = defineLevel({
   labels: [],
 })
 
+const unhandled = defineCount({
+  name: 'svc_unhandled_errors_total',
+  help: 'Exceptions and rejections that nobody handled; the process drains and ends after the first',
+  labels: [],
+})
+
 const REQUEST_LIMIT_MS = 5_000
+/** The usual interval of scrapes. A count that ended with its process unread would raise no alert. */
+const LAST_SCRAPE_MS = 15_000
 /** A dependency that hangs is as good as away for whoever asks; less than what a scrape waits for a level (metrics.ts). */
 const READY_LIMIT_MS = 1_500
 const STARTING = ['starting']
@@ -57,6 +68,9 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
   const { service, version, metrics, logger } = options
   let probes: Probes = { live: () => [], ready: () => STARTING }
   let hasStarted = false
+  let isScraped = false
+  /** Of metrics that have an error that nobody handled. */
+  let lastScrape: PromiseWithResolvers<void> | undefined
   const port = metrics === undefined ? undefined : await listen(metrics)
 
   const control = {
@@ -67,6 +81,13 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
     draining(): void {
       probes = { ...probes, ready: () => DRAINING }
     },
+    noteUnhandled(error: unknown): void {
+      const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
+      logger.error({ err }, 'nobody handled this error: the process drains and ends')
+      unhandled.add({})
+      // Where nobody reads the metrics there is nothing to wait for.
+      if (isScraped) lastScrape ??= Promise.withResolvers()
+    },
   }
   if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
   startMetrics(service, version)
@@ -76,6 +97,11 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
     ...control,
     port: port.number,
     async [Symbol.asyncDispose]() {
+      if (lastScrape !== undefined) {
+        const timer = setTimeout(lastScrape.resolve, LAST_SCRAPE_MS)
+        await lastScrape.promise
+        clearTimeout(timer)
+      }
       level[Symbol.dispose]()
       await port.close()
     },
@@ -113,8 +139,11 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
 
   async function answerTo(target: string): Promise<Answer> {
     switch (target.split('?', 1)[0]) {
-      case '/metrics':
-        return { status: 200, ...(await renderMetrics()) }
+      case '/metrics': {
+        isScraped = true
+        const last = lastScrape
+        return { status: 200, ...(await renderMetrics()), onSent: () => last?.resolve() }
+      }
       case '/live':
         return probeAnswer(probes.live())
       case '/ready':
@@ -141,6 +170,7 @@ function probeAnswer(wrong: readonly string[]): Answer {
   return wrong.length === 0 ? { status: 200, text: 'ok\n' } : { status: 503, text: `${wrong.join('\n')}\n` }
 }
 
-function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8' }: Answer): void {
+function write(response: ServerResponse, { status, text, type = 'text/plain; charset=utf-8', onSent }: Answer): void {
+  if (onSent !== undefined) response.once('close', onSent)
   response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(text) }).end(text)
 }

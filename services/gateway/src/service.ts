@@ -108,6 +108,7 @@ export async function startGateway(
     return {
       port,
       failed: nats.connection.closed().then((error) => error ?? new Error('the connection to NATS was closed')),
+      noteUnhandled: server.noteUnhandled,
       async [Symbol.asyncDispose]() {
         logger.info('draining')
         draining = true

@@ -1,7 +1,10 @@
-import { getIdentity, updateSettings } from '@svc/contracts/identity.ts'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
-import { envelopeOf, JSON_BODY, openRaw, startHarness } from './harness.ts'
+import { AUTHORITY, envelopeOf, JSON_BODY, openRaw, sendRequest, signatureOf, startHarness } from './harness.ts'
 
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
@@ -126,6 +129,40 @@ describe('design.md, Failing: on the way out the gateway stops taking and finish
     expect(Date.now() - start).toBeLessThan(30_000)
     await silent.ended
   })
+})
+
+test('an error that nobody handles drains the gateway: a request under way has its answer, and the exit code is 1', async () => {
+  await using h = await startHarness()
+  const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
+  const child = spawn(process.execPath, ['--import', fileOf('./fail-on-signal.ts'), fileOf('../src/main.ts')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { SVC_NATS_URL: h.nats.urlFor('gateway'), SVC_HTTP_PORT: '0', SVC_AUTHORITY: AUTHORITY },
+  })
+  using _ = { [Symbol.dispose]: () => void child.kill('SIGKILL') }
+  const closed = once(child, 'close')
+  let printed = ''
+  child.stdout.on('data', (chunk) => {
+    printed += String(chunk)
+  })
+  const port = Number(await eventually(() => /"port":(\d+),"msg":"ready"/.exec(printed)?.[1] ?? false))
+  const gate = Promise.withResolvers<void>()
+  h.answer(revokeAgent, async () => {
+    await gate.promise
+    return { status: 'revoked' }
+  })
+  const alice = h.register('alice')
+  const body = JSON.stringify({ confirm_agent_id: alice.agentId })
+  const request = { method: 'POST', target: '/v2/me/revoke', body }
+  const slow = sendRequest(port, { ...request, headers: { ...JSON_BODY, ...signatureOf(alice, request) } })
+  await eventually(() => h.callsTo(revokeAgent).length === 1)
+
+  child.kill('SIGUSR2')
+  await eventually(() => printed.includes('"msg":"draining"'))
+  child.kill('SIGUSR2')
+  await eventually(() => printed.split('nobody handles this').length > 2)
+  gate.resolve()
+  expect(await slow).toMatchObject({ status: 200, headers: { connection: 'close' }, body: { status: 'revoked' } })
+  expect(await closed).toEqual([1, null])
 })
 
 test('a port in use is one clear sentence', async () => {

@@ -311,7 +311,7 @@ export function envelopeOf(
 
 export const JSON_BODY = { 'content-type': 'application/json' }
 
-function sendRequest(port: number, { method = 'GET', target, headers = {}, body }: Outgoing): Promise<Answer> {
+export function sendRequest(port: number, { method = 'GET', target, headers = {}, body }: Outgoing): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(
       { host: '127.0.0.1', port, method, path: target, headers, agent: false },

@@ -1,0 +1,30 @@
+/** A service whose call leaves two errors to nobody: a rejection, and an exception while the process drains because of it. */
+import { readConnections } from '@svc/config/connections.ts'
+import { envReader } from '@svc/config/env-reader.ts'
+import { runService } from '@svc/config/run-service.ts'
+import { release } from '@svc/contracts/budget.ts'
+import { handle } from '@svc/nats/serve.ts'
+import { startService } from '../src/start-service.ts'
+
+await runService(() =>
+  startService({
+    name: 'budget',
+    config: readConnections(envReader(process.env)),
+    migrations: new URL('../../../services/budget/migrations/', import.meta.url),
+    build: () => ({ endpoints: [handle(release, leaveErrors)], loops: [] }),
+  }),
+)
+
+async function leaveErrors(): Promise<Record<never, never>> {
+  await untilUnhandled(() => Promise.reject(new Error('the first that nobody handles')))
+  await untilUnhandled(() => {
+    throw new Error('the second that nobody handles')
+  })
+  return {}
+}
+
+async function untilUnhandled(fail: () => unknown): Promise<void> {
+  const noted = new Promise((resolve) => process.once('uncaughtException', resolve))
+  setImmediate(fail)
+  await noted
+}
