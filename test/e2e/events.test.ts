@@ -33,6 +33,10 @@ function earliest({ headers }: HttpAnswer): string | null {
   return headers.get('x-svc-earliest-cursor')
 }
 
+function latest({ headers }: HttpAnswer): string | null {
+  return headers.get('x-svc-latest-cursor')
+}
+
 describe('service.md, Event and Events', () => {
   test('every member and no other; cursors rise by one from 1, in the order of acceptance', async () => {
     const answer = await got(bob.get('/v2/events'))
@@ -110,13 +114,18 @@ describe('decisions 38: after', () => {
   })
 })
 
-describe('decisions 51: X-SVC-Earliest-Cursor', () => {
+describe('decisions 51: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
   test('the next one to come where there is none', async () => {
     const [carol, dave] = await h.agents(2)
-    expect(earliest(await got(carol.get('/v2/events')))).toBe('1')
-    expect(earliest(await got(carol.get('/v2/events?after=5')))).toBe('1')
+    for (const query of ['', '?after=5']) {
+      const answer = await got(carol.get(`/v2/events${query}`))
+      expect([earliest(answer), latest(answer)]).toEqual(['1', '0'])
+    }
     await got(dave.send(carol))
-    expect(earliest(await got(carol.get('/v2/events')))).toBe('1')
+    for (const query of ['', '?after=1', `?after=${Number.MAX_SAFE_INTEGER}&limit=1`]) {
+      const answer = await got(carol.get(`/v2/events${query}`))
+      expect([earliest(answer), latest(answer)]).toEqual(['1', '1'])
+    }
   })
 
   test('Date is sent on every answer', async () => {

@@ -152,6 +152,7 @@ describe('service.md, Limits: expired messages are excluded from reads at once',
   test('decisions 37, 51: where all have expired, next_cursor is behind them, and they are not examined again', () => {
     expect(eventsOfDave.body).toMatchObject({ events: [], next_cursor: 2 })
     expect(eventsOfDave.headers.get('x-svc-earliest-cursor')).toBe('3')
+    expect(eventsOfDave.headers.get('x-svc-latest-cursor')).toBe('2')
   })
 
   test('decisions 21: nothing can refer to it', () => {

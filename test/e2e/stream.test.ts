@@ -156,14 +156,16 @@ test('service.md, Stream: it takes a signature, and Last-Event-ID is no credenti
   expectError(answer, 401, 'unauthenticated')
 })
 
-test('decisions 51: X-SVC-Earliest-Cursor is the oldest retained event, or the next one to come', async () => {
+test('decisions 51: the earliest cursor is the oldest retained event, or the next one to come; the latest was ever appended', async () => {
   const [anna, ben] = await friends()
   using empty = await opened(ben)
   expect(empty.headers.get('x-svc-earliest-cursor')).toBe('1')
+  expect(empty.headers.get('x-svc-latest-cursor')).toBe('0')
   await sendShort(anna, ben)
   await send(anna, ben)
   await eventually(async () => {
     using later = await openEventStream(ben)
+    expect(later.headers.get('x-svc-latest-cursor')).toBe('2')
     return later.headers.get('x-svc-earliest-cursor') === '2'
   })
 })

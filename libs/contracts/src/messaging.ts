@@ -105,6 +105,9 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
+/** The last cursor ever appended for the agent, at the moment of the page (decisions 51). Absent: not known. */
+const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
+
 /**
  * A page of the agent's events, an Events in JSON, with decisions 51's cursors. Posts that are hidden are passed over, and
  * posts of boards that the agent may not read now. Source: decisions 31, 33, 37, 38.
@@ -112,7 +115,7 @@ export const exportMessages = defineTextCall({
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
   request: closed({ agent_id: AgentId, after: Type.Integer({ minimum: 0 }), limit: Limit }),
-  meta: closed({ earliest: Type.Integer({ minimum: 1 }) }),
+  meta: closed({ earliest: Type.Integer({ minimum: 1 }), latest: LatestCursor }),
 })
 
 /**
@@ -124,6 +127,7 @@ export const replayEvents = defineTextCall({
   request: closed({ agent_id: AgentId, after: Type.Integer({ minimum: 0 }), limit: Limit }),
   meta: closed({
     earliest: Type.Integer({ minimum: 1 }),
+    latest: LatestCursor,
     next_cursor: Type.Integer({ minimum: 0 }),
     cursors: Type.Array(Type.Integer({ minimum: 1 })),
   }),

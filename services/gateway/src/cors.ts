@@ -16,7 +16,7 @@ export const PREFLIGHT_HEADERS = {
 } as const
 
 /** What a client acts on besides the body; `Date` is how it corrects its clock (decisions 51). */
-const EXPOSED_HEADERS = 'date, retry-after, x-request-id, x-svc-earliest-cursor'
+const EXPOSED_HEADERS = 'date, retry-after, x-request-id, x-svc-earliest-cursor, x-svc-latest-cursor'
 const NONE = {}
 
 /**

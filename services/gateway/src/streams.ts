@@ -5,15 +5,20 @@ import { openStream, type StreamPlace, type StreamRequest } from '@svc/contracts
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { Agent, type Dispatcher } from 'undici'
+import { EARLIEST_CURSOR, LATEST_CURSOR, type LogEnds } from './cursor-headers.ts'
 import { openStreams } from './http-metrics.ts'
 
 /** Event streams, which are other processes' work: their bytes pass through here as they come. */
 export interface Streams extends AsyncDisposable {
   /**
-   * @returns the bytes, and decisions 51's cursor. Destroying them ends the stream where it is held.
+   * @returns the bytes, and decisions 51's cursors. Destroying the bytes ends the stream where it is held.
    * @throws ServiceError `stream_limit`, `stream_capacity`, `unavailable`.
    */
-  open(request: StreamRequest, context: CallContext): Promise<{ bytes: Readable; earliest: string }>
+  open(request: StreamRequest, context: CallContext): Promise<OpenedStream>
+}
+
+export interface OpenedStream extends LogEnds {
+  readonly bytes: Readable
 }
 
 export interface StreamsOptions {
@@ -64,9 +69,9 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
     },
   }
 
-  async function fetchStream(place: StreamPlace, leftMs: number): Promise<{ bytes: Readable; earliest: string }> {
+  async function fetchStream(place: StreamPlace, leftMs: number): Promise<OpenedStream> {
     const { statusCode, headers, body } = await ask('GET', place, Math.max(leftMs, 1))
-    const earliest = headers['x-svc-earliest-cursor']
+    const { [EARLIEST_CURSOR]: earliest, [LATEST_CURSOR]: latest } = headers
     if (statusCode !== 200 || typeof earliest !== 'string') {
       await body.dump()
       const cause = new Error(`the stream process answered ${statusCode}`)
@@ -75,7 +80,8 @@ export function createStreams({ bus, logger }: StreamsOptions): Streams {
     }
     open.set(body, place)
     body.once('close', () => open.delete(body))
-    return { bytes: body, earliest }
+    // A process of the release before sends no latest cursor.
+    return { bytes: body, earliest, latest: typeof latest === 'string' ? latest : undefined }
   }
 
   async function end(place: StreamPlace): Promise<void> {

@@ -39,7 +39,7 @@ describe('decisions 46: browsers of configured origins', () => {
       status,
       headers: {
         'access-control-allow-origin': APP,
-        'access-control-expose-headers': 'date, retry-after, x-request-id, x-svc-earliest-cursor',
+        'access-control-expose-headers': 'date, retry-after, x-request-id, x-svc-earliest-cursor, x-svc-latest-cursor',
         vary: 'origin',
       },
     })

@@ -230,7 +230,10 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
       json(getReceipt, ({ id }) => ({ msg_id: id, status: 'accepted' as const, accepted_at: 1767268800 })),
       text(listInbox, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       text(exportMessages, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
-      text(listEvents, () => ({ meta: { earliest: 7 }, text: '{"events":[],"next_cursor":0,"retention_days":30}' })),
+      text(listEvents, () => ({
+        meta: { earliest: 7, latest: 9 },
+        text: '{"events":[],"next_cursor":0,"retention_days":30}',
+      })),
       text(listPosts, () => ({ meta: {}, text: '{"messages":[],"next_cursor":""}' })),
       json(setVote, ({ voted }) => ({ status: voted ? ('voted' as const) : ('removed' as const), quota_bonus: 0 })),
       json(setVisibility, ({ hidden }) => ({ hidden })),

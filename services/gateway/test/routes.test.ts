@@ -117,10 +117,10 @@ describe('reads', () => {
     expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(text)))
   })
 
-  test('decisions 51: events come with X-SVC-Earliest-Cursor', async () => {
+  test('decisions 51: events come with X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', async () => {
     expect(await h.sendSigned(alice, { target: '/v2/events' })).toMatchObject({
       status: 200,
-      headers: { 'x-svc-earliest-cursor': '7' },
+      headers: { 'x-svc-earliest-cursor': '7', 'x-svc-latest-cursor': '9' },
     })
   })
 

@@ -9,7 +9,8 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { createStreams } from '../src/streams.ts'
 
-const HEAD = 'HTTP/1.1 200 OK\r\nx-svc-earliest-cursor: 1\r\ntransfer-encoding: chunked\r\n\r\n'
+const headOf = (cursors: string): string => `HTTP/1.1 200 OK\r\n${cursors}transfer-encoding: chunked\r\n\r\n`
+const HEAD = headOf('x-svc-earliest-cursor: 1\r\nx-svc-latest-cursor: 4\r\n')
 const SILENCE_SECONDS = 1
 
 /** A stream process of a few lines. `greet` is given each request for a stream. */
@@ -53,6 +54,19 @@ async function startScene(greet: (socket: Socket) => void) {
 }
 
 const chunkOf = (text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`
+
+test.each([
+  [HEAD, { earliest: '1', latest: '4' }],
+  [headOf('x-svc-earliest-cursor: 1\r\n'), { earliest: '1', latest: undefined }],
+])(
+  'decisions 51: the cursors of a stream, of a process of the release before the earliest alone: %#',
+  async (head, cursors) => {
+    await using scene = await startScene((socket) => void socket.write(head + chunkOf('retry: 1000\n\n')))
+    const { bytes, ...opened } = await scene.open()
+    expect(opened).toEqual(cursors)
+    bytes.on('error', () => {}).destroy()
+  },
+)
 
 describe('design.md, Failing: a stream process that is there and does not answer', () => {
   test('is given up within the time of the call', async () => {

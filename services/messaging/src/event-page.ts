@@ -16,6 +16,8 @@ export interface EventPage {
   examined: number
   /** The oldest event that is left (decisions 51). */
   earliest: number
+  /** The last one ever appended when the page was read: below `examined` only where `after` was (decisions 51). */
+  latest: number
 }
 
 /**
@@ -41,5 +43,6 @@ export async function readEventPage(
     texts: page.texts,
     examined: last?.position ?? Math.max(part.examined, after),
     earliest: part.earliest,
+    latest: part.latest,
   }
 }

@@ -26,6 +26,7 @@ describe('decisions 37, 38: events', () => {
       }),
       next: 6,
       earliest: 1,
+      latest: 6,
       retentionDays: 7,
     })
   })
@@ -83,6 +84,39 @@ describe('decisions 37, 38: events', () => {
     expect((await h.events('bob')).earliest).toBe(7)
   })
 
+  test('decisions 51: latest is the last cursor ever appended, whatever the page shows of it', async () => {
+    await using h = await startHarness()
+    expect((await h.events('bob')).latest).toBe(0)
+    const ids = await fill(h)
+    for (const [after, limit] of [
+      [0, 1],
+      [0, 100],
+      [6, 1],
+      [9, 1],
+      [Number.MAX_SAFE_INTEGER, 1],
+    ] as const) {
+      expect(await h.events('bob', after, limit)).toMatchObject({ latest: 6 })
+    }
+    await h.expire(...ids)
+    while (await purgeOnce(h.deps.database)) {}
+    expect(await h.events('bob')).toMatchObject({ events: [], next: 6, earliest: 7, latest: 6 })
+  })
+
+  test('decisions 51: latest is of the moment of the page: never below its next_cursor, and behind it nothing was missing', async () => {
+    await using h = await startHarness()
+    await h.setPolicy('bob', 'open', 1)
+    let done = false
+    const sending = (async () => {
+      for (let n = 0; n < 60; n += 1) await h.send({ from: 'alice', to: 'bob' })
+      done = true
+    })()
+    for (let reads = 0; !done || reads === 0; reads += 1) {
+      const page = await h.events('bob', 0, 100)
+      expect([page.latest, cursorsOf(page).at(-1) ?? 0]).toEqual([page.next, page.next])
+    }
+    await sending
+  })
+
   test('what an answer says does not depend on whether the purge has come by', async () => {
     await using h = await startHarness()
     const ids = await fill(h)
@@ -97,8 +131,8 @@ describe('decisions 37, 38: events', () => {
 
   test('an agent that never received anything has none', async () => {
     await using h = await startHarness()
-    expect(await h.events('bob')).toEqual({ events: [], next: 0, earliest: 1, retentionDays: 30 })
-    expect(await h.events('bob', 5)).toEqual({ events: [], next: 5, earliest: 1, retentionDays: 30 })
+    expect(await h.events('bob')).toEqual({ events: [], next: 0, earliest: 1, latest: 0, retentionDays: 30 })
+    expect(await h.events('bob', 5)).toEqual({ events: [], next: 5, earliest: 1, latest: 0, retentionDays: 30 })
   })
 
   test('a call examines a bounded number of cursors, and the next one goes on behind them', async () => {

@@ -276,6 +276,7 @@ async function events(deps: Deps, agent: string, after: number, limit: number): 
   const page = JSON.parse(text) as Events
   return {
     earliest: meta.earliest,
+    latest: meta.latest,
     next: page.next_cursor,
     events: page.events.map(({ cursor, kind, message }) => ({
       cursor,
@@ -294,6 +295,7 @@ export interface ReadList {
 
 export interface ReadEvents {
   earliest: number
+  latest: number | undefined
   next: number
   events: { cursor: number; kind: Lane; lane: Lane; id: string }[]
   retentionDays: number

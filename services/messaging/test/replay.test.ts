@@ -12,9 +12,9 @@ describe('design.md, Streams: what a stream process reads', () => {
     await using h = await startHarness()
     for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
     const { meta, text } = await replayEvents(h.deps, { agent_id: 'bob', after: 1, limit: 1 }, context())
-    expect(meta).toEqual({ earliest: 1, next_cursor: 2, cursors: [2] })
+    expect(meta).toEqual({ earliest: 1, latest: 3, next_cursor: 2, cursors: [2] })
     const rest = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
-    expect(rest.meta).toEqual({ earliest: 1, next_cursor: 3, cursors: [1, 2, 3] })
+    expect(rest.meta).toEqual({ earliest: 1, latest: 3, next_cursor: 3, cursors: [1, 2, 3] })
     const texts = rest.text.split('\t')
     expect(texts[1]).toBe(text)
     expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
@@ -25,9 +25,9 @@ describe('design.md, Streams: what a stream process reads', () => {
     const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
     await h.expire(ids[1]?.id ?? '')
     const { meta } = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
-    expect(meta).toEqual({ earliest: 1, next_cursor: 2, cursors: [1] })
+    expect(meta).toEqual({ earliest: 1, latest: 2, next_cursor: 2, cursors: [1] })
     const end = await replayEvents(h.deps, { agent_id: 'bob', after: 2, limit: 100 }, context())
-    expect(end).toEqual({ meta: { earliest: 1, next_cursor: 2, cursors: [] }, text: '' })
+    expect(end).toEqual({ meta: { earliest: 1, latest: 2, next_cursor: 2, cursors: [] }, text: '' })
   })
 
   test('list-heads says how far each log goes and who is revoked, in the order of the question', async () => {

@@ -44,7 +44,7 @@ function startScene(options: Partial<EventStreamOptions> = {}, { characters = 1,
           const events = cursors
             .filter((cursor) => !skipped.has(cursor))
             .map((cursor) => ({ cursor, text: textOf(cursor) }))
-          return { events, next: cursors.at(-1) ?? after, earliest: 1 }
+          return { events, next: cursors.at(-1) ?? after, earliest: 1, latest: head }
         },
       },
       posts: {

@@ -59,11 +59,12 @@ export class EventStream {
     this.#last = options.after
   }
 
-  /** Listens, and reads the first page. @returns decisions 51's cursor. @throws ServiceError or Error where either cannot be. */
-  async prepare(): Promise<{ earliest: number }> {
+  /** Listens, and reads the first page. @returns decisions 51's cursors. @throws ServiceError or Error where either cannot be. */
+  async prepare(): Promise<Pick<HistoryPage, 'earliest' | 'latest'>> {
     this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
-    this.#firstPage = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
-    return { earliest: this.#firstPage.earliest }
+    const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
+    this.#firstPage = page
+    return page
   }
 
   /** Events that are known to be there and were not written yet. */

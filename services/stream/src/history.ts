@@ -7,6 +7,8 @@ export interface HistoryPage {
   readonly next: number
   /** decisions 51. */
   readonly earliest: number
+  /** decisions 51; undefined where messaging did not say. */
+  readonly latest: number | undefined
 }
 
 /** The events of an agent behind a cursor, from messaging, with access checked as they are read. */
@@ -29,7 +31,7 @@ export function createHistory(bus: Bus): History {
       const texts = text === '' ? [] : text.split(SEPARATOR)
       if (texts.length !== meta.cursors.length) throw new Error('a page has a cursor for each event')
       const events = meta.cursors.map((cursor, at) => ({ cursor, text: texts[at] ?? '' }))
-      return { events, next: meta.next_cursor, earliest: meta.earliest }
+      return { events, next: meta.next_cursor, earliest: meta.earliest, latest: meta.latest }
     },
   }
 }

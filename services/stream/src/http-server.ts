@@ -31,7 +31,8 @@ const CLOSE_LIMIT_MS = 6_000
 
 /**
  * Where gateways fetch streams, by the tickets that `svc.stream.open` answers: `GET /streams/<ticket>` once, and `DELETE`
- * there to have it end with a last cursor. Nobody without a ticket is told anything.
+ * there to have it end with a last cursor. Nobody without a ticket is told anything. The cursors of decisions 51 are headers of
+ * the answer, of the moment of its first page.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<StreamServer> {
   const { host, port, streams, logger } = options
@@ -98,6 +99,7 @@ async function serve(options: HttpServerOptions, seat: Seat, response: ServerRes
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'x-svc-earliest-cursor': String(first.earliest),
+      ...(first.latest === undefined ? {} : { 'x-svc-latest-cursor': String(first.latest) }),
     })
     await stream.run(response)
   } catch (error) {

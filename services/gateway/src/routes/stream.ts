@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { EventCursor } from '@svc/contracts/resources.ts'
+import { CURSOR_HEADERS, cursorHeaders } from '../cursor-headers.ts'
 import { EXAMPLES } from '../examples.ts'
 import { defineOperation, type Operation } from '../operation.ts'
 import { afterEvent, lastEventId } from '../query.ts'
@@ -22,7 +22,8 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
       description: [
         'Server-sent events. `event: message` has an Event in `data` and its cursor in `id`. `event: cursor` says how far the client has',
         'got: when history has been replayed, after a time of silence, and last before the server closes, which it does after five',
-        'minutes at most. The client then comes back with `Last-Event-ID`, and a new signature.',
+        'minutes at most. The client then comes back with `Last-Event-ID`, and a new signature. A client that wants new events alone takes the',
+        '`X-SVC-Latest-Cursor` of an answer of `GET /v2/events` as `after`.',
       ].join(' '),
       auth: 'required',
       query: { after: afterEvent },
@@ -34,11 +35,7 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
           schema: Type.String(),
           example: EXAMPLES.stream,
           headers: {
-            'X-SVC-Earliest-Cursor': {
-              schema: EventCursor,
-              description: 'Cursor of the oldest retained event; of the next one to come, where there is none',
-              example: 1,
-            },
+            ...CURSOR_HEADERS,
             'X-Accel-Buffering': {
               schema: Type.Literal('no'),
               description: 'Asks proxies to pass events on as they come',
@@ -50,14 +47,14 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
       errors: ['invalid_cursor', 'stream_limit', 'stream_capacity'],
       handle: async ({ signer, query, headers, context }) => {
         const after = headers['last-event-id'] ?? query.after
-        const { bytes, earliest } = await streams.open({ agent_id: signer, after }, context)
+        const { bytes, ...ends } = await streams.open({ agent_id: signer, after }, context)
         return {
           status: 200,
           text: '',
           stream: bytes,
           headers: {
             'content-type': `${EVENT_STREAM}; charset=utf-8`,
-            'x-svc-earliest-cursor': earliest,
+            ...cursorHeaders(ends),
             'x-accel-buffering': 'no',
           },
         }

@@ -10,6 +10,6 @@ export async function listEvents(
   request: RequestOf<typeof listEventsCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof listEventsCall>> {
-  const { texts, examined, earliest } = await readEventPage(deps, request, context)
-  return { meta: { earliest }, text: eventsText(texts, examined, deps.retentionDays) }
+  const { texts, examined, earliest, latest } = await readEventPage(deps, request, context)
+  return { meta: { earliest, latest }, text: eventsText(texts, examined, deps.retentionDays) }
 }

@@ -12,6 +12,6 @@ export async function replayEvents(
   request: RequestOf<typeof replayEventsCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof replayEventsCall>> {
-  const { cursors, texts, examined, earliest } = await readEventPage(deps, request, context)
-  return { meta: { earliest, next_cursor: examined, cursors }, text: texts.join(SEPARATOR) }
+  const { cursors, texts, examined, earliest, latest } = await readEventPage(deps, request, context)
+  return { meta: { earliest, latest, next_cursor: examined, cursors }, text: texts.join(SEPARATOR) }
 }

@@ -28,11 +28,14 @@ export interface EventsPart {
   examined: number
   /** The oldest live event, the next one to come where there is none (decisions 51). */
   earliest: number
+  /** The last cursor ever appended, in the same snapshot as the rows; 0 if none ever was (decisions 51). */
+  latest: number
 }
 
 interface Row extends Omit<EventRow, 'position'> {
   examined: number
   earliest: number
+  latest: number
   /** Null in the one row that says there are none. */
   position: number | null
 }
@@ -57,7 +60,8 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
     ), bounds as materialized (
       select
         least(l.head, min(f.first) + ${MAX_EXAMINED - 1}) as examined,
-        coalesce(min(f.first_live), l.head + 1) as earliest
+        coalesce(min(f.first_live), l.head + 1) as earliest,
+        l.head as latest
       from log l
       cross join kinds k
       cross join lateral (
@@ -69,7 +73,7 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
       ) f
       group by l.head
     )
-    select b.examined, b.earliest, p.kind, p.position, p.board, p.upvotes, ${listedColumns(sql, sql`p.position`)}
+    select b.examined, b.earliest, b.latest, p.kind, p.position, p.board, p.upvotes, ${listedColumns(sql, sql`p.position`)}
     from bounds b
     left join (
       select k.kind, e.*
@@ -88,7 +92,8 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
     order by p.position`
   const [bounds] = rows
   if (bounds === undefined) throw new Error('the bounds are always there')
-  return { rows: rows.filter(isEvent), examined: bounds.examined, earliest: bounds.earliest }
+  const { examined, earliest, latest } = bounds
+  return { rows: rows.filter(isEvent), examined, earliest, latest }
 }
 
 function isEvent(row: Row): row is Row & { position: number } {
