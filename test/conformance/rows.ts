@@ -200,7 +200,7 @@ export const ROWS: readonly Row[] = [
       'units, ceiling, and giving back',
       'credits by reference',
       'ids stay taken after a purge',
-      'the earliest cursor, and Date',
+      'the earliest and the latest cursor, and Date',
       'what is free works without the budget service',
     ],
     44,

@@ -280,13 +280,30 @@ export class AgentClient {
   }
 
   /**
+   * The cursor of the last event that there ever was, whether it can be had or not; 0 if there was none. What comes behind it
+   * is new: `stream({ after })`. A service of before this was answered has its events read to their end.
+   */
+  async latestCursor({ signal }: CallOptions = {}): Promise<number> {
+    const { latest } = await this.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()
+    if (latest !== undefined) return latest
+    let end = 0
+    for await (const { next } of this.events({ pageSize: 100, signal }).pages()) end = next
+    return end
+  }
+
+  /**
    * Events as they come, from `after` on, for as long as it is read: in the order of their cursors, each once. It comes back by
    * itself, signed anew, when a connection ends or breaks; leaving the loop ends it. To go on later keep the cursor of the
    * last event that was dealt with. Throws EventGapError where events behind that one are gone, and what the service refuses
    * (`signer_revoked`); NetworkError where it was never there.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<Event, never, undefined> {
-    return readEventStream({ ...this.#transport, open: createStreamOpener(this.#transport) }, options)
+    const deps = {
+      ...this.#transport,
+      open: createStreamOpener(this.#transport),
+      latestCursor: (call: CallOptions) => this.latestCursor(call),
+    }
+    return readEventStream(deps, options)
   }
 
   // ---- boards

@@ -1,12 +1,18 @@
 import type { Event, Events } from '@svc/contracts/resources.ts'
 import { AnswerError } from './errors.ts'
 
-export interface EventPage {
+/** Where the log of an agent begins and ends, as an answer says it; undefined where it did not. */
+export interface LogEnds {
+  /** The oldest cursor that the service still has, or the next one to come. */
+  readonly earliest: number | undefined
+  /** The last cursor ever given to an event of the agent, whether it can be had or not; 0 if none ever was. */
+  readonly latest: number | undefined
+}
+
+export interface EventPage extends LogEnds {
   readonly items: Event[]
   /** The `after` with which to go on; also where all that was examined is skipped (expired, hidden), and nothing is returned. */
   readonly next: number
-  /** The oldest cursor that the service still has, or the next one to come; undefined where the answer did not say. */
-  readonly earliest: number | undefined
   /** Days that events are kept. */
   readonly retentionDays: number
 }
@@ -39,9 +45,10 @@ export function createEventListing(
 ): EventListing {
   async function page(after: number): Promise<EventPage> {
     const { value, headers } = await readPage(after)
-    const earliest = earliestOf(headers)
+    const ends = endsOf(headers)
+    const { earliest } = ends
     if (after === start && after > 0 && earliest !== undefined && earliest > after + 1) onGap?.({ after, earliest })
-    return { items: value.events, next: value.next_cursor, earliest, retentionDays: value.retention_days }
+    return { items: value.events, next: value.next_cursor, ...ends, retentionDays: value.retention_days }
   }
 
   async function* pages(): AsyncGenerator<EventPage, void, undefined> {
@@ -70,10 +77,12 @@ export function createEventListing(
   }
 }
 
-const EARLIEST_CURSOR_HEADER = 'x-svc-earliest-cursor'
+/** decisions 51. */
+export function endsOf(headers: Headers): LogEnds {
+  return { earliest: cursorOf(headers, 'x-svc-earliest-cursor'), latest: cursorOf(headers, 'x-svc-latest-cursor') }
+}
 
-/** decisions 51; undefined where the answer did not say. */
-export function earliestOf(headers: Headers): number | undefined {
-  const header = headers.get(EARLIEST_CURSOR_HEADER)
+function cursorOf(headers: Headers, name: string): number | undefined {
+  const header = headers.get(name)
   return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined
 }

@@ -3,19 +3,24 @@ import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { parseAnswer } from './answer-json.ts'
 import { event as eventShape } from './answers.ts'
 import { AnswerError, ApiError, EventGapError, NetworkError } from './errors.ts'
-import { earliestOf } from './event-listing.ts'
+import { endsOf, type LogEnds } from './event-listing.ts'
 import type { CallOptions } from './options.ts'
 import { delayBeforeRetry } from './retry.ts'
 import type { createStreamOpener, TransportOptions } from './transport.ts'
 
 export interface StreamOptions extends CallOptions {
-  /** Cursor of the last event that was dealt with; default 0, from the oldest that is kept. */
-  readonly after?: number | undefined
+  /**
+   * Cursor of the last event that was dealt with; default 0, from the oldest that is kept. `end` begins with what arrives from
+   * now on: it asks for `AgentClient.latestCursor` first.
+   */
+  readonly after?: number | 'end' | undefined
   /**
    * Called when everything up to this cursor was yielded, or is not this agent's to see: when history has been replayed, and
    * after each silence. A cursor to keep, as that of an event is.
    */
   readonly onCursor?: ((cursor: number) => void) | undefined
+  /** Called when a connection is open, with where the log begins and ends at that moment. */
+  readonly onOpen?: ((ends: LogEnds) => void) | undefined
   /** Called before it waits to come back, with why. */
   readonly onRetry?: ((failure: unknown, delayMs: number) => void) | undefined
   /** Without a byte for so long a connection is taken for dead; default 60,000. The service is silent for 15 s at most. */
@@ -24,6 +29,7 @@ export interface StreamOptions extends CallOptions {
 
 export interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' | 'sleep' | 'random'> {
   readonly open: ReturnType<typeof createStreamOpener>
+  readonly latestCursor: (options: CallOptions) => Promise<number>
 }
 
 const PATH = '/v2/stream'
@@ -41,9 +47,9 @@ export async function* readEventStream(
   deps: StreamDeps,
   options: StreamOptions,
 ): AsyncGenerator<Event, never, undefined> {
-  const { signal } = options
-  let cursor = options.after ?? 0
-  if (!Number.isSafeInteger(cursor) || cursor < 0) throw new TypeError('after is the cursor of an event, or 0')
+  const { signal, after = 0 } = options
+  let cursor = after === 'end' ? await deps.latestCursor({ signal }) : after
+  if (!Number.isSafeInteger(cursor) || cursor < 0) throw new TypeError("after is the cursor of an event, 0, or 'end'")
   // What is behind 0 was never asked for by its cursor, until a connection has said where it stands.
   let isResuming = cursor > 0
   let hasConnected = false
@@ -61,9 +67,11 @@ export async function* readEventStream(
         { path: PATH, query: { after: cursor === 0 ? undefined : cursor }, accept: ACCEPT },
         ended,
       )
-      const earliest = earliestOf(response.headers)
+      const ends = endsOf(response.headers)
+      const { earliest } = ends
       if (isResuming && earliest !== undefined && earliest > cursor + 1) throw new EventGapError(cursor, earliest)
       hasConnected = true
+      options.onOpen?.(ends)
       corrections = 0
       for await (const frame of readFrames(response, connection, options.silenceMs ?? DEFAULT_SILENCE_MS)) {
         isResuming = true

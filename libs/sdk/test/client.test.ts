@@ -297,6 +297,7 @@ describe('events', () => {
       items: [],
       next: 5,
       earliest: 1,
+      latest: 5,
       retentionDays: 30,
     })
   })
@@ -317,6 +318,35 @@ describe('events', () => {
     service.forgetEvents('alice', 5)
     expect(await gapsAfter(4)).toEqual([{ after: 4, earliest: 6 }])
     expect(await gapsAfter(5)).toEqual([])
+  })
+
+  test('decisions 51: the last cursor there ever was takes one request, whatever is left of the events', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    expect(await alice.latestCursor()).toBe(0)
+    for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
+    service.forgetEvents('alice', 5)
+    const asked = service.requests.length
+    expect(await alice.latestCursor()).toBe(5)
+    expect(service.requests).toHaveLength(asked + 1)
+  })
+
+  test('a service that does not say what the last cursor is has its events read to their end', async () => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    const old = clientOf(service, {
+      key: alice.key,
+      fetch: async (...request) => {
+        const { status, body, headers: sent } = await fetch(...request)
+        const headers = new Headers(sent)
+        headers.delete('x-svc-latest-cursor')
+        return new Response(body, { status, headers })
+      },
+    })
+    expect(await old.latestCursor()).toBe(0)
+    for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
+    expect(await old.latestCursor()).toBe(5)
+    expect(await old.events().page()).toMatchObject({ latest: undefined })
   })
 
   test.each([

@@ -295,7 +295,10 @@ export function createFakeApi({
   function listEvents(signer: Account, url: URL): Reply {
     const after = Number(url.searchParams.get('after') ?? 0)
     const events = signer.events.filter(({ cursor }) => cursor > after).slice(0, limitOf(url))
-    const headers = { 'x-svc-earliest-cursor': String(signer.events[0]?.cursor ?? signer.cursor + 1) }
+    const headers = {
+      'x-svc-earliest-cursor': String(signer.events[0]?.cursor ?? signer.cursor + 1),
+      'x-svc-latest-cursor': String(signer.cursor),
+    }
     return { value: { events, next_cursor: events.at(-1)?.cursor ?? after, retention_days: 30 }, headers }
   }
 

@@ -30,8 +30,9 @@ async function startService(...scripts: Script[]) {
   return { client, requests, targets: () => requests.map((request) => request.url) }
 }
 
-const head = (response: ServerResponse, earliest = 1): void => {
-  response.writeHead(200, { 'content-type': 'text/event-stream', 'x-svc-earliest-cursor': String(earliest) })
+const head = (response: ServerResponse, earliest = 1, cursors = {}): void => {
+  const headers = { 'content-type': 'text/event-stream', 'x-svc-earliest-cursor': String(earliest), ...cursors }
+  response.writeHead(200, headers)
   response.write('retry: 1000\n\n')
 }
 const event = (cursor: number) => {
@@ -164,6 +165,43 @@ describe('issue 4, 6: a typed gap error when the earliest cursor is past its own
   test.each([0, undefined])('not for after %s, which asks for what there is', async (after) => {
     const service = await startService(gives([6], 'stays', 6))
     expect(await take(service.client.stream({ after }), 1)).toEqual([6])
+  })
+})
+
+describe('decisions 51: where a log ends', () => {
+  /** A page without events, for whoever asks behind the last cursor. */
+  const ends =
+    (cursor: number): Script =>
+    (response, request) => {
+      const after = Number(new URL(request.url ?? '', 'http://x').searchParams.get('after'))
+      response.writeHead(200, { 'content-type': 'application/json', 'x-svc-latest-cursor': String(cursor) })
+      response.end(JSON.stringify({ events: [], next_cursor: after, retention_days: 30 }))
+    }
+
+  test("after 'end' begins with what comes from now on, and comes back behind the last event, not at the end again", async () => {
+    const service = await startService(ends(7), gives([8], 'breaks'), gives([9]))
+    expect(await take(service.client.stream({ after: 'end' }), 2)).toEqual([8, 9])
+    expect(service.targets().slice(1)).toEqual(['/v2/stream?after=7', '/v2/stream?after=8'])
+  })
+
+  test('a stream that broke before its first event comes back at the end where it began', async () => {
+    const service = await startService(ends(7), gives([], 'breaks'), gives([8]))
+    expect(await take(service.client.stream({ after: 'end' }), 1)).toEqual([8])
+    expect(service.targets().slice(1)).toEqual(['/v2/stream?after=7', '/v2/stream?after=7'])
+  })
+
+  test('each connection says where the log begins and ends, as far as the service does', async () => {
+    const told: unknown[] = []
+    const says: Script = (response) => {
+      head(response, 1, { 'x-svc-latest-cursor': '4' })
+      response.end(event(1))
+    }
+    const service = await startService(says, gives([2]))
+    await take(service.client.stream({ onOpen: (at) => told.push(at) }), 2)
+    expect(told).toEqual([
+      { earliest: 1, latest: 4 },
+      { earliest: 1, latest: undefined },
+    ])
   })
 })
 

@@ -80,7 +80,8 @@ test('every call, against the system', async () => {
     [2, 'inbox'],
     [3, 'inbox'],
   ])
-  expect(await bob.client.events({ after: 3 }).page()).toMatchObject({ items: [], next: 3, earliest: 1 })
+  expect(await bob.client.events({ after: 3 }).page()).toMatchObject({ items: [], next: 3, earliest: 1, latest: 3 })
+  expect(await bob.client.latestCursor()).toBe(3)
   expect(await alice.client.budget()).toMatchObject({ used_units: 2, used_introductions: 1 })
 
   expect(await bob.client.revoke(bob.key.agentId)).toEqual({ status: 'revoked' })

@@ -46,7 +46,7 @@ Examples:
     const context = contextOf(io, command)
     const client = context.agent()
     const senders = await learnSenders(context, client, options.verify)
-    const after = options.after ?? (await currentEnd(client, context.signal))
+    const after = options.after ?? (await client.latestCursor({ signal: context.signal }))
     if (options.after === undefined) context.out.note(`listening behind cursor ${after}`)
     await listen(context, client, senders, { ...options, after })
   })
@@ -105,11 +105,4 @@ async function show(
   const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
   const checked = 'error' in reading || isChecked ? [indented(`[${verdict(reading)}]`)] : []
   out.print(document, [line, ...checked, ...preview])
-}
-
-/** The cursor of the last event there is. */
-async function currentEnd(client: AgentClient, signal: AbortSignal): Promise<number> {
-  let end = 0
-  for await (const { next } of client.events({ pageSize: 100, signal }).pages()) end = next
-  return end
 }
