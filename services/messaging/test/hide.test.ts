@@ -91,6 +91,16 @@ describe('decisions 33: hidden posts', () => {
     await h.setHidden('olga', board, last, true)
     expect(await h.events('rita', 1, 1)).toMatchObject({ events: [], next: 3 })
   })
+
+  test('decisions 37: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
+    await using h = await startHarness()
+    const { board, post } = await startScene(h)
+    await h.setHidden('olga', board, post, true)
+    expect(await h.events('rita')).toMatchObject({ events: [{ cursor: 1 }, { cursor: 3 }], next: 3 })
+    await h.setHidden('olga', board, post, false)
+    expect(await h.events('rita', 1, 1)).toMatchObject({ events: [{ cursor: 2, id: post }], next: 2 })
+    expect(await h.events('rita', 3)).toMatchObject({ events: [], next: 3 })
+  })
 })
 
 describe('service.md, Post hidden flag: who hides', () => {
