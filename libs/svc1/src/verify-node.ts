@@ -1,5 +1,4 @@
 import { createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { verifySignature } from './verify.ts'
 
 /** A key to verify with. */
 export interface VerifyKey {
@@ -25,7 +24,7 @@ export function importPublicKey(publicKey: Uint8Array): VerifyKey {
 
 /**
  * As `verifySignature`, with node:crypto, some 15 times as fast. OpenSSL compares the bytes of R with the encoding of
- * S·B − k·A without cofactor and refuses S >= L, which is decisions 8.
+ * S·B − k·A without cofactor and refuses S >= L, Node refuses R of small order: decisions 8.
  * @param signature 64 bytes, R ‖ S.
  * @param signed UTF-8 bytes of the seven lines, from `signedString`.
  * @param key from `importPublicKey`.
@@ -33,15 +32,5 @@ export function importPublicKey(publicKey: Uint8Array): VerifyKey {
  */
 export function verifyRequestNode(signature: Uint8Array, signed: Uint8Array, key: VerifyKey): boolean {
   if (signature.length !== 64) throw new RangeError('a signature has 64 bytes')
-  // Runtimes disagree here: from 24.19 on, Node refuses every R of small order before OpenSSL sees it, earlier ones do
-  // not. With a key of prime order only the identity can be such an R and still match, so that one goes the slow way.
-  if (isIdentity(signature)) return verifySignature(signature, signed, key.bytes)
   return verify(null, signed, key.imported, signature)
-}
-
-/** Whether R, the first 32 bytes, is the canonical encoding of the identity. */
-function isIdentity(signature: Uint8Array): boolean {
-  if (signature[0] !== 1) return false
-  for (let i = 1; i < 32; i++) if (signature[i] !== 0) return false
-  return true
 }

@@ -4,8 +4,8 @@ import { ORDER, Point } from './ed25519.ts'
 import { decodePublicKey } from './public-key.ts'
 
 /**
- * Verifies a signature on any runtime: RFC 8032 without cofactor, S < L, the bytes of R equal the encoding of
- * S·B − k·A (decisions 8). Not `verify` of @noble/ed25519: its default accepts what ZIP 215 does, and its strict mode
+ * Verifies a signature on any runtime: RFC 8032 without cofactor, S < L, R is not of small order, the bytes of R
+ * equal the encoding of S·B − k·A (decisions 8). Not `verify` of @noble/ed25519: its default accepts what ZIP 215 does, and its strict mode
  * multiplies by the cofactor.
  * @param signature 64 bytes, R ‖ S.
  * @param message for a request the UTF-8 bytes of the seven lines, from `signedString`.
@@ -22,8 +22,9 @@ export function verifySignature(signature: Uint8Array, message: Uint8Array, publ
   if (s >= ORDER) return false
   const challenge = sha512.create().update(r).update(publicKey).update(message).digest()
   const k = littleEndian(challenge) % ORDER
-  const expected = Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k)).toBytes()
-  return expected.every((byte, index) => byte === r[index])
+  const expected = Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k))
+  // An allowed key is of prime order, and so is this point: the identity is the one point of small order that it can be.
+  return !expected.is0() && expected.toBytes().every((byte, index) => byte === r[index])
 }
 
 // A client reads many messages of few senders, and checking a key costs nearly as much as verifying with it.

@@ -6,9 +6,6 @@ import { ORDER, Point } from '../src/ed25519.ts'
 /** A point of order 8; its multiples are the eight points of small order. */
 export const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa')
 
-/** The y = 1 of the identity, not reduced. */
-export const IDENTITY_NOT_REDUCED = Uint8Array.from({ length: 32 }, (_, i) => (i === 0 ? 0xee : i === 31 ? 0x7f : 0xff))
-
 export function encodeScalar(scalar: bigint): Uint8Array {
   return Uint8Array.from(Buffer.from(scalar.toString(16).padStart(64, '0'), 'hex').reverse())
 }

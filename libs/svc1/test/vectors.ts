@@ -59,3 +59,6 @@ export const zip215: SignatureVector[] = (read('zip215.json') as { vk_bytes: str
     signature: hex(sig_bytes),
   }),
 )
+
+/** The 14 encodings of points of small order, in hex: those that are not reduced and those with a needless sign bit too. */
+export const smallOrder: string[] = [...new Set(zip215.map(({ publicKey }) => Buffer.from(publicKey).toString('hex')))]
