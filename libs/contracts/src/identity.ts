@@ -13,14 +13,20 @@ import {
   Settings,
 } from './resources.ts'
 
-/** Issues a challenge for a key; writes nothing. Source: decisions 9. Codes: `invalid_pubkey`. */
+/**
+ * Issues a challenge for a key; writes nothing. Source: decisions 9. Codes: `invalid_pubkey`.
+ * `key_checked`: the caller has checked by decisions 2 that the key is of prime order, so identity does not check it again.
+ */
 export const issueChallenge = defineCall({
   subject: 'svc.identity.issue-challenge',
-  request: closed({ pubkey: Type.String() }),
+  request: closed({ pubkey: Type.String(), key_checked: Type.Optional(Type.Boolean()) }),
   reply: Challenge,
 })
 
-/** Registers a key under a name. Source: service.md, Registration procedure; decisions 10. The caller has verified the signature by `pubkey`. */
+/**
+ * Registers a key under a name. Source: service.md, Registration procedure; decisions 10. The caller has checked `pubkey` and
+ * verified the signature by it.
+ */
 export const registerAgent = defineCall({
   subject: 'svc.identity.register-agent',
   request: Registration,

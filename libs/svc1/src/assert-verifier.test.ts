@@ -1,23 +1,28 @@
-import { verify as nobleVerify } from '@noble/ed25519'
+import { verify as nobleVerify, Point } from '@noble/ed25519'
 import { describe, expect, test } from 'vitest'
+import { engines } from '../test/engines.ts'
 import { assertVerifier } from './assert-verifier.ts'
+import type { Engine } from './engine.ts'
+import { isPublicKey } from './public-key.ts'
 import { verifySignature } from './verify.ts'
-import type { VerifyKey } from './verify-node.ts'
 
-type Verify = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean
+type VerifyRaw = (signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array) => boolean
 
-/** Puts a verifier of raw keys in the place of node:crypto. */
-function asRuntime(verify: Verify): (signature: Uint8Array, message: Uint8Array, key: VerifyKey) => boolean {
-  return (signature, message, { bytes }) => verify(signature, message, bytes)
+function asEngine(verify: VerifyRaw, isAllowed: Engine['isPublicKey'] = isPublicKey): Engine {
+  return {
+    name: 'an engine',
+    isPublicKey: isAllowed,
+    verifierOf: (publicKey) => (signature, signed) => verify(signature, signed, publicKey),
+  }
 }
 
-describe('decisions 8: a process refuses to start on a runtime that verifies otherwise', () => {
+describe('decisions 8: a process refuses to start on an engine that verifies otherwise', () => {
   test('this runtime passes, and so does the portable verifier', () => {
-    expect(() => assertVerifier()).not.toThrow()
-    expect(() => assertVerifier(asRuntime(verifySignature))).not.toThrow()
+    for (const engine of engines) expect(() => assertVerifier(engine)).not.toThrow()
+    expect(() => assertVerifier(asEngine(verifySignature))).not.toThrow()
   })
 
-  test.each<[string, Verify, string[]]>([
+  test.each<[string, VerifyRaw, string[]]>([
     [
       'ZIP 215',
       (s, m, k) => nobleVerify(s, m, k),
@@ -36,6 +41,28 @@ describe('decisions 8: a process refuses to start on a runtime that verifies oth
     ['everything', () => true, ['accepts another message', 'accepts S + L', 'accepts a key of small order']],
     ['nothing', () => false, ['refuses RFC 8032']],
   ])('one that goes by %s does not', (_, verify, rules) => {
-    for (const rule of rules) expect(() => assertVerifier(asRuntime(verify))).toThrow(rule)
+    for (const rule of rules) expect(() => assertVerifier(asEngine(verify))).toThrow(rule)
   })
 })
+
+describe('decisions 2: a process refuses to start on an engine that allows other keys', () => {
+  test.each<[string, Engine['isPublicKey'], string[]]>([
+    ['every key', () => true, ['accepts the identity', 'accepts a key whose y is not reduced']],
+    ['no key', () => false, ['refuses the key of RFC 8032']],
+    [
+      'any point that is not of small order',
+      (bytes) => !Point.fromBytes(bytes, true).isSmallOrder(),
+      ['accepts a key with a point of order 8', 'accepts a key with a point of order 4'],
+    ],
+    // libsodium before 1.0.21 looks at x alone, and L times such a key is (0, -1).
+    [
+      'keys that L takes to x = 0',
+      (bytes) => isPublicKey(bytes) || isPublicKey(Point.fromBytes(bytes, true).add(ORDER_2).toBytes()),
+      ['accepts a key with a point of order 2'],
+    ],
+  ])('one that allows %s', (_, isAllowed, rules) => {
+    for (const rule of rules) expect(() => assertVerifier(asEngine(verifySignature, isAllowed))).toThrow(rule)
+  })
+})
+
+const ORDER_2 = Point.fromHex(`ec${'ff'.repeat(30)}7f`)

@@ -1,5 +1,6 @@
 import { hexToBytes } from '@noble/hashes/utils.js'
-import { importPublicKey, type VerifyKey, verifyRequestNode } from './verify-node.ts'
+import { ENGINE, type Engine } from './engine.ts'
+import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
 interface Known {
   readonly about: string
@@ -84,22 +85,45 @@ const KNOWN: readonly Known[] = [
   },
 ]
 
+// The last four are the key of the RFC, or a point of order 8, 4 or 2 added to it.
+const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string; readonly allowed: boolean }[] = [
+  { about: 'the identity as a key', publicKey: `01${'00'.repeat(31)}`, allowed: false },
+  { about: 'a key whose y is not reduced', publicKey: `ee${'ff'.repeat(30)}7f`, allowed: false },
+  {
+    about: 'a key with a point of order 8',
+    publicKey: 'b2a4b8a3b47d22ea8d86603ab90b393fc1b87399ab55b3806ba4cb815cd509f2',
+    allowed: false,
+  },
+  {
+    about: 'a key with a point of order 4',
+    publicKey: '40c7570f4dd54835b9131184410ed4a0cc93e7d9ad053cbc6d07a62426999582',
+    allowed: false,
+  },
+  {
+    // CVE-2025-69277: what libsodium accepts before 1.0.21.
+    about: 'a key with a point of order 2',
+    publicKey: '16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5',
+    allowed: false,
+  },
+  { about: 'the key of RFC 8032, test 1', publicKey: KEY, allowed: true },
+]
+
 /**
- * Holds this runtime's verifier to decisions 8, to be called once before the first request is taken: which signatures
- * node:crypto accepts has changed between versions of Node and depends on the OpenSSL it was built with.
- * @param verify for tests.
- * @throws Error that names every rule the runtime breaks.
+ * Holds this process's engine to decisions 2 and 8, to be called once before the first request is taken: which signatures and
+ * keys an engine accepts has changed between versions of Node, of OpenSSL and of libsodium. Takes a few milliseconds.
+ * @param engine for tests.
+ * @throws Error that names every rule the engine breaks.
  */
-export function assertVerifier(
-  verify: (signature: Uint8Array, message: Uint8Array, key: VerifyKey) => boolean = verifyRequestNode,
-): void {
-  const broken = KNOWN.filter(({ publicKey, signature, message, valid }) => {
-    const key = importPublicKey(hexToBytes(publicKey))
-    return verify(hexToBytes(signature), hexToBytes(message), key) !== valid
+export function assertVerifier(engine: Engine = ENGINE): void {
+  const signatures = KNOWN.filter(({ publicKey, signature, message, valid }) => {
+    const key = importPublicKey(hexToBytes(publicKey), engine)
+    return verifyRequestNode(hexToBytes(signature), hexToBytes(message), key) !== valid
   })
+  const keys = KNOWN_KEYS.filter(({ publicKey, allowed }) => engine.isPublicKey(hexToBytes(publicKey)) !== allowed)
+  const broken = [...signatures, ...keys.map(({ about, allowed }) => ({ about, valid: allowed }))]
   if (broken.length === 0) return
   const list = broken.map(({ about, valid }) => `${valid ? 'refuses' : 'accepts'} ${about}`).join('; ')
   throw new Error(
-    `this runtime verifies Ed25519 by another rule than decisions 8 (Node 24.19 or later is needed): ${list}`,
+    `${engine.name} checks Ed25519 by another rule than decisions 2 and 8 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
   )
 }

@@ -6,14 +6,22 @@ const PUBLIC_KEY_TEXT = /^ed25519:([0-9a-fA-F]{64})$/
 
 /**
  * Parses `ed25519:<HEX>`, hex in either case (decisions 2).
- * @returns the 32 raw bytes; undefined where the text has another form, or its key is not one that `isPublicKey` accepts.
+ * @param isAllowed checks the 32 bytes: `isPublicKey`, or the same check by another engine.
+ * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed.
  * No error type: what to answer is the caller's to say, `invalid_pubkey` at the edge, a typed error in the SDK.
  */
-export function parsePublicKey(text: string): Uint8Array | undefined {
+export function parsePublicKey(
+  text: string,
+  isAllowed: (bytes: Uint8Array) => boolean = isPublicKey,
+): Uint8Array | undefined {
+  const bytes = decodePublicKeyText(text)
+  return bytes !== undefined && isAllowed(bytes) ? bytes : undefined
+}
+
+/** The 32 raw bytes of `ed25519:<HEX>`, whose order was checked elsewhere; undefined if the text has another form. */
+export function decodePublicKeyText(text: string): Uint8Array | undefined {
   const hex = PUBLIC_KEY_TEXT.exec(text)?.[1]
-  if (hex === undefined) return undefined
-  const bytes = hexToBytes(hex)
-  return isPublicKey(bytes) ? bytes : undefined
+  return hex === undefined ? undefined : hexToBytes(hex)
 }
 
 /** `ed25519:<hex>` in lower case, as stored and returned (decisions 2). @param publicKey 32 raw bytes. @throws RangeError for another length. */

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decodeScalar, encodeScalar, secretScalar, signWith, TORSION } from '../test/ed25519-points.ts'
+import { engines } from '../test/engines.ts'
 import { hex, rfc8032, type SignatureVector, smallOrder, speccheck, wycheproof, zip215 } from '../test/vectors.ts'
 import { ORDER, Point } from './ed25519.ts'
 import { createKeyPair } from './key-pair.ts'
@@ -9,11 +10,15 @@ import { signBytes } from './sign.ts'
 import { verifySignature } from './verify.ts'
 import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
-/** What the server and a client say, each with the key rule of decisions 2; `agreed` throws where they differ. */
+/** What a client says, and the server with each engine, all with the key rule of decisions 2; `agreed` throws where they differ. */
 function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>): boolean {
   const client = verifySignature(signature, message, publicKey)
-  const server = isPublicKey(publicKey) && verifyRequestNode(signature, message, importPublicKey(publicKey))
-  expect(server, 'server and client give one verdict').toBe(client)
+  const isAllowed = isPublicKey(publicKey)
+  for (const engine of engines) {
+    expect(engine.isPublicKey(publicKey), `${engine.name} and the client allow the same keys`).toBe(isAllowed)
+    const server = isAllowed && verifyRequestNode(signature, message, importPublicKey(publicKey, engine))
+    expect(server, `${engine.name} and the client give one verdict`).toBe(client)
+  }
   return client
 }
 

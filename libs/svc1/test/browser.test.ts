@@ -3,14 +3,14 @@ import { expect, test } from 'vitest'
 
 const SOURCES = new URL('../src/', import.meta.url)
 /** Files that say by their name or purpose that they are for Node alone. */
-const NODE_ONLY = ['assert-verifier.ts', 'verify-node.ts']
+const NODE_ONLY = ['assert-verifier.ts', 'engine.ts', 'verify-node.ts']
 const files = readdirSync(SOURCES).filter(
   (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.endsWith('.d.ts'),
 )
 
 test.each(files.filter((name) => !NODE_ONLY.includes(name)))('%s runs in browsers: nothing of Node in it', (name) => {
   const source = readFileSync(new URL(name, SOURCES), 'utf8')
-  expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(/)
+  expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(|sodium-native/)
   for (const nodeOnly of NODE_ONLY) expect(source).not.toContain(`'./${nodeOnly}'`)
 })
 

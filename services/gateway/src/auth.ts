@@ -18,9 +18,8 @@ import {
   parseTimestamp,
   TIMESTAMP_HEADER,
 } from '@svc/svc1/headers.ts'
-import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
-import { importPublicKey, type VerifyKey } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, parsePublicKeyNode, type VerifyKey } from '@svc/svc1/verify-node.ts'
 import { parseJsonBody, type RequestBody } from './body.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
@@ -85,7 +84,7 @@ export function getKeyOfBody({ agentId }: Credentials, body: RequestBody): Verif
   const { value } = parseJsonBody(body)
   const text = typeof value === 'object' && value !== null && !Array.isArray(value) ? value.pubkey : undefined
   if (typeof text !== 'string') throw new ServiceError('invalid_request', { detail: 'the body has no pubkey' })
-  const publicKey = parsePublicKey(text)
+  const publicKey = parsePublicKeyNode(text)
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
   if (agentIdOf(publicKey) !== agentId) throw new ServiceError('signature_invalid')
   return importPublicKey(publicKey)

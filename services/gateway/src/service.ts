@@ -12,6 +12,7 @@ import { createBus } from '@svc/nats/bus.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
+import { logEngine } from '@svc/svc1/engine.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
@@ -64,6 +65,7 @@ export async function startGateway(
   logger = createLogger('gateway', config.process.logLevel),
 ): Promise<RunningGateway> {
   assertVerifier()
+  logEngine(logger)
   const stack = new AsyncDisposableStack()
   let draining = false
   try {

@@ -99,7 +99,10 @@ describe('decisions 8: one verdict, whichever thread gives it', () => {
   test('what cannot be verified fails its own request alone', async () => {
     await using verifier = startVerifier({ thread: HANGING })
     const [signature, text, key] = signed('text')
-    const broken = { bytes: key.bytes, imported: 'no key' } as unknown as typeof key
+    const verify = () => {
+      throw new TypeError('no key')
+    }
+    const broken = { bytes: key.bytes, verify }
     const keys = [broken, key, broken, key]
     for (let i = 0; i < RING_SLOTS; i += keys.length) {
       const outcomes = await Promise.allSettled(keys.map((each) => verifier.verify(signature, text, each)))

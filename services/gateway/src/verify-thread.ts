@@ -4,7 +4,7 @@ import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/ve
 import { LRUCache } from 'lru-cache'
 import { VerifyRing } from './domain/verify-ring.ts'
 
-// A key takes about 1 KB.
+// A key takes 1 KB at most.
 const MAX_KEYS = 10_000
 
 const ring = new VerifyRing(workerData as SharedArrayBuffer)

@@ -15,6 +15,9 @@ const CHALLENGE = { method: 'POST', target: '/v2/challenges', headers: JSON_BODY
 /** Of small order: no signature can be checked with it. */
 const SMALL_ORDER = `ed25519:01${'00'.repeat(31)}`
 
+/** The key of RFC 8032, test 1, and the point of order 2. */
+const MIXED_ORDER = 'ed25519:16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5'
+
 function registration(key: KeyPair, changes: Record<string, unknown> = {}): string {
   return JSON.stringify({
     name: 'alice',
@@ -72,6 +75,7 @@ describe('decisions 8: on POST /v2/agents/register the key is the body’s', () 
     ['a pubkey that is no text', '{"pubkey":1}', JSON_BODY, 400, 'invalid_request'],
     ['a pubkey of another form', '{"pubkey":"ed25519:00"}', JSON_BODY, 400, 'invalid_pubkey'],
     ['a pubkey of small order', `{"pubkey":"${SMALL_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],
+    ['a pubkey of mixed order', `{"pubkey":"${MIXED_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],
   ])(
     'a body in which no key can be found is about the body, and burns no nonce: %s',
     async (_, body, headers, status, code) => {
@@ -121,6 +125,7 @@ describe('decisions 8: POST /v2/challenges is unsigned, or signed by the body’
     const request = { ...CHALLENGE, body: challenge(key) }
     const nonce = 'cd'.repeat(16)
     expect(await h.sendSigned(key, request, { nonce })).toMatchObject({ status: 201 })
+    expect(h.callsTo(issueChallenge).at(-1)?.request).toEqual({ ...JSON.parse(challenge(key)), key_checked: true })
     expect(await h.sendSigned(key, request, { nonce })).toMatchObject(errorOf(409, 'nonce_replayed'))
   })
 

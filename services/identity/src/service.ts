@@ -14,6 +14,8 @@ import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/identity.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { startService } from '@svc/service/start-service.ts'
+import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
+import { logEngine } from '@svc/svc1/engine.ts'
 import type { IdentityConfig } from './config.ts'
 import type { IdentityDeps } from './deps.ts'
 import { admitRequest } from './handlers/admit-request.ts'
@@ -38,6 +40,8 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
     config,
     migrations: new URL('../migrations/', import.meta.url),
     build: ({ logger, database, bus }) => {
+      assertVerifier()
+      logEngine(logger)
       const operations = createOperations({ database, schema: 'identity' })
       const deps: IdentityDeps = {
         database,

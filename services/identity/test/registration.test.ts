@@ -92,12 +92,22 @@ describe('decisions 9: a challenge', () => {
     ['another scheme', `x25519:${'11'.repeat(32)}`],
     ['too short', `ed25519:${'11'.repeat(31)}`],
     ['a line feed after it', `${formatPublicKey(newKey().publicKey)}\n`],
-    ['the identity', `ed25519:01${'00'.repeat(31)}`],
-    ['small order', `ed25519:${'00'.repeat(32)}`],
-    ['not canonical', `ed25519:ee${'ff'.repeat(30)}7f`],
   ])('decisions 2: a key with %s is invalid_pubkey, to challenge and to register', async (_, pubkey) => {
+    expect(await h.codeOf(issueChallenge, { pubkey, key_checked: true })).toBe('invalid_pubkey')
     expect(await h.codeOf(issueChallenge, { pubkey })).toBe('invalid_pubkey')
     expect(await h.codeOf(registerAgent, { name: newName(), pubkey, challenge: '', nonce: '' })).toBe('invalid_pubkey')
+  })
+
+  test.each([
+    ['the identity', `ed25519:01${'00'.repeat(31)}`],
+    ['small order', `ed25519:${'00'.repeat(32)}`],
+    ['mixed order', 'ed25519:16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5'],
+    ['not canonical', `ed25519:ee${'ff'.repeat(30)}7f`],
+  ])('decisions 2: a key with %s gets no challenge, and is not registered without one', async (_, pubkey) => {
+    expect(await h.codeOf(issueChallenge, { pubkey })).toBe('invalid_pubkey')
+    const { challenge } = await h.call(issueChallenge, { pubkey: formatPublicKey(newKey().publicKey) })
+    const registration = { name: newName(), pubkey, challenge, nonce: await solveWork(challenge, 4) }
+    expect(await h.codeOf(registerAgent, registration)).toBe('challenge_invalid')
   })
 
   test('a key is replaced by another without a registration failing: the first makes, all are believed', async () => {

@@ -23,7 +23,11 @@ export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] 
         201: { description: 'A challenge for this key alone', schema: Challenge, example: EXAMPLES.challenge },
       },
       errors: ['invalid_pubkey'],
-      handle: async ({ body, context }) => jsonAnswer(201, await bus.call(issueChallenge, body, context)),
+      handle: async ({ signer, body, context }) => {
+        // To verify a signature the gateway has checked the key. An unsigned request's key is identity's to check.
+        const request = signer === null ? body : { ...body, key_checked: true }
+        return jsonAnswer(201, await bus.call(issueChallenge, request, context))
+      },
     }),
     defineOperation({
       id: 'registerAgent',

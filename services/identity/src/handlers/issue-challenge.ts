@@ -3,7 +3,8 @@ import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { issueChallenge as issueChallengeCall } from '@svc/contracts/identity.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { parsePublicKey } from '@svc/svc1/public-key.ts'
+import { decodePublicKeyText } from '@svc/svc1/public-key.ts'
+import { parsePublicKeyNode } from '@svc/svc1/verify-node.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { encodeChallenge } from '../domain/challenge.ts'
 
@@ -13,9 +14,9 @@ type Reply = ReplyOf<typeof issueChallengeCall>
 /** Issues a challenge; any process can, and every process with the key believes it. Writes nothing (decisions 9). */
 export async function issueChallenge(
   { challengeKeys, powDifficulty }: Pick<IdentityDeps, 'challengeKeys' | 'powDifficulty'>,
-  { pubkey }: Request,
+  { pubkey, key_checked = false }: Request,
 ): Promise<Reply> {
-  const publicKey = parsePublicKey(pubkey)
+  const publicKey = key_checked ? decodePublicKeyText(pubkey) : parsePublicKeyNode(pubkey)
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
   const expiresAt = Math.floor(Date.now() / 1000) + LIMITS.challengeSeconds
   const challenge = { id: randomUUID(), publicKey, difficulty: powDifficulty, expiresAt }

@@ -4,7 +4,7 @@ import type { registerAgent as registerAgentCall } from '@svc/contracts/identity
 import { isAgentName } from '@svc/contracts/ids.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
-import { parsePublicKey } from '@svc/svc1/public-key.ts'
+import { decodePublicKeyText } from '@svc/svc1/public-key.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { addressOf } from '../domain/agent.ts'
 import { decodeChallenge } from '../domain/challenge.ts'
@@ -26,7 +26,8 @@ export async function registerAgent(
   { name, pubkey, challenge: challengeText, nonce }: Request,
 ): Promise<Reply> {
   if (!isAgentName(name)) throw new ServiceError('invalid_name')
-  const publicKey = parsePublicKey(pubkey)
+  // Its order was checked to verify the signature, and before that for the challenge, without which it is not registered.
+  const publicKey = decodePublicKeyText(pubkey)
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
   const agentId = agentIdOf(publicKey)
   const challenge = decodeChallenge(challengeText, challengeKeys)

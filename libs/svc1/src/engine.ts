@@ -1,0 +1,79 @@
+/**
+ * Who computes Ed25519 on Node: libsodium if its binary can be loaded, else node:crypto and JavaScript. Both give the same
+ * verdict on every key and signature (decisions 2, 8); docs/adr/0011-libsodium-checks-keys-and-signatures.md has the figures.
+ */
+import { createPublicKey, verify } from 'node:crypto'
+import { createRequire } from 'node:module'
+import type sodium from 'sodium-native'
+import { isPublicKey } from './public-key.ts'
+
+/** @param signature 64 bytes, R ‖ S. */
+type Verify = (signature: Uint8Array, signed: Uint8Array) => boolean
+
+export interface Engine {
+  /** For a log. */
+  readonly name: string
+  /** As `isPublicKey` of public-key.ts. */
+  readonly isPublicKey: (bytes: Uint8Array) => boolean
+  /** Verifies the signatures of one key. @param publicKey 32 bytes that `isPublicKey` accepts. */
+  readonly verifierOf: (publicKey: Uint8Array) => Verify
+}
+
+/**
+ * node:crypto verifies by decisions 8 from Node 24.19 on; it has no check of a key's order, so JavaScript does that. An imported
+ * key costs a quarter of a verification, so the verifier keeps it.
+ */
+export const NODE_ENGINE: Engine = {
+  name: 'node:crypto',
+  isPublicKey,
+  verifierOf(publicKey) {
+    const x = Buffer.from(publicKey).toString('base64url')
+    const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+    return (signature, signed) => verify(null, signed, key, signature)
+  },
+}
+
+/**
+ * libsodium 1.0.21. Earlier versions accept keys of mixed order (CVE-2025-69277), and its development branch verifies with the
+ * cofactor: `assertVerifier` refuses both.
+ */
+export function createSodiumEngine(library: typeof sodium): Engine {
+  return {
+    name: 'libsodium',
+    isPublicKey: (bytes) => bytes.length === 32 && library.crypto_core_ed25519_is_valid_point(bytes),
+    verifierOf: (publicKey) => (signature, signed) => library.crypto_sign_verify_detached(signature, signed, publicKey),
+  }
+}
+
+/** @returns libsodium's engine; node:crypto's if libsodium cannot be loaded, with the reason. */
+export function chooseEngine(load: () => typeof sodium): {
+  readonly engine: Engine
+  readonly fallbackReason?: unknown
+} {
+  try {
+    return { engine: createSodiumEngine(load()) }
+  } catch (fallbackReason) {
+    return { engine: NODE_ENGINE, fallbackReason }
+  }
+}
+
+const chosen = chooseEngine(() => createRequire(import.meta.url)('sodium-native'))
+
+/** The engine of this process and its threads. */
+export const ENGINE: Engine = chosen.engine
+
+interface EngineLogger {
+  info(facts: object, text: string): void
+  warn(facts: object, text: string): void
+}
+
+/** Says once, when a service starts, which engine it has. */
+export function logEngine(logger: EngineLogger, { engine, fallbackReason } = chosen): void {
+  if (fallbackReason === undefined) logger.info({ engine: engine.name }, 'keys and signatures are checked by libsodium')
+  else {
+    logger.warn(
+      { engine: engine.name, err: fallbackReason },
+      'libsodium cannot be loaded: node:crypto verifies signatures at twice the CPU, JavaScript checks keys at 30 times',
+    )
+  }
+}
