@@ -110,6 +110,11 @@ describe('decisions 9: a challenge', () => {
     expect(await h.codeOf(registerAgent, registration)).toBe('challenge_invalid')
   })
 
+  test('a key that the gateway has checked is not checked again', async () => {
+    const request = { pubkey: `ed25519:${'00'.repeat(32)}`, key_checked: true }
+    expect(await h.codeOf(issueChallenge, request)).toBe('ok')
+  })
+
   test('a key is replaced by another without a registration failing: the first makes, all are believed', async () => {
     const [oldKey, newKeyText] = [randomKey(), randomKey()]
     await using before = await startHarness({ replicas: 1, challengeKeys: [oldKey] })
