@@ -1,6 +1,6 @@
 /**
- * Votes count once, posts reach those who were subscribed, roles are what was set. Source: issue 5, 3; decisions 29-31,
- * 34.
+ * Votes count once, posts reach those who were subscribed and stay with those who may read them, roles are what was set.
+ * Source: issue 5, 3; decisions 29-31, 34.
  */
 import { LATE_MS } from '../model/register.ts'
 import type { Final } from './final.ts'
@@ -12,6 +12,7 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
   const say = (rule: string, text: string): void => void violations.push({ rule, text })
   checkVotes()
   checkSubscribers()
+  checkEvents()
   checkRoles()
   return violations
 
@@ -57,6 +58,22 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
         if (subscribed.every(Boolean) && !reached.has(agent))
           say('posts: to every subscriber', `${id} has not come to ${agent}`)
         if (!subscribed.some(Boolean) && reached.has(agent)) say('posts: to nobody else', `${id} has come to ${agent}`)
+      }
+    }
+  }
+
+  /** In the end each agent finds its events of all posts that it may read, whether it is subscribed or not (decisions 31). */
+  function checkEvents(): void {
+    const hidden = new Set(final.messages.filter((message) => message.hidden).map(({ id }) => id))
+    for (const { id: agent, name, revoked, events } of final.agents) {
+      if (revoked) continue
+      const shown = new Set(events.map(({ cursor }) => cursor))
+      for (const { log, kind, message, position } of final.entries) {
+        if (log !== agent || kind !== 'board' || shown.has(position) || hidden.has(message)) continue
+        const sent = world.sends.get(message)?.accepted
+        if (sent === undefined || sent.to === null || sent.ttl > 0) continue
+        if (!world.mayRead(sent.to, agent, atMs, atMs).has(false))
+          say('posts: events of what may be read', `${name} does not find ${message} at ${position}`)
       }
     }
   }

@@ -232,13 +232,14 @@ describe('decisions 31, 37: posts of a board that a reader has left', () => {
   const RULES = [
     'streams: nothing is lost',
     'nothing new at or below a cursor',
+    'posts: events of what may be read',
     'posts: to those who may read the board',
   ]
 
   test.each<[BoardVisibility, string[]]>([
-    ['public', RULES.slice(0, 2)],
-    ['unlisted', RULES.slice(0, 2)],
-    ['private', RULES.slice(2)],
+    ['public', RULES.slice(0, 3)],
+    ['unlisted', RULES.slice(0, 3)],
+    ['private', RULES.slice(3)],
   ])('on a %s board: %j', (visibility, expected) => {
     const { history, final } = scene(visibility)
     expect(RULES.filter((rule) => rulesOf(history, final).includes(rule))).toEqual(expected)
