@@ -4,7 +4,16 @@ import { fileURLToPath } from 'node:url'
 import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
-import { AUTHORITY, envelopeOf, JSON_BODY, openRaw, sendRequest, signatureOf, startHarness } from './harness.ts'
+import {
+  type Answer,
+  AUTHORITY,
+  envelopeOf,
+  JSON_BODY,
+  openRaw,
+  sendRequest,
+  signatureOf,
+  startHarness,
+} from './harness.ts'
 
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
@@ -15,14 +24,20 @@ describe('service.md, GET /v2/health; decisions 44', () => {
     async (name) => {
       await using h = await startHarness()
       expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200, body: { status: 'ok', ...HEALTH } })
+      // An answer is shared for a while.
+      const until = (status: number): Promise<Answer> =>
+        eventually(async () => {
+          const answer = await h.send({ target: '/v2/health' })
+          return answer.status === status && answer
+        })
       h.ready[name] = false
-      const unready = await h.send({ target: '/v2/health' })
-      expect(unready).toMatchObject({ status: 503, headers: { 'x-request-id': expect.any(String) } })
+      const unready = await until(503)
+      expect(unready.headers).toMatchObject({ 'x-request-id': expect.any(String), 'retry-after': '1' })
       expect(unready.body).toEqual({ status: 'unavailable', ...HEALTH })
       h.ready[name] = true
-      expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200 })
+      await until(200)
       await h.services[name].drain()
-      expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 503, body: { status: 'unavailable' } })
+      expect(await until(503)).toMatchObject({ body: { status: 'unavailable' } })
     },
   )
 })
