@@ -8,6 +8,7 @@ import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
 import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './frames.ts'
+import type { Lane } from './lane.ts'
 import { outflowOf } from './outflow.ts'
 import type { ProcessStats } from './process-stats.ts'
 
@@ -18,12 +19,19 @@ export interface Endpoint {
   readonly name: string
   /** @returns the reply line for the item at `index`. */
   readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
+  readonly lane?: Lane | undefined
 }
 
-export function handle<Q, R>(call: Call<Q, R>, handler: (request: Q, context: CallContext) => Promise<R>): Endpoint {
+/** @param lane where its items wait for their turn; past its bound they are `unavailable`. Without one they begin at once. */
+export function handle<Q, R>(
+  call: Call<Q, R>,
+  handler: (request: Q, context: CallContext) => Promise<R>,
+  lane?: Lane,
+): Endpoint {
   return {
     subject: call.subject,
     name: call.name ?? call.subject,
+    lane,
     answer: async (index, request, context) => {
       if (!call.isRequest(request)) throw requestBreach(call.subject)
       return encodeReply(index, await handler(request, context))
@@ -160,7 +168,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
 
   async function answerOne(endpoint: Endpoint, line: string, index: number): Promise<string> {
     const call = endpoint.name
-    if (inFlight >= maxInFlight || outflow.isFull) {
+    if (inFlight >= maxInFlight || outflow.isFull || endpoint.lane?.isFull === true) {
       served.add({ call, outcome: 'unavailable' })
       return encodeError(index, new ServiceError('unavailable'))
     }
@@ -171,8 +179,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     try {
       const { request, context } = decodeRequest(line)
       requestId = requestIdOf(context.traceparent)
-      if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
-      return await answerTraced(endpoint, index, request, context)
+      if (endpoint.lane === undefined) return await answerInTime(endpoint, index, request, context)
+      return await endpoint.lane.run(() => answerInTime(endpoint, index, request, context))
     } catch (error) {
       const known = asServiceError(error, endpoint.subject, requestId)
       outcome = known.code
@@ -189,7 +197,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     }
   }
 
-  function answerTraced(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
+  function answerInTime(endpoint: Endpoint, index: number, request: unknown, context: CallContext): Promise<string> {
+    if (context.deadlineMs - Date.now() < MIN_TIME_LEFT_MS) throw new ServiceError('unavailable')
     if (!isSampled(context.traceparent)) return endpoint.answer(index, request, context)
     const options = { kind: 'server', parent: context.traceparent } as const
     return inSpan(endpoint.name, options, (traceparent) => endpoint.answer(index, request, { ...context, traceparent }))

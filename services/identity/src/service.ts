@@ -12,6 +12,7 @@ import { startOperationsPurge } from '@svc/charging/purge.ts'
 import { startResolver } from '@svc/charging/resolver.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import * as calls from '@svc/contracts/identity.ts'
+import { createLane, type LaneLimits } from '@svc/nats/lane.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { startService } from '@svc/service/start-service.ts'
 import { assertVerifier } from '@svc/svc1/assert-verifier.ts'
@@ -33,6 +34,9 @@ import { startPushMailboxes } from './loops/push-mailboxes.ts'
 import { startTruncateNonces } from './loops/truncate-nonces.ts'
 import { createAdmit } from './store/nonces.ts'
 import { createAgentReaders } from './store/readers.ts'
+
+/** Of each call that anybody may order, so that neither holds up nonces and keys. Most connections to the database stay free. */
+const STRANGERS: LaneLimits = { concurrency: 2, maxWaiting: 128 }
 
 export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   return startService({
@@ -56,8 +60,8 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
       }
       return {
         endpoints: [
-          handle(calls.issueChallenge, (request) => issueChallenge(deps, request)),
-          handle(calls.registerAgent, (request) => registerAgent(deps, request)),
+          handle(calls.issueChallenge, (request) => issueChallenge(deps, request), createLane(STRANGERS)),
+          handle(calls.registerAgent, (request) => registerAgent(deps, request), createLane(STRANGERS)),
           handle(calls.findAgent, (request) => findAgent(deps, request)),
           handle(calls.findAgentByName, (request) => findAgentByName(deps, request)),
           handle(calls.admitRequest, (request) => admitRequest(deps, request)),

@@ -1,0 +1,50 @@
+/**
+ * Keeps calls that anybody may order from holding up the others of a process: they wait in a queue of their own, and at most one
+ * begins in each turn of the event loop. Whatever else came in meanwhile is worked on between two of them.
+ */
+export interface Lane {
+  readonly isFull: boolean
+  /** Begins when its turn has come. Callers look at `isFull` first. */
+  run<T>(work: () => Promise<T>): Promise<T>
+}
+
+export interface LaneLimits {
+  /** Under way together at most, e.g. so that they do not take all connections to a database. */
+  readonly concurrency: number
+  readonly maxWaiting: number
+}
+
+export function createLane({ concurrency, maxWaiting }: LaneLimits): Lane {
+  const waiting: (() => void)[] = []
+  let running = 0
+  let scheduled = false
+
+  return {
+    get isFull() {
+      return waiting.length >= maxWaiting
+    },
+    async run(work) {
+      await new Promise<void>((resolve) => {
+        waiting.push(resolve)
+        schedule()
+      })
+      try {
+        return await work()
+      } finally {
+        running -= 1
+        schedule()
+      }
+    },
+  }
+
+  function schedule(): void {
+    if (scheduled || waiting.length === 0 || running >= concurrency) return
+    scheduled = true
+    setImmediate(() => {
+      scheduled = false
+      running += 1
+      waiting.shift()?.()
+      schedule()
+    })
+  }
+}

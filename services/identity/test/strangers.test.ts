@@ -1,0 +1,61 @@
+/** Challenges and registrations are ordered by anybody; nonces and keys are what the requests of registered agents need. */
+import { admitRequest, findAgent, issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Harness, startHarness } from './harness.ts'
+import { newKey, newNonce } from './store.ts'
+
+const BURST = 1_000
+/** Under way or waiting; the burst may come in more than one message. */
+const MAX_TAKEN = 200
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness({ replicas: 1 })
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+/** What each request of a registered agent asks for. */
+async function askAsAgent(agentId: string): Promise<unknown> {
+  const { revoked, replayed } = await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })
+  const { agent } = await h.call(findAgent, { agent_id: agentId })
+  return [revoked, replayed, agent?.agent_id]
+}
+
+test('a burst of challenges is refused past its bound, and takes nothing from nonces and keys', async () => {
+  const { agentId } = await h.register('alice')
+  const pubkey = formatPublicKey(newKey().publicKey)
+  const burst = Array.from({ length: BURST }, () => h.codeOf(issueChallenge, { pubkey }))
+  expect(await askAsAgent(agentId)).toEqual([false, false, agentId])
+  const taken = (await Promise.all(burst)).filter((code) => code === 'ok').length
+  expect((await Promise.all(burst)).filter((code) => code === 'unavailable')).toHaveLength(BURST - taken)
+  expect(taken).toBeGreaterThan(0)
+  expect(taken).toBeLessThan(MAX_TAKEN)
+})
+
+test('registrations that the database does not finish leave it to nonces and keys', async () => {
+  const { agentId } = await h.register('ben')
+  const registration = await h.prepare(newKey(), 'carol')
+  const over = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const lock = h.database.transaction(async (tx) => {
+    await tx`lock table identity.consumed_challenges in access exclusive mode`
+    held.resolve()
+    await over.promise
+  })
+  await held.promise
+  const burst = Array.from({ length: BURST }, () => h.codeOf(registerAgent, registration))
+  await eventually(async () => {
+    const waiting = await h.database.run(
+      (sql) => sql`select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return waiting.length > 0
+  })
+  expect(await askAsAgent(agentId)).toEqual([false, false, agentId])
+  over.resolve()
+  await lock
+  const codes = await Promise.all(burst)
+  expect(codes).toContain('ok')
+  expect(codes.filter((code) => code === 'unavailable').length).toBeGreaterThan(BURST - MAX_TAKEN)
+})
