@@ -92,9 +92,9 @@ describe('issue 5, 4: the bodies of all requests together are bounded', () => {
 })
 
 const operation = (id: string, method: Operation['method']) => ({ id, method }) as Operation
-const take = (load: ReturnType<typeof createLoad>, one: Operation): string => {
+const take = (load: ReturnType<typeof createLoad>, one: Operation, isUnsigned = false): string => {
   try {
-    load.begin(one)
+    load.begin(one, isUnsigned)
     return 'taken'
   } catch (error) {
     return error instanceof Overloaded ? 'refused' : String(error)
@@ -124,6 +124,19 @@ describe('issue 5, 4: so many requests are worked on', () => {
   )
 })
 
+test('a quarter of the requests may be unsigned; registered agents have the others, and what has ended makes room', () => {
+  const [read, write] = [operation('listAgents', 'GET'), operation('createChallenge', 'POST')]
+  const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
+  const unsigned = (): string[] => [read, write, read].map((one) => take(load, one, true))
+  expect(unsigned()).toEqual(['taken', 'taken', 'refused'])
+  expect(take(load, operation('getHealth', 'GET'), true)).toBe('taken')
+  load.end(operation('getHealth', 'GET'), true)
+  expect(take(load, write, true)).toBe('refused')
+  expect(Array.from({ length: 6 }, (_, at) => take(load, at % 2 === 0 ? read : write))).not.toContain('refused')
+  load.end(read, true)
+  expect(unsigned()).toEqual(['taken', 'refused', 'refused'])
+})
+
 describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
   test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
     let usedMs = 0
@@ -138,6 +151,17 @@ describe('issue 5, 4: a turn of the event loop takes on as much as it can do soo
     expect(outcomes()).toEqual(['refused', 'refused', 'taken'])
     await new Promise(setImmediate)
     expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
+  })
+
+  test('unsigned requests are refused first', () => {
+    let usedMs = 0
+    const clocks = { now: () => usedMs, cpu: () => usedMs }
+    const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
+    const all = [operation('sendMessage', 'POST'), operation('listInbox', 'GET')]
+    expect(all.map((one) => take(load, one, true))).toEqual(['taken', 'taken'])
+    usedMs += MAX_TURN_MS * 0.6
+    expect(all.map((one) => take(load, one, true))).toEqual(['refused', 'refused'])
+    expect(all.map((one) => take(load, one))).toEqual(['taken', 'taken'])
   })
 
   test('time that the machine gave to others does not count', () => {

@@ -16,6 +16,7 @@ export class Overloaded extends ServiceError {
 /** Made once: a refusal must cost next to nothing, and a trace of where it came from says nothing. */
 const REFUSALS = {
   requests: new Overloaded('too many requests are under way'),
+  unsigned: new Overloaded('too many unsigned requests are under way'),
   turn: new Overloaded('requests come faster than they are read'),
   memory: new Overloaded('the bodies of requests take too much memory'),
   slow: new Overloaded('it arrived too slowly while others waited'),
@@ -30,11 +31,14 @@ export interface Load {
   readonly requests: number
   /** Of bodies that are being received or worked on. */
   readonly bodyBytes: number
-  /** @throws Overloaded where there is no room for a request of the operation. */
-  check(operation: Operation): void
-  /** A request is whole; it counts until `end`. @throws Overloaded */
-  begin(operation: Operation): void
-  end(operation: Operation): void
+  /**
+   * @param isUnsigned no registered agent has signed it, as far as is known (strangers.ts).
+   * @throws Overloaded where there is no room for a request of the operation.
+   */
+  check(operation: Operation, isUnsigned?: boolean): void
+  /** A request is whole; it counts until `end`, which is told the same. @throws Overloaded */
+  begin(operation: Operation, isUnsigned?: boolean): void
+  end(operation: Operation, isUnsigned?: boolean): void
   /**
    * A body grows. Where it has no room the body that began to arrive first of all gives way: clients that send nothing
    * on keep nobody out.
@@ -65,10 +69,13 @@ export interface LoadOptions {
 }
 
 /**
- * Of the requests that reads may be, and that everything else may be: whoever sends too much does not keep others from reading, nor the
- * other way round. Of a turn, what may go to all but reads.
+ * Reads may use at most this share of the request slots, and so may writes, so a flood of one kind cannot starve the other. Writes
+ * may use at most this share of a turn.
  */
 const SHARE = 0.75
+/** Unsigned requests may use at most this share of the request slots, and this share of a turn, so a flood cannot push out registered agents. */
+const UNSIGNED_SHARE = 0.25
+const UNSIGNED_TURN_SHARE = 0.5
 /**
  * Milliseconds of CPU that one turn of the event loop may spend on requests. Where this process itself is what is too slow, requests
  * wait unread, and nothing of them can be counted: whatever a turn has still before it behind that time is refused, which takes
@@ -87,7 +94,9 @@ export function createLoad({
   turn = createTurn(),
 }: LoadOptions): Load {
   const maxOfOneKind = Math.ceil(maxRequests * SHARE)
+  const maxUnsigned = Math.ceil(maxRequests * UNSIGNED_SHARE)
   const underWay = { read: 0, write: 0, health: 0 }
+  let unsigned = 0
   /** Bodies that are still arriving, the first of them first. */
   const arriving = new Set<Upload>()
   let bodyBytes = 0
@@ -100,19 +109,20 @@ export function createLoad({
     get bodyBytes() {
       return bodyBytes
     },
-    check(operation) {
+    check(operation, isUnsigned = false) {
       const kind = kindOf(operation)
       // Whether the process works is asked most of all when it has much to do.
       if (kind === 'health') return
       if (underWay[kind] >= maxOfOneKind || load.requests >= maxRequests) throw refusal('requests')
-      if (turn.hasUsed(MAX_TURN_MS * (kind === 'read' ? 1 : SHARE))) throw refusal('turn')
+      if (isUnsigned && unsigned >= maxUnsigned) throw refusal('unsigned')
+      if (turn.hasUsed(MAX_TURN_MS * shareOfTurn(kind, isUnsigned))) throw refusal('turn')
     },
-    begin(operation) {
-      load.check(operation)
-      underWay[kindOf(operation)] += 1
+    begin(operation, isUnsigned = false) {
+      load.check(operation, isUnsigned)
+      count(operation, isUnsigned, 1)
     },
-    end(operation) {
-      underWay[kindOf(operation)] -= 1
+    end(operation, isUnsigned = false) {
+      count(operation, isUnsigned, -1)
     },
     grow(upload, bytes) {
       arriving.add(upload)
@@ -135,6 +145,12 @@ export function createLoad({
   }
   return load
 
+  function count(operation: Operation, isUnsigned: boolean, by: 1 | -1): void {
+    const kind = kindOf(operation)
+    underWay[kind] += by
+    if (isUnsigned && kind !== 'health') unsigned += by
+  }
+
   function refusal(why: keyof typeof REFUSALS): Overloaded {
     if (refused === 0) {
       setTimeout(() => {
@@ -148,6 +164,12 @@ export function createLoad({
     refused += 1
     return REFUSALS[why]
   }
+}
+
+/** What a turn may have used before this is refused: reads of agents last. */
+function shareOfTurn(kind: 'read' | 'write', isUnsigned: boolean): number {
+  if (isUnsigned) return UNSIGNED_TURN_SHARE
+  return kind === 'read' ? 1 : SHARE
 }
 
 function kindOf({ id, method }: Operation): 'read' | 'write' | 'health' {

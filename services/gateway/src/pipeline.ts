@@ -18,6 +18,7 @@ import { isRepeated } from './headers.ts'
 import type { Load } from './load.ts'
 import type { Operation, RawInput } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
+import { createStrangers } from './strangers.ts'
 import type { Verifier } from './verifier.ts'
 
 export interface PipelineDeps {
@@ -64,19 +65,25 @@ const ANONYMOUS = Promise.resolve()
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { load } = deps
+  const strangers = createStrangers()
   return async (incoming) => {
     const { raw, operation } = incoming
-    const retryAfterSeconds = takeFromRates(deps, raw, operation)
+    const client = deps.clientOf(raw)
+    const retryAfterSeconds = takeFromRates(deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHost(raw)
-    load.check(operation)
+    const isUnsigned = strangers.isUnsigned(raw, operation, client)
+    load.check(operation, isUnsigned)
     using body = await readBody(raw, load)
     // A client that sends slowly takes nobody's place while it does.
-    load.begin(operation)
+    load.begin(operation, isUnsigned)
     try {
       return await answer(incoming, body)
+    } catch (error) {
+      strangers.note(error, client)
+      throw error
     } finally {
-      load.end(operation)
+      load.end(operation, isUnsigned)
     }
   }
 
@@ -98,8 +105,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
 }
 
 /** @returns 0 where the request is admitted, else seconds to wait; a promise where another gateway is asked (rate-limit.ts). */
-function takeFromRates(deps: PipelineDeps, raw: IncomingMessage, operation: Operation): number | Promise<number> {
-  const client = deps.clientOf(raw)
+function takeFromRates(deps: PipelineDeps, client: string, operation: Operation): number | Promise<number> {
   const first = deps.limiter.take(client)
   if (!operation.isRegistration) return first
   const second = (retryAfterSeconds: number): number | Promise<number> =>

@@ -1,17 +1,20 @@
 /** More than the gateway takes on: issue 5, 4. */
-import { admitRequest } from '@svc/contracts/identity.ts'
+import { admitRequest, findAgent, issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { envelopeOf, type Harness, type Outgoing, openRaw, signatureOf, startHarness } from './harness.ts'
+import { envelopeOf, type Harness, JSON_BODY, type Outgoing, openRaw, signatureOf, startHarness } from './harness.ts'
 
 const MAX_REQUESTS = 8
 const MAX_OF_ONE_KIND = 6
+const MAX_UNSIGNED = 2
 
 let h: Harness
 let gate: PromiseWithResolvers<void>
 beforeEach(async () => {
-  h = await startHarness({ SVC_MAX_REQUESTS: String(MAX_REQUESTS) })
+  h = await startHarness({ SVC_MAX_REQUESTS: String(MAX_REQUESTS), SVC_TRUSTED_PROXIES: '127.0.0.1' })
   gate = Promise.withResolvers()
   h.answer(sendMessage, async ({ facts }) => {
     await gate.promise
@@ -78,4 +81,46 @@ test('refusals are not logged one by one', async () => {
   expect(warnings().length).toBeLessThan(5)
   gate.resolve()
   await Promise.all(reads)
+})
+
+test('unsigned requests, and those from an address of false signatures, share a quarter; registered agents have the rest', async () => {
+  const [alice, stranger] = [h.register('alice'), createKeyPair()]
+  const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
+  const pubkey = formatPublicKey(stranger.publicKey)
+  const challenge = { method: 'POST', target: '/v2/challenges', headers: JSON_BODY, body: JSON.stringify({ pubkey }) }
+  const me: Outgoing = { target: '/v2/me' }
+  const sendFrom = (address: string) => h.sendSigned(alice, { ...me, headers: from(address) })
+  const unavailable = { status: 503, headers: { 'retry-after': '1' }, body: { error: { code: 'unavailable' } } }
+  h.answer(issueChallenge, async () => {
+    await gate.promise
+    return { challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' }
+  })
+
+  // Claims are believed until one from the same address was false.
+  expect(await sendFrom('192.0.2.1')).toMatchObject({ status: 200 })
+  expect(await h.sendSigned(stranger, { ...me, headers: from('192.0.2.2') })).toMatchObject({ status: 401 })
+  const held = Array.from({ length: MAX_UNSIGNED }, () => h.send(challenge))
+  await eventually(() => h.callsTo(issueChallenge).length === MAX_UNSIGNED)
+  const asked = h.callsTo(findAgent).length
+
+  const register = { ...challenge, target: '/v2/agents/register' }
+  const flood: Promise<unknown>[] = [
+    h.send(challenge),
+    h.sendSigned(stranger, challenge),
+    h.sendSigned(stranger, register),
+    h.send({ target: '/v2/agents' }),
+    h.send({ target: '/nowhere' }),
+    h.sendSigned(stranger, { ...me, headers: from('192.0.2.2') }),
+    sendFrom('192.0.2.2'),
+  ]
+  for (const answer of await Promise.all(flood)) expect(answer).toMatchObject(unavailable)
+  expect(h.callsTo(issueChallenge)).toHaveLength(MAX_UNSIGNED)
+  expect([h.callsTo(registerAgent).length, h.callsTo(findAgent).length]).toEqual([0, asked])
+  expect((await h.send({ target: '/v2/health' })).status).toBe(200)
+  expect(await sendFrom('192.0.2.1')).toMatchObject({ status: 200 })
+  const write = { method: 'POST', target: '/v2/messages', headers: JSON_BODY, body: envelopeOf(alice) }
+  h.register('bob')
+  gate.resolve()
+  expect(await h.sendSigned(alice, write)).toMatchObject({ status: 202 })
+  expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 201))
 })
