@@ -1,6 +1,7 @@
 /** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
 import { takeTurns } from '@svc/local/scheduling.ts'
 import { readCommandLine } from '../support/command-line.ts'
+import { benchHostile } from './hostile.ts'
 import { benchIdleStreams, benchLive, benchStreams } from './live.ts'
 import { benchWebhooks } from './live-webhooks.ts'
 import { benchOverload } from './overload.ts'
@@ -9,7 +10,18 @@ import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
 import { benchStorage } from './storage.ts'
 
-const BENCHMARKS = ['send', 'reads', 'posts', 'live', 'overload', 'streams', 'idle', 'webhooks', 'storage'] as const
+const BENCHMARKS = [
+  'send',
+  'reads',
+  'posts',
+  'live',
+  'overload',
+  'hostile',
+  'streams',
+  'idle',
+  'webhooks',
+  'storage',
+] as const
 
 const { values, names } = readCommandLine({
   command: 'npx pnpm bench',
@@ -34,6 +46,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   posts: () => benchPosts(options),
   live: () => benchLive(options),
   overload: () => benchOverload({ ...options, agents, times }),
+  hostile: () => benchHostile(options),
   streams: () => benchStreams(options),
   idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
