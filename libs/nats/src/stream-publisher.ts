@@ -2,7 +2,7 @@ import { isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from './connect.ts'
 import { ConnectionWatch } from './connection-watch.ts'
-import { ensureStream, type StreamDefinition } from './streams.ts'
+import { alignStream, ensureStream, type StreamDefinition } from './streams.ts'
 import { TRACEPARENT } from './trace-header.ts'
 
 export interface Publication {
@@ -19,6 +19,21 @@ export interface StreamState {
   /** Its creation time: another one is another stream, which has forgotten everything. */
   epoch: string
   lastSequence: number
+}
+
+/** How full a stream is. */
+export interface StreamSize {
+  bytes: number
+  /** Past it the oldest go. */
+  maxBytes: number
+}
+
+/** What a stream says of a batch. */
+export interface Published {
+  /** At or below it all messages of the batch are stored. */
+  lastSequence: number
+  /** Whether the batch got sequences of its own; false where the stream knew all of its messages. */
+  isNew: boolean
 }
 
 /** Messages in one batch at most, all of which may be on their way at once. */
@@ -86,13 +101,23 @@ export class StreamPublisher implements Disposable {
     return { epoch: info.created, lastSequence: info.state.last_seq }
   }
 
+  /** Gives a stream that exists the bounds of its definition. */
+  async align(): Promise<void> {
+    await this.#watch.whileConnected(() => alignStream(this.#manager, this.#definition))
+  }
+
+  /** @throws Error where the stream does not exist, or is away. */
+  async size(): Promise<StreamSize> {
+    const { state, config } = await this.#watch.whileConnected(() => this.#manager.streams.info(this.#definition.name))
+    return { bytes: state.bytes, maxBytes: config.max_bytes }
+  }
+
   /**
    * Publishes in order; what the stream remembers is not stored twice.
    * @param publications 1 to `MAX_BATCH_MESSAGES`.
-   * @returns a sequence at or below which all of them are stored.
    * @throws Error where it is not certain that all of them are; publishing them again is safe.
    */
-  async publish(publications: Publication[]): Promise<number> {
+  async publish(publications: Publication[]): Promise<Published> {
     const { length } = publications
     if (length === 0 || length > MAX_BATCH_MESSAGES)
       throw new RangeError(`a batch has 1 to ${MAX_BATCH_MESSAGES} messages`)
@@ -112,7 +137,8 @@ export class StreamPublisher implements Disposable {
     })
     const { seq = 0, count } = await this.#watch.whileConnected(() => acknowledged)
     if (count !== length) throw new Error(`the stream took ${count} of ${length} messages`)
-    return seq > 0 ? seq : (await this.state()).lastSequence
+    if (seq > 0) return { lastSequence: seq, isNew: true }
+    return { lastSequence: (await this.state()).lastSequence, isNew: false }
   }
 
   /** `fail`: a message that is lost on the way ends the batch with an error, rather than a gap. */

@@ -16,14 +16,31 @@ import {
 
 export type StreamDefinition = Partial<StreamConfig> & { name: string; allow_batched?: boolean }
 
-const DAY_MS = 24 * 60 * 60 * 1000
+const MS_PER_SECOND = 1_000
 const TWO_MINUTES_MS = 2 * 60 * 1000
 
+/** How much the stream `ACCEPTED` keeps: whichever of the two is reached first. */
+export interface StreamBounds {
+  readonly maxBytes: number
+  readonly keepSeconds: number
+}
+
 /**
- * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the truth, and the outbox can publish
- * everything of the last day again, so this keeps a day and may be lost. `replicas`: 1 on one server, 3 in a cluster.
+ * 6 GiB. NATS lends streams three quarters of a volume unless it is told otherwise, and the manifests' volume has 10 GiB.
+ * A day at 80 events/s fits.
  */
-export function acceptedStream(replicas: number): StreamDefinition {
+export const DEFAULT_STREAM_BOUNDS: StreamBounds = { maxBytes: 6 * 1024 ** 3, keepSeconds: 24 * 60 * 60 }
+
+/**
+ * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the truth, so this may be lost: the outbox
+ * publishes everything of the last day again, and the webhook service looks older entries up in the logs. Past its bounds
+ * the stream drops its oldest events, so that new ones never stop. `replicas`: 1 on one server, 3 in a cluster.
+ */
+export function acceptedStream(
+  replicas: number,
+  { maxBytes, keepSeconds }: StreamBounds = DEFAULT_STREAM_BOUNDS,
+): StreamDefinition {
+  const keepMs = keepSeconds * MS_PER_SECOND
   return {
     name: ACCEPTED_STREAM,
     subjects: [ACCEPTED_SUBJECTS],
@@ -31,9 +48,10 @@ export function acceptedStream(replicas: number): StreamDefinition {
     retention: RetentionPolicy.Limits,
     storage: StorageType.File,
     discard: DiscardPolicy.Old,
-    max_age: nanos(DAY_MS),
+    max_age: nanos(keepMs),
+    max_bytes: maxBytes,
     // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (field notes 2.1).
-    duplicate_window: nanos(TWO_MINUTES_MS),
+    duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
     // The outbox publishes the entries of a transaction together, acknowledged once.
     allow_batched: true,
   }
@@ -71,7 +89,35 @@ export async function ensureStream(manager: JetStreamManager, definition: Stream
     return await manager.streams.info(definition.name)
   } catch (error) {
     if (!isStreamNotFound(error)) throw error
+    return await makeStream(manager, definition)
+  }
+}
+
+/** A stream smaller than this is of no use. */
+const LEAST_BYTES = 64 * 1024 ** 2
+
+/** A server without room for the bound gets a stream of half the size: a small stream is better than none. */
+async function makeStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
+  try {
     return await manager.streams.add(definition)
+  } catch (error) {
+    const half = Math.floor((definition.max_bytes ?? 0) / 2)
+    if (!isWithoutRoom(error) || half < LEAST_BYTES) throw error
+    return await makeStream(manager, { ...definition, max_bytes: half })
+  }
+}
+
+/** Gives an existing stream the bounds of its definition. @throws Error where the server has no room for them. */
+export async function alignStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
+  const { config } = await ensureStream(manager, definition)
+  const { max_bytes = -1, max_age = 0, duplicate_window = 0 } = definition
+  if (config.max_bytes === max_bytes && config.max_age === max_age) return
+  try {
+    await manager.streams.update(definition.name, { max_bytes, max_age, duplicate_window })
+  } catch (error) {
+    if (!isWithoutRoom(error)) throw error
+    const message = `NATS has no room for ${max_bytes} bytes of the stream ${definition.name}, which stays at ${config.max_bytes}: enlarge its volume or lower SVC_STREAM_MAX_BYTES`
+    throw new Error(message, { cause: error })
   }
 }
 
@@ -92,6 +138,12 @@ const CHANGEABLE = ['ack_wait', 'max_ack_pending', 'max_deliver'] as const
 
 const STREAM_NOT_FOUND = 10059
 const CONSUMER_NOT_FOUND = 10014
+/** Of one server, and of a cluster, which looks for servers that have room. */
+const WITHOUT_ROOM = [10047, 10005]
+
+function isWithoutRoom(error: unknown): boolean {
+  return WITHOUT_ROOM.includes(errorCodeOf(error) ?? 0)
+}
 
 function isStreamNotFound(error: unknown): boolean {
   return errorCodeOf(error) === STREAM_NOT_FOUND

@@ -4,7 +4,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
 import { StreamPublisher } from '../src/stream-publisher.ts'
-import { acceptedStream } from '../src/streams.ts'
+import { acceptedStream, DEFAULT_STREAM_BOUNDS } from '../src/streams.ts'
 
 const publication = (n: number) => ({ subject: 'accepted.a.inbox', messageId: `a:${n}`, text: '{}' })
 
@@ -16,7 +16,7 @@ test('field notes 2.2: what is asked of a NATS that is away, or goes away, fails
   stack.adopt(nats, () => drainNats(nats, 500))
   const stream = stack.use(await StreamPublisher.open(nats, acceptedStream(1)))
   await stream.state()
-  expect(await stream.publish([publication(1)])).toBe(1)
+  expect(await stream.publish([publication(1)])).toEqual({ lastSequence: 1, isNew: true })
 
   let disconnects = 0
   void stream.watchDisconnects(() => {
@@ -35,5 +35,41 @@ test('field notes 2.2: what is asked of a NATS that is away, or goes away, fails
   expect(performance.now() - beganMs).toBeLessThan(4_500)
 
   await server.restart()
-  expect(await eventually(() => stream.publish([publication(2)]))).toBe(2)
+  expect(await eventually(() => stream.publish([publication(2)]))).toEqual({ lastSequence: 2, isNew: true })
+})
+
+test('a stream is brought in line with its bounds, and past them drops its oldest events', async () => {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(await startTestNats())
+  const logger = createLogger('test', 'silent')
+  const nats = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (one) =>
+    drainNats(one, 500),
+  )
+  const open = async (maxBytes: number): Promise<StreamPublisher> =>
+    stack.use(await StreamPublisher.open(nats, acceptedStream(1, { ...DEFAULT_STREAM_BOUNDS, maxBytes })))
+  const before = await open(2 * 1024 ** 3)
+  await before.state()
+  expect((await before.size()).maxBytes).toBe(2 * 1024 ** 3)
+  const after = await open(1024 ** 2)
+  await after.align()
+  expect((await after.size()).maxBytes).toBe(1024 ** 2)
+  const publications = Array.from({ length: 40 }, (_, n) => ({ ...publication(n), text: 'x'.repeat(64 * 1024) }))
+  expect((await after.publish(publications)).lastSequence).toBe(40)
+  expect((await after.size()).bytes).toBeLessThanOrEqual(1024 ** 2)
+})
+
+test('a server without room for the bound gets a smaller stream, and says what to do about it', async () => {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(await startTestNats())
+  const logger = createLogger('test', 'silent')
+  const nats = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (one) =>
+    drainNats(one, 500),
+  )
+  const maxBytes = 2 ** 52
+  const stream = stack.use(await StreamPublisher.open(nats, acceptedStream(1, { ...DEFAULT_STREAM_BOUNDS, maxBytes })))
+  await stream.state()
+  const size = await stream.size()
+  expect(size.maxBytes).toBeGreaterThanOrEqual(64 * 1024 ** 2)
+  expect(size.maxBytes).toBeLessThan(maxBytes)
+  await expect(stream.align()).rejects.toThrow('lower SVC_STREAM_MAX_BYTES')
 })

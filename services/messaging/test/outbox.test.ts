@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { acceptedMessageId } from '@svc/contracts/accepted.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
-import { StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -18,7 +18,8 @@ import { oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../src/store/outbox
 
 const logger = createLogger('test', 'silent')
 
-async function startHarness() {
+/** @param on instead of the real stream. */
+async function startHarness(on?: StreamPublisher) {
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
   const server = stack.use(await startTestNats())
@@ -28,7 +29,7 @@ async function startHarness() {
   const nats = await connect()
   const publisherOn = async (on: typeof nats) =>
     createPublisher({ database, stream: await StreamPublisher.open(on, acceptedStream(1)), logger })
-  const publisher = await publisherOn(nats)
+  const publisher = on === undefined ? await publisherOn(nats) : createPublisher({ database, stream: on, logger })
   const appendWith = (publish: boolean, leaseSeconds: number) =>
     createAppend({
       database,
@@ -73,6 +74,9 @@ async function startHarness() {
       )
       return row?.left === false
     },
+    /** As if the time of whoever publishes them were over. */
+    forgetLeases: () =>
+      database.run((sql) => sql`update messaging.outbox set leased_until = '-infinity' where published_at is null`),
     /** As if they had died between the publication and the mark: every row is due again. */
     forgetMarks: () =>
       database.run(
@@ -270,3 +274,41 @@ test('issue 4, 3: the age of what is not published is a number, and 0 where all 
     return (await age()) === 0
   })
 })
+
+/** A stream that can lose its end while its publishers stay connected, as one in a cluster can. */
+function createForgetfulStream() {
+  const stored: string[] = []
+  const forget = { events: 0, fails: false }
+  const stream = {
+    watchDisconnects: async () => {},
+    state: async () => ({ epoch: 'epoch', lastSequence: stored.length }),
+    publish: async (publications: Publication[]) => {
+      stored.splice(stored.length - forget.events)
+      const { fails } = forget
+      Object.assign(forget, { events: 0, fails: false })
+      if (fails) throw new Error('no acknowledgement from JetStream in time')
+      const fresh = publications.filter(({ messageId }) => !stored.includes(messageId))
+      stored.push(...fresh.map(({ messageId }) => messageId))
+      return { lastSequence: stored.length, isNew: fresh.length > 0 }
+    },
+  } as unknown as StreamPublisher
+  return { stream, stored, forget }
+}
+
+test.each([
+  ['the next publication fails', true],
+  ['the next publication covers the gap', false],
+])(
+  'design, Outbox: a tail that the stream lost without a disconnection is published again: %s',
+  async (_name, fails) => {
+    const { stream, stored, forget } = createForgetfulStream()
+    await using h = await startHarness(stream)
+    for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+    await eventually(() => h.pass())
+    Object.assign(forget, { events: 5, fails })
+    for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+    await h.forgetLeases()
+    await eventually(() => h.pass())
+    expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
+  },
+)

@@ -1,6 +1,11 @@
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { MAX_BATCH_MESSAGES, type StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import {
+  MAX_BATCH_MESSAGES,
+  type Publication,
+  type StreamPublisher,
+  type StreamState,
+} from '@svc/nats/stream-publisher.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'
@@ -36,6 +41,8 @@ export interface Publisher {
 
 /** How long a process alone may publish a row, from its commit or from its lease. */
 export const PUBLISH_LEASE_SECONDS = 5
+type PublishedBy = 'committer' | 'loop'
+
 const LEFT_ROWS = 50
 const REQUEUE_ROWS = 1_000
 /** Rows, and characters of their events, that wait in memory at most; what does not fit is published from the table when its lease has ended. */
@@ -49,9 +56,12 @@ export interface PublisherOptions {
 }
 
 export function createPublisher({ database, stream, logger }: PublisherOptions): Publisher {
-  // Unknown until the stream was compared with the table, and again after every disconnection: a server that comes back
-  // may know less than it acknowledged, and nothing new may cover the gap before it was seen.
+  // Unknown until the stream was compared with the table, and again after everything that a stream with a lost tail causes:
+  // a disconnection, a failed publication, a sequence that was given before. A server that comes back may know less than
+  // it acknowledged, and nothing new may cover the gap before it was seen.
   let epoch: string | undefined
+  /** The last sequence that the stream of this epoch is known to have given. */
+  let lastGiven = 0
   let disconnects = 0
   void stream.watchDisconnects(() => {
     epoch = undefined
@@ -94,14 +104,14 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     },
   }
 
-  async function publishRows(rows: OutboxRow[], by: 'committer' | 'loop'): Promise<void> {
+  async function publishRows(rows: OutboxRow[], by: PublishedBy): Promise<void> {
     const current = epoch ?? (await compare()).epoch
     const before = disconnects
     const marks: PublishedRow[] = []
     for (const group of groupRows(rows)) {
       const events = group.flatMap((row) => row.events)
       // What was purged since there is nothing to say about.
-      const lastSequence = events.length === 0 ? 0 : await stream.publish(events)
+      const lastSequence = events.length === 0 ? 0 : await publishEvents(events, current, by)
       failpoint('messaging.outbox.published')
       published.add({ by }, events.length)
       marks.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
@@ -111,16 +121,56 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     failpoint('messaging.outbox.marked')
   }
 
+  /** @returns a sequence at or below which all of them are stored. */
+  async function publishEvents(events: Publication[], current: string, by: PublishedBy): Promise<number> {
+    const givenBefore = lastGiven
+    try {
+      const { lastSequence, isNew } = await stream.publish(events)
+      // The loop may publish events together that the stream knows and that it does not.
+      const stored = !isNew ? 0 : by === 'committer' ? events.length : 1
+      if (lastSequence < givenBefore + stored) {
+        await requeueBehind(current, lastSequence - events.length)
+        throw new Error(`the stream gave sequence ${lastSequence} again: what it forgot is published once more`)
+      }
+      lastGiven = lastSequence
+      return lastSequence
+    } catch (error) {
+      epoch = undefined
+      throw error
+    }
+  }
+
+  /**
+   * For a stream that has lost its tail and has new events there: what was in their place has sequences that it knows. Rows that
+   * other processes published since are among those found, and are known by their ids when they come again.
+   */
+  async function requeueBehind(current: string, lastSequence: number): Promise<void> {
+    const state = { epoch: current, lastSequence }
+    for (;;) {
+      const found = await database.run((sql) => findForgotten(sql, state, REQUEUE_ROWS))
+      if (found.length > 0) await requeue(found, state)
+      if (found.length < REQUEUE_ROWS) return
+    }
+  }
+
+  async function requeue(found: readonly number[], state: StreamState): Promise<number> {
+    const requeued = await database.run((sql) => requeueForgotten(sql, found, state))
+    requeuedRows.add({}, requeued)
+    if (requeued > 0) failpoint('messaging.outbox.requeued')
+    if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
+    return requeued
+  }
+
   async function compare(): Promise<{ epoch: string; requeued: number }> {
     const first = await stream.state()
     const found = await database.run((sql) => findForgotten(sql, first, REQUEUE_ROWS))
     // What was published since the stream was asked looks forgotten: what was found is held against what it says now.
     const state = found.length === 0 ? first : await stream.state()
-    const requeued = found.length === 0 ? 0 : await database.run((sql) => requeueForgotten(sql, found, state))
-    requeuedRows.add({}, requeued)
-    if (requeued > 0) failpoint('messaging.outbox.requeued')
-    if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
-    if (found.length < REQUEUE_ROWS) epoch = state.epoch
+    const requeued = found.length === 0 ? 0 : await requeue(found, state)
+    if (found.length < REQUEUE_ROWS) {
+      epoch = state.epoch
+      lastGiven = state.lastSequence
+    }
     return { epoch: state.epoch, requeued }
   }
 }
