@@ -2,7 +2,7 @@
 import type { Facts } from './facts.ts'
 
 /** Read by services, and not to be set in a deployment. */
-const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_FAILPOINTS']
+const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
 /** Read by Node or by OpenTelemetry's SDK. */
 const OF_THE_RUNTIME = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+)$/
 /** Each process has its own. */

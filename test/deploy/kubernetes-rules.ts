@@ -256,6 +256,18 @@ export const RULES = {
     return String(servers) === copies ? [] : [`${copies} copies on ${servers} servers`]
   },
 
+  'the stream has room on the volume of NATS': ({ manifests }) => {
+    const nats = manifests.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'nats')
+    const { volumeClaimTemplates = [] } = (nats?.spec ?? {}) as {
+      volumeClaimTemplates?: { spec: { resources: { requests: { storage: string } } } }[]
+    }
+    const bytes = Number(environmentsOf(manifests).get('messaging')?.SVC_STREAM_MAX_BYTES)
+    return volumeClaimTemplates
+      .map(({ spec }) => Number(/^(\d+)Gi$/.exec(spec.resources.requests.storage)?.[1]) * 1024 ** 3)
+      .filter((volume) => !(bytes <= (volume * 3) / 4))
+      .map((volume) => `NATS lends streams three quarters of ${volume} bytes, and the stream may have ${bytes}`)
+  },
+
   'a Postgres of ours keeps what it has answered': ({ manifests }) =>
     workloadsOf(manifests)
       .filter(({ manifest }) => manifest.metadata.name === 'postgres')

@@ -213,6 +213,9 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
   'JetStream keeps as many copies as there are servers': [
     (all) => Object.assign(settingsOf(all), { SVC_NATS_REPLICAS: '5' }),
   ],
+  'the stream has room on the volume of NATS': [
+    (all) => Object.assign(settingsOf(all), { SVC_STREAM_MAX_BYTES: '8589934592' }),
+  ],
   'a Postgres of ours keeps what it has answered': [
     (all) =>
       Object.assign(containerOf(all, 'postgres'), {

@@ -20,7 +20,9 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 /** Who may ask for a call besides the gateway, which may ask for every one (design.md, Pieces). */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
-  'svc.messaging.list-heads': ['gateway', 'stream'],
+  'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
+  'svc.messaging.list-arrivals': ['gateway', 'webhook'],
+  'svc.messaging.read-arrivals': ['gateway', 'webhook'],
   'svc.messaging.replay-events': ['gateway', 'stream'],
   'svc.messaging.resolve-post': ['gateway', 'stream'],
   'svc.boards.judge-access': ['gateway', 'messaging'],
@@ -144,7 +146,7 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
     '_INBOX_boards.x': ['budget'],
     '_INBOX_budget.x': [],
     '_INBOX_stream.x': ['messaging', 'stream'],
-    '_INBOX_webhook.x': ['budget'],
+    '_INBOX_webhook.x': ['messaging', 'budget'],
     '_INBOX_admin.x': ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'],
   }
   const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>

@@ -146,6 +146,41 @@ export const listHeads = defineCall({
   reply: closed({ logs: Type.Array(closed({ head: Type.Integer({ minimum: 0 }), revoked: Type.Boolean() })) }),
 })
 
+/** Logs in one question about arrivals, entries of each in one answer, and entries read in one call, at most. */
+export const ARRIVALS_MAX = { logs: 50, entries: 100, read: 100 }
+
+const Position = Type.Integer({ minimum: 0 })
+
+/**
+ * The inbox entries of these logs behind a position, in order and without their messages, as a promotion's are too. Nothing of
+ * the inbox at or below `through` is missing, then or later: positions become visible in order. Expired entries may be
+ * among them; purged ones are not.
+ */
+export const listArrivals = defineCall({
+  subject: 'svc.messaging.list-arrivals',
+  request: closed({
+    logs: Type.Array(closed({ agent_id: AgentId, after: Position }), { minItems: 1, maxItems: ARRIVALS_MAX.logs }),
+  }),
+  reply: closed({
+    logs: Type.Array(
+      closed({ through: Position, entries: Type.Array(closed({ cursor: Position, message_id: MessageId })) }),
+    ),
+  }),
+})
+
+/**
+ * The events of these inbox entries, each an Event in JSON, separated by tabs and in the order of the question. `looked_at`:
+ * how many of the entries, from the first, the answer is about, one at least; `found` are the indexes of those that have an
+ * event. The others have expired.
+ */
+export const readArrivals = defineTextCall({
+  subject: 'svc.messaging.read-arrivals',
+  request: closed({
+    entries: Type.Array(closed({ agent_id: AgentId, cursor: Position }), { minItems: 1, maxItems: ARRIVALS_MAX.read }),
+  }),
+  meta: closed({ looked_at: Position, found: Type.Array(Position) }),
+})
+
 /**
  * A post that an event refers to, as a Message in JSON, and those whose event it is and who may read it now. Both empty
  * where it is hidden, expired, or not there. Source: decisions 28, 31, 33.

@@ -1,6 +1,7 @@
 import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
+import { DEFAULT_STREAM_BOUNDS, type StreamBounds } from '@svc/nats/streams.ts'
 
 export interface MessagingConfig extends ConnectionConfig {
   /** How long messages and events are kept; a fraction is accepted, for tests of expiry. */
@@ -8,7 +9,11 @@ export interface MessagingConfig extends ConnectionConfig {
   poolSize: number
   /** Copies of the stream `ACCEPTED`: 1 on one NATS server, 3 in a cluster. */
   streamReplicas: number
+  streamBounds: StreamBounds
 }
+
+/** Holds a few messages of the largest size; so small a stream is for tests. */
+const MIN_STREAM_BYTES = 1024 ** 2
 
 /** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): MessagingConfig {
@@ -18,6 +23,18 @@ export function readConfig(env: NodeJS.ProcessEnv): MessagingConfig {
     retentionDays: e.number('SVC_RETENTION_DAYS', { default: DEFAULTS.retentionDays, min: 0.000_01, max: 3_650 }),
     poolSize: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
     streamReplicas: e.int('SVC_NATS_REPLICAS', { default: 1, min: 1, max: 5 }),
+    streamBounds: {
+      maxBytes: e.int('SVC_STREAM_MAX_BYTES', {
+        default: DEFAULT_STREAM_BOUNDS.maxBytes,
+        min: MIN_STREAM_BYTES,
+        max: Number.MAX_SAFE_INTEGER,
+      }),
+      keepSeconds: e.number('SVC_OUTBOX_SECONDS', {
+        default: DEFAULT_STREAM_BOUNDS.keepSeconds,
+        min: 1,
+        max: DEFAULT_STREAM_BOUNDS.keepSeconds,
+      }),
+    },
   }
   e.check()
   return config

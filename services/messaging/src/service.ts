@@ -19,6 +19,7 @@ import { createBoards } from './boards.ts'
 import type { MessagingConfig } from './config.ts'
 import type { Deps, SendDeps } from './deps.ts'
 import { ackMessage } from './handlers/ack-message.ts'
+import { listArrivals, readArrivals } from './handlers/arrivals.ts'
 import { exportMessages } from './handlers/export-messages.ts'
 import { getMessage } from './handlers/get-message.ts'
 import { getReceipt } from './handlers/get-receipt.ts'
@@ -38,7 +39,8 @@ import { setVisibility } from './handlers/set-visibility.ts'
 import { setVote } from './handlers/set-vote.ts'
 import { startOutboxLoop } from './loops/outbox.ts'
 import { startPurgeLoop } from './loops/purge.ts'
-import { outboxOldest } from './metrics.ts'
+import { startStreamBounds } from './loops/stream-bounds.ts'
+import { outboxOldest, streamBytes, streamMaxBytes } from './metrics.ts'
 import { createPublisher, PUBLISH_LEASE_SECONDS } from './outbox/publisher.ts'
 import { createAppend } from './store/append.ts'
 import { createAppendPosts } from './store/append-posts.ts'
@@ -59,7 +61,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const operations = createOperations({ database, schema: 'messaging' })
       const fences = createFences(database, operations)
       const charging = createCharging({ owner: 'messaging', bus, logger, fences })
-      const stream = await StreamPublisher.open(nats, acceptedStream(config.streamReplicas))
+      const stream = await StreamPublisher.open(nats, acceptedStream(config.streamReplicas, config.streamBounds))
       const publisher = createPublisher({ database, stream, logger })
       const boards = createBoards(bus)
       const appendOptions = {
@@ -89,6 +91,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       }
       const deps: Deps = { database, boards, charging, operations, publisher, retentionDays: config.retentionDays }
       outboxOldest.read(async () => [[{}, (await measureOutbox(deps)).oldest_unpublished_seconds]])
+      streamBytes.read(async () => [[{}, (await stream.size()).bytes]])
+      streamMaxBytes.read(async () => [[{}, (await stream.size()).maxBytes]])
       return {
         endpoints: [
           handle(calls.sendMessage, (request, context) => sendMessage(send, request, context)),
@@ -100,6 +104,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
           handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
           handle(calls.listHeads, (request) => listHeads(deps, request)),
+          handle(calls.listArrivals, (request) => listArrivals(deps, request)),
+          handleText(calls.readArrivals, (request) => readArrivals(deps, request)),
           handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),
           handleText(calls.listPosts, (request, context) => listPosts(deps, request, context)),
           handle(calls.setVote, (request, context) => setVote(deps, request, context)),
@@ -112,7 +118,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
         ],
         loops: [
           startOutboxLoop(database, publisher, logger),
-          startPurgeLoop(database, logger),
+          startStreamBounds(stream, logger),
+          startPurgeLoop(database, logger, config.streamBounds.keepSeconds),
           startResolver({ owner: 'messaging', bus, logger, fences }),
           startOperationsPurge({ owner: 'messaging', bus, logger, operations }),
         ],

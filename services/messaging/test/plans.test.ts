@@ -1,6 +1,7 @@
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { listArrivals, readArrivals } from '../src/store/arrivals.ts'
 import { listContacts } from '../src/store/contacts.ts'
 import { listEvents } from '../src/store/events.ts'
 import { listExport } from '../src/store/export.ts'
@@ -119,6 +120,16 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['a post', (sql) => findMessage(sql, null, 'post-7')],
   ['a post and a vote for it', (sql) => findPost(sql, 'post-7', 'voter-7')],
   ['those who have an event of a post', (sql) => listReceivers(sql, 'board', 'post-7')],
+  ['arrivals', (sql) => listArrivals(sql, [{ agent_id: 'bob', after: ROWS / 2 }], LIMIT)],
+  ['no new arrivals', (sql) => listArrivals(sql, [{ agent_id: 'bob', after: ROWS }], LIMIT)],
+  [
+    'arrivals that are read',
+    (sql) =>
+      readArrivals(
+        sql,
+        [6, 7, 9].map((cursor) => ({ agent_id: 'bob', cursor })),
+      ),
+  ],
   ['contacts', (sql) => listContacts(sql, 'bob', 'other-3', LIMIT)],
   ['messages to purge', (sql) => lockExpired(sql as unknown as Tx, LIMIT)],
   ['what is purged with a message', (sql) => removeMessages(sql as unknown as Tx, ['message-8'])],

@@ -16,6 +16,7 @@ test('design.md, Configuration: defaults; decisions 42', () => {
     concurrency: 256,
     attemptSeconds: 10,
     leaseSeconds: 15,
+    reconcileSeconds: 30,
   })
 })
 

@@ -17,6 +17,8 @@ export interface WebhookConfig extends ConnectionConfig {
   attemptSeconds: number
   /** How long a job waits for a worker that may have died; longer than an attempt and what is written after it. */
   leaseSeconds: number
+  /** From one comparison of jobs with logs to the next. */
+  reconcileSeconds: number
 }
 
 /** 256 bits of hex have 64 characters, of base64 43; half of that is the least that is not a mistake. */
@@ -48,6 +50,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
       min: attemptSeconds,
       max: 600,
     }),
+    reconcileSeconds: e.number('SVC_WEBHOOK_RECONCILE_SECONDS', { default: 30, min: 0.1, max: 3_600 }),
   }
   e.check()
   return config

@@ -42,3 +42,15 @@ export const consumerLag = defineLevel({
   help: 'Events of JetStream that no process has finished; every process says the same, and nothing while JetStream is away',
   labels: [],
 })
+
+export const madeUp = defineCount({
+  name: 'svc_webhook_made_up_total',
+  help: 'Jobs made of entries of the logs because no event of JetStream had made them',
+  labels: [],
+})
+
+export const covered = defineLevel({
+  name: 'svc_webhook_covered_seconds',
+  help: 'Since the beginning of the last complete comparison with the logs: older messages have their jobs; every process says the same',
+  labels: [],
+})

@@ -26,11 +26,14 @@ import { setWebhook } from './handlers/set-webhook.ts'
 import { createResolve, type Resolve } from './http/resolve.ts'
 import { startDeliver } from './loops/deliver.ts'
 import { startIngest } from './loops/ingest.ts'
+import { startReconcile } from './loops/reconcile.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
-import { consumerLag, inFlight, oldestDue } from './metrics.ts'
+import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
+import { createReconciliation } from './reconciliation.ts'
 import { createIsConfigured, oldestDueSeconds } from './store/endpoints.ts'
 import { createBegin, createFinish, createIngest } from './store/jobs.ts'
+import { coveredSeconds } from './store/reconciliation.ts'
 
 const MS_PER_SECOND = 1_000
 
@@ -72,9 +75,18 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         onEnd: wake,
       })
       deliver = startDeliver({ ...deps, deliveries, leaseSeconds })
+      const reconciliation = createReconciliation({
+        database,
+        bus,
+        logger,
+        backoff,
+        intervalSeconds: config.reconcileSeconds,
+        made: wake,
+      })
       const ingestion = await startIngest({ ...deps, nats })
       inFlight.read(() => [[{}, deliveries.inFlight]])
       oldestDue.read(async () => [[{}, await database.run(oldestDueSeconds)]])
+      covered.read(async () => [[{}, await database.run(coveredSeconds)]])
       consumerLag.read(async () => [[{}, await ingestion.lag()]])
       return {
         endpoints: [
@@ -88,6 +100,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         loops: [
           deliver,
           ingestion.loop,
+          startReconcile(reconciliation, logger, config.reconcileSeconds),
           startRemoveJobs(deps),
           startResealSecrets(deps),
           startResolver({ owner: 'webhook', bus, logger, fences: operations }),

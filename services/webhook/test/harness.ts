@@ -16,6 +16,7 @@ import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.
 import { createTestDatabase } from '@svc/test/support/database.ts'
 import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { type MessagingPeer, startMessagingPeer } from '@svc/test/support/messaging-peer.ts'
 import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
 import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
 import type { WebhookConfig } from '../src/config.ts'
@@ -33,6 +34,7 @@ export interface Harness extends AsyncDisposable {
   /** As the service's own role. */
   readonly database: Database
   readonly budget: BudgetPeer
+  readonly messaging: MessagingPeer
   readonly nats: TestNats
   readonly receiver: WebhookReceiver
   /** Calls webhook as the gateway does. */
@@ -44,6 +46,8 @@ export interface Harness extends AsyncDisposable {
   state(agentId: string): Promise<WebhookState>
   /** Publishes an event as messaging does. @returns the envelope's text. */
   accept(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): Promise<string>
+  /** Appends to the log as messaging does, and JetStream hears nothing of it. @returns the message's id. */
+  acceptUnheard(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): string
   /** Many at once. */
   acceptAll(events: readonly (Partial<AcceptedEvent> & { agentId: string; cursor: number })[]): Promise<void>
   start(changes?: Partial<WebhookConfig>): Promise<AsyncDisposable>
@@ -78,6 +82,7 @@ export async function startHarness({
   const testDatabase = stack.use(await createTestDatabase(['webhook']))
   const nats = stack.use(await startTestNats())
   const budget = stack.use(await startBudgetPeer(nats.urlFor('budget')))
+  const messaging = stack.use(await startMessagingPeer(nats.urlFor('messaging')))
   const receiver = stack.use(await startReceiver())
   const config: WebhookConfig = {
     natsUrl: nats.urlFor('webhook'),
@@ -90,6 +95,7 @@ export async function startHarness({
     concurrency: 64,
     attemptSeconds: 10,
     leaseSeconds: 15,
+    reconcileSeconds: 3_600,
     ...changes,
   }
   const connect = async (user: 'gateway' | 'messaging') =>
@@ -111,8 +117,13 @@ export async function startHarness({
       throw error
     }
   }
+  const append = (agentId: string, cursor: number, event: AcceptedEvent): Publication => {
+    const publication = publicationOf(agentId, cursor, event)
+    messaging.append({ agentId, cursor, ...event, text: publication.text })
+    return publication
+  }
   const acceptAll: Harness['acceptAll'] = async (events) => {
-    const publications = events.map(({ agentId, cursor, ...event }) => publicationOf(agentId, cursor, completed(event)))
+    const publications = events.map(({ agentId, cursor, ...event }) => append(agentId, cursor, completed(event)))
     for (let at = 0; at < publications.length; at += 500) {
       const part = publications.slice(at, at + 500)
       // NATS may be coming back.
@@ -127,6 +138,7 @@ export async function startHarness({
     config,
     database,
     budget,
+    messaging,
     nats,
     receiver,
     call,
@@ -138,6 +150,11 @@ export async function startHarness({
       const whole = completed(event)
       await acceptAll([{ agentId, cursor, ...whole }])
       return whole.envelope
+    },
+    acceptUnheard(agentId, cursor, event = {}) {
+      const whole = completed(event)
+      append(agentId, cursor, whole)
+      return whole.messageId
     },
     acceptAll,
     async start(more = {}) {
@@ -171,6 +188,7 @@ function environmentOf(config: WebhookConfig, receiver: WebhookReceiver): NodeJS
     SVC_WEBHOOK_BACKOFF_SECONDS: config.backoff.join(','),
     SVC_WEBHOOK_ATTEMPT_SECONDS: String(config.attemptSeconds),
     SVC_WEBHOOK_LEASE_SECONDS: String(config.leaseSeconds),
+    SVC_WEBHOOK_RECONCILE_SECONDS: String(config.reconcileSeconds),
     SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: [...config.exemptTargets].join(','),
     NODE_EXTRA_CA_CERTS: receiver.caFile,
   }

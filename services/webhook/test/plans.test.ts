@@ -4,6 +4,7 @@ import { createTestDatabase } from '@svc/test/support/database.ts'
 import { expect, test } from 'vitest'
 import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
 import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'
+import { advance, findMissing, listPositions } from '../src/store/reconciliation.ts'
 import { silent } from './harness.ts'
 
 const FEW = 1_000
@@ -86,6 +87,10 @@ test('issue 4, Build 4: due jobs are chosen by an index, however many wait at on
     await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
     await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
     await service.run(oldestDueSeconds)
+    await service.run((sql) => listPositions(sql, agentId, 10))
+    const keys = ['msg-new', 'msg-absent'].map((messageId) => ({ configuration, messageId }))
+    expect(await service.run((sql) => findMissing(sql, keys))).toEqual([{ configuration, messageId: 'msg-absent' }])
+    expect((await advance(service, [{ agentId, configuration, position: 0, to: 1 }], [], [0])).agentIds.size).toBe(1)
     await service.run((sql) => listSealedOtherwise(sql, 'key', { keyId: '', agentId: '' }, 10))
     await service.run((sql) => purgeJobs(sql, 3_600, 10))
     await service.run((sql) => sql`select pg_stat_force_next_flush()`)

@@ -7,7 +7,8 @@ const INTERVAL_MS = 5_000
 const BATCH_ROWS = 500
 /**
  * The stream keeps an event for a day and the outbox publishes it again for a day, so after this long one comes again only where
- * NATS has lost its data day after day. Its job is then made once more, with the delivery id that it had.
+ * NATS has lost its data day after day. Its job is then made once more, with the delivery id that it had. Reconciliation
+ * looks at no entry twice, and a job is kept until it has passed the job's message, however long that takes.
  */
 const KEEP_SECONDS = 3 * 24 * 60 * 60
 

@@ -45,23 +45,29 @@ export function createIngest(database: Database, backoff: Backoff, made: () => v
     // A body is 96 KiB at most.
     maxItems: 64,
     run: async (events) => {
-      const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
       const traced = events.filter(({ traceparent }) => traceparent !== undefined)
       const make = async (sql: Sql | Tx): Promise<number> => {
-        const [row] = await sql<{ jobs: number }[]>`
-            select webhook.ingest(
-              ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.cursor)}::bigint[],
-              ${events.map((event) => event.messageId)}::text[], ${events.map((event) => event.envelope)}::text[],
-              ${events.map((event) => event.expiresAt)}::bigint[], ${delays}::double precision[]
-            ) as jobs`
+        const jobs = await makeJobs(sql, events, backoff)
         if (traced.length > 0) await noteTraces(sql, traced)
-        return row?.jobs ?? 0
+        return jobs
       }
       const jobs = await (traced.length > 0 ? database.transaction(make) : retryOnConflict(() => database.run(make)))
       if (jobs > 0) made()
       return events.map(() => undefined)
     },
   })
+}
+
+/** Makes jobs of events, where there are any to be made. @returns how many. */
+export async function makeJobs(sql: Sql | Tx, events: readonly InboxEvent[], backoff: Backoff): Promise<number> {
+  const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
+  const [row] = await sql<{ jobs: number }[]>`
+    select webhook.ingest(
+      ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.cursor)}::bigint[],
+      ${events.map((event) => event.messageId)}::text[], ${events.map((event) => event.envelope)}::text[],
+      ${events.map((event) => event.expiresAt)}::bigint[], ${delays}::double precision[]
+    ) as jobs`
+  return row?.jobs ?? 0
 }
 
 async function noteTraces(sql: Sql | Tx, events: readonly InboxEvent[]): Promise<void> {
@@ -166,12 +172,18 @@ export async function removeRetired(sql: Sql, limit: number): Promise<boolean> {
   return row?.found ?? false
 }
 
-/** Forgets jobs that ended so long ago that their event does not come again. @returns how many. */
+/**
+ * Forgets jobs that ended so long ago that their event does not come again, and whose messages the positions of their
+ * endpoints have passed, so that reconciliation does not make them again. @returns how many.
+ */
 export async function purgeJobs(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
   const { count } = await sql`
     with old as materialized (
       select j.configuration, j.message_id from webhook.jobs j
-      where j.ended_at < statement_timestamp() - make_interval(secs => ${keepSeconds})
+      where j.ended_at < least(
+        statement_timestamp() - make_interval(secs => ${keepSeconds}),
+        (select r.covered_to from webhook.reconciliation r)
+      )
       order by j.ended_at limit ${limit} for update skip locked
     )
     delete from webhook.jobs j using old o where j.configuration = o.configuration and j.message_id = o.message_id`

@@ -1,0 +1,18 @@
+import type { StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { type Loop, startLoop } from '@svc/service/loop.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+
+const INTERVAL_MS = 60_000
+
+/** Brings a stream that exists in line with the configured bounds. Any number at once: all do the same. */
+export function startStreamBounds(stream: StreamPublisher, logger: Logger): Loop {
+  return startLoop({
+    name: 'stream-bounds',
+    logger,
+    intervalMs: INTERVAL_MS,
+    run: async () => {
+      await stream.align()
+      return false
+    },
+  })
+}

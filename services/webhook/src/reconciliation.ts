@@ -1,0 +1,195 @@
+import { acceptedSubject } from '@svc/contracts/accepted.ts'
+import type { CallContext, RequestOf } from '@svc/contracts/define.ts'
+import { ARRIVALS_MAX, HEADS_MAX, listArrivals, listHeads, readArrivals } from '@svc/contracts/messaging.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { type InboxEvent, parseInboxEvent } from './domain/accepted-event.ts'
+import type { Backoff } from './domain/schedule.ts'
+import { madeUp } from './metrics.ts'
+import {
+  type Advance,
+  advance,
+  beginTurn,
+  endTurn,
+  findMissing,
+  type JobKey,
+  listPositions,
+  type Position,
+} from './store/reconciliation.ts'
+
+export interface Reconciliation {
+  /** Does the page that is due. @returns whether one was; more may be waiting then. */
+  turn(signal: AbortSignal): Promise<boolean>
+}
+
+export interface ReconciliationOptions {
+  database: Database
+  bus: Bus
+  logger: Logger
+  backoff: Backoff
+  /** From one complete round to the next. */
+  intervalSeconds: number
+  /** Called where jobs were made. */
+  made: () => void
+}
+
+/** A process that dies in a turn holds up the others for so long. */
+const LEASE_SECONDS = 30
+/** No pass of a turn begins later. */
+const TURN_MS = 5_000
+const CALL_TIMEOUT_MS = 3_000
+/** In no JSON without insignificant white space. */
+const SEPARATOR = '\t'
+
+/** An agent whose log goes beyond its position. */
+interface Behind extends Position {
+  readonly head: number
+}
+
+interface Entry extends JobKey {
+  readonly agentId: string
+  readonly cursor: number
+}
+
+/**
+ * Makes up the jobs that JetStream forgot: holds the inbox entries of each agent with a webhook, from its position on, against
+ * its jobs, and makes those that are missing. A log's positions become visible in order, so what a position has passed
+ * cannot change (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
+ */
+export function createReconciliation(options: ReconciliationOptions): Reconciliation {
+  const { database, bus, logger, backoff, intervalSeconds, made } = options
+
+  return {
+    async turn(signal) {
+      const turn = await database.run((sql) => beginTurn(sql, LEASE_SECONDS))
+      if (turn === undefined) return false
+      // Where it fails the page is anybody's at once.
+      let end = { place: turn.place, complete: false }
+      try {
+        end = await lookAtPage(turn.place, signal)
+      } finally {
+        await database.run((sql) => endTurn(sql, turn, { ...end, intervalSeconds }))
+      }
+      return true
+    },
+  }
+
+  async function lookAtPage(after: string, signal: AbortSignal): Promise<{ place: string; complete: boolean }> {
+    const page = await database.run((sql) => listPositions(sql, after, HEADS_MAX))
+    const behind = await findBehind(page)
+    const chosen = behind.slice(0, ARRIVALS_MAX.logs)
+    const complete = await catchUp(chosen, signal)
+    const last = chosen.length < behind.length ? chosen.at(-1) : page.length === HEADS_MAX ? page.at(-1) : undefined
+    return { place: last?.agentId ?? '', complete }
+  }
+
+  /**
+   * Endpoints that never were looked at are not behind: they begin where their logs are now. So do those whose logs were
+   * restored to an earlier moment: the next entries get positions that were given before.
+   */
+  async function findBehind(page: readonly Position[]): Promise<Behind[]> {
+    if (page.length === 0) return []
+    const { logs } = await bus.call(listHeads, { agent_ids: page.map(({ agentId }) => agentId) }, context())
+    const all = page.map((one, at) => ({ ...one, head: logs[at]?.head ?? 0 }))
+    const anew = all.filter(({ position, head }) => position < 0 || position > head)
+    if (anew.length > 0)
+      await advance(
+        database,
+        anew.map((one) => ({ ...one, to: one.head })),
+        [],
+        backoff,
+      )
+    return all.filter(({ position, head }) => position >= 0 && position < head)
+  }
+
+  /** @returns whether all of them came as far as their logs went. */
+  async function catchUp(behind: readonly Behind[], signal: AbortSignal): Promise<boolean> {
+    const until = performance.now() + TURN_MS
+    let left = behind
+    let complete = true
+    while (left.length > 0) {
+      if (signal.aborted || performance.now() > until) return false
+      const positions = await pass(left)
+      // Where another process was faster, or the webhook is another now, the next round goes on.
+      complete &&= positions.size === left.length
+      const unfinished = left.filter(({ agentId, head }) => (positions.get(agentId) ?? head) < head)
+      // Those that had no room in this pass are first in the next.
+      const hasStayed = ({ agentId, position }: Behind): boolean => positions.get(agentId) === position
+      left = [...unfinished.filter(hasStayed), ...unfinished.filter((one) => !hasStayed(one))].map((one) => ({
+        ...one,
+        position: positions.get(one.agentId) ?? one.position,
+      }))
+    }
+    return complete
+  }
+
+  /**
+   * Looks at some entries of each, and raises its position past those that are jobs, or that need none.
+   * @returns the positions; without those that somebody else has changed.
+   */
+  async function pass(behind: readonly Behind[]): Promise<Map<string, number>> {
+    const asked = behind.map(({ agentId, position }) => ({ agent_id: agentId, after: position }))
+    const { logs } = await bus.call(listArrivals, { logs: asked }, context())
+    const entries = behind.map(({ agentId, configuration }, at) =>
+      (logs[at]?.entries ?? []).map(({ cursor, message_id: messageId }) => ({
+        agentId,
+        configuration,
+        cursor,
+        messageId,
+      })),
+    )
+    const missing = await database.run((sql) => findMissing(sql, takeTurns(entries)))
+    const { events, lookedAt } = await read(missing.slice(0, ARRIVALS_MAX.read))
+    const open = new Map<string, number>()
+    for (const { agentId, cursor } of missing.slice(lookedAt)) {
+      open.set(agentId, Math.min(cursor, open.get(agentId) ?? cursor))
+    }
+    const advances = behind.map((one, at): Advance => {
+      const to = Math.min(logs[at]?.through ?? 0, (open.get(one.agentId) ?? Number.POSITIVE_INFINITY) - 1)
+      return { ...one, to: Math.max(to, one.position) }
+    })
+    failpoint('webhook.compared')
+    const { agentIds, jobs } = await advance(database, advances, events, backoff)
+    failpoint('webhook.reconciled')
+    if (jobs > 0) {
+      madeUp.add({}, jobs)
+      logger.warn({ jobs }, 'JetStream had no events of messages: their jobs are made from the logs')
+      made()
+    }
+    return new Map(advances.filter(({ agentId }) => agentIds.has(agentId)).map(({ agentId, to }) => [agentId, to]))
+  }
+
+  async function read(missing: readonly Entry[]): Promise<{ events: InboxEvent[]; lookedAt: number }> {
+    if (missing.length === 0) return { events: [], lookedAt: 0 }
+    const request: RequestOf<typeof readArrivals> = {
+      entries: missing.map(({ agentId, cursor }) => ({ agent_id: agentId, cursor })),
+    }
+    const { meta, text } = await bus.callText(readArrivals, request, context())
+    const texts = text.split(SEPARATOR)
+    const events = meta.found.flatMap((index, at) => parse(missing[index]?.agentId ?? '', texts[at] ?? '') ?? [])
+    return { events, lookedAt: meta.looked_at }
+  }
+
+  function parse(agentId: string, text: string): InboxEvent | undefined {
+    try {
+      return parseInboxEvent(acceptedSubject(agentId, 'inbox'), text)
+    } catch (error) {
+      // Whoever wrote it has broken the contract; to wait for it would hold up all that follows.
+      logger.error({ err: error }, 'an entry of a log cannot be read')
+      return undefined
+    }
+  }
+}
+
+/** The first of each list, then the second of each, and so on: what is cut off behind has taken from all of them. */
+export function takeTurns<T>(lists: readonly (readonly T[])[]): T[] {
+  const longest = Math.max(0, ...lists.map(({ length }) => length))
+  return Array.from({ length: longest }, (_, at) => lists.flatMap((list) => list.slice(at, at + 1))).flat()
+}
+
+function context(): CallContext {
+  return { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS }
+}

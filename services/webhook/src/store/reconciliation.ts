@@ -1,0 +1,131 @@
+/** How far the jobs are known to cover the logs. */
+import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import type { InboxEvent } from '../domain/accepted-event.ts'
+import type { Backoff } from '../domain/schedule.ts'
+import { makeJobs } from './jobs.ts'
+
+/** A page of a round, which this process holds. */
+export interface Turn {
+  readonly lease: string
+  /** Endpoints behind this agent are to be looked at. */
+  readonly place: string
+}
+
+/** @returns the page that is due; undefined where none is, or another process works on it. */
+export async function beginTurn(sql: Sql, leaseSeconds: number): Promise<Turn | undefined> {
+  const [turn] = await sql<Turn[]>`
+    update webhook.reconciliation r
+    set lease = gen_random_uuid(), due_at = clock_timestamp() + make_interval(secs => ${leaseSeconds}),
+      begun_at = case when r.place = '' then clock_timestamp() else r.begun_at end,
+      complete = r.place = '' or r.complete
+    where r.due_at <= clock_timestamp()
+    returning r.lease, r.place`
+  return turn
+}
+
+/** What a page came to. */
+export interface TurnEnd {
+  /** The last agent that was looked at; '' at the end of the round. */
+  readonly place: string
+  /** All endpoints of the page were brought up to their logs. */
+  readonly complete: boolean
+  /** To the next round, after one that was complete. */
+  readonly intervalSeconds: number
+}
+
+/** Records it, unless another process has taken the page since. */
+export async function endTurn(sql: Sql, { lease }: Turn, { place, complete, intervalSeconds }: TurnEnd): Promise<void> {
+  await sql`
+    update webhook.reconciliation r
+    set lease = null, place = ${place}, complete = r.complete and ${complete},
+      covered_to = case when ${place} = '' and r.complete and ${complete} then r.begun_at else r.covered_to end,
+      due_at = clock_timestamp() + make_interval(
+        secs => case when ${place} = '' and r.complete and ${complete} then ${intervalSeconds}::float8 else 0 end
+      )
+    where r.lease = ${lease}`
+}
+
+/** Seconds since the beginning of the last complete round. */
+export async function coveredSeconds(sql: Sql): Promise<number> {
+  const [row] = await sql<{ seconds: number }[]>`
+    select greatest(0, extract(epoch from clock_timestamp() - r.covered_to))::float8 as seconds
+    from webhook.reconciliation r`
+  return row?.seconds ?? 0
+}
+
+/** An agent with a webhook, and how far its log is covered. */
+export interface Position {
+  readonly agentId: string
+  readonly configuration: string
+  /** A cursor of the agent's log; -1 where it was never looked at. */
+  readonly position: number
+}
+
+/** Endpoints with a webhook behind an agent, in the order of agents. */
+export async function listPositions(sql: Sql, after: string, limit: number): Promise<Position[]> {
+  return sql<Position[]>`
+    select e.agent_id as "agentId", e.configuration,
+      case when e.reconciled is null then -1 else greatest(e.after_cursor, e.reconciled) end as position
+    from webhook.endpoints e
+    where e.configuration is not null and e.agent_id > ${after} order by e.agent_id limit ${limit}`
+}
+
+export interface JobKey {
+  readonly configuration: string
+  readonly messageId: string
+}
+
+/** Those that there is no job for. */
+export async function findMissing<Key extends JobKey>(sql: Sql, keys: readonly Key[]): Promise<Key[]> {
+  if (keys.length === 0) return []
+  const rows = await sql<{ ordinal: number }[]>`
+    select u.ordinal
+    from unnest(
+      ${keys.map(({ configuration }) => configuration)}::uuid[], ${keys.map(({ messageId }) => messageId)}::text[]
+    ) with ordinality u (configuration, message_id, ordinal)
+    where not exists (
+      select from webhook.jobs j where j.configuration = u.configuration and j.message_id = u.message_id
+    )
+    order by u.ordinal`
+  return rows.flatMap(({ ordinal }) => keys[ordinal - 1] ?? [])
+}
+
+/** A position that is to be raised. */
+export interface Advance extends Position {
+  readonly to: number
+}
+
+/**
+ * Raises positions and makes jobs of what was missing below them, in one transaction. Where a configuration or a position is
+ * another by now, neither is done.
+ * @returns whose positions were raised, and how many jobs were made.
+ */
+export async function advance(
+  database: Database,
+  advances: readonly Advance[],
+  events: readonly InboxEvent[],
+  backoff: Backoff,
+): Promise<{ agentIds: Set<string>; jobs: number }> {
+  const raise = (sql: Sql | Tx): Promise<{ agent_id: string }[]> =>
+    sql<{ agent_id: string }[]>`
+      select a.agent_id from webhook.advance(
+        ${advances.map(({ agentId }) => agentId)}::text[], ${advances.map(({ configuration }) => configuration)}::uuid[],
+        ${advances.map(({ position }) => position)}::bigint[], ${advances.map(({ to }) => to)}::bigint[]
+      ) a`
+  if (events.length === 0) {
+    const rows = await retryOnConflict(() => database.run((sql) => raise(sql)))
+    return { agentIds: new Set(rows.map(({ agent_id }) => agent_id)), jobs: 0 }
+  }
+  return database.transaction(async (tx) => {
+    const rows = await raise(tx)
+    const agentIds = new Set(rows.map(({ agent_id }) => agent_id))
+    return {
+      agentIds,
+      jobs: await makeJobs(
+        tx,
+        events.filter(({ agentId }) => agentIds.has(agentId)),
+        backoff,
+      ),
+    }
+  })
+}

@@ -1,0 +1,166 @@
+import { openDatabase } from '@svc/postgres/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { takeTurns } from '../src/reconciliation.ts'
+import { purgeJobs } from '../src/store/jobs.ts'
+import { type Harness, newAgent, silent, startHarness } from './harness.ts'
+
+const OFTEN = { reconcileSeconds: 0.1 }
+const RECOVERY = { timeoutMs: 30_000 }
+
+function idsAt(h: Harness, path: string): string[] {
+  return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
+}
+
+/** When every entry that is in a log now has been looked at. */
+async function untilCovered(h: Harness): Promise<void> {
+  const [begun] = await h.database.run((sql) => sql<{ now: string }[]>`select clock_timestamp()::text as now`)
+  await eventually(async () => {
+    const [row] = await h.database.run(
+      (sql) => sql<{ covered: boolean }[]>`
+        select r.covered_to > ${begun?.now ?? ''}::timestamptz as covered from webhook.reconciliation r`,
+    )
+    return row?.covered === true
+  }, RECOVERY)
+}
+
+describe('what JetStream forgot is made up from the logs', () => {
+  let h: Harness
+  beforeAll(async () => {
+    h = await startHarness({ config: OFTEN })
+  })
+  afterAll(() => h[Symbol.asyncDispose]())
+
+  test('every inbox entry behind the configuration becomes one job, and nothing else does', async () => {
+    const agent = newAgent()
+    h.acceptUnheard(agent, 1)
+    h.acceptUnheard(agent, 2)
+    await h.set(agent, '/forgotten', 2)
+    const expected: string[] = []
+    for (let cursor = 3; cursor <= 130; cursor += 1) {
+      if (cursor % 10 === 0) h.acceptUnheard(agent, cursor, { kind: cursor % 20 === 0 ? 'board' : 'requests' })
+      else if (cursor % 25 === 1) h.acceptUnheard(agent, cursor, { expiresAt: 1 })
+      else if (cursor % 3 === 0) {
+        const messageId = `message-heard-${cursor}`
+        await h.accept(agent, cursor, { messageId })
+        expected.push(messageId)
+      } else expected.push(h.acceptUnheard(agent, cursor))
+    }
+    await eventually(() => idsAt(h, '/forgotten').length >= expected.length, RECOVERY)
+    await untilCovered(h)
+    expect(idsAt(h, '/forgotten').toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('a log that lacks many holds up no other, also where an answer has room for few', async () => {
+    const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
+    if (long === undefined) throw new Error('four agents were asked for')
+    h.messaging.pageEntries = 2
+    for (const agent of [long, ...short]) await h.set(agent, `/${agent}`)
+    for (let cursor = 1; cursor <= 60; cursor += 1) h.acceptUnheard(long, cursor)
+    for (const agent of short) h.acceptUnheard(agent, 1)
+    await eventually(() => short.every((agent) => idsAt(h, `/${agent}`).length === 1), RECOVERY)
+    expect(idsAt(h, `/${long}`).length).toBeLessThan(60)
+    h.messaging.pageEntries = 100
+    await eventually(() => idsAt(h, `/${long}`).length === 60, RECOVERY)
+  })
+
+  test('a job that was removed when it had ended is not made again', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/removed')
+    h.acceptUnheard(agent, 1)
+    await eventually(() => idsAt(h, '/removed').length === 1, RECOVERY)
+    await eventually(async () => (await h.state(agent)).pending === 0)
+    await untilCovered(h)
+    expect(await h.database.run((sql) => purgeJobs(sql, 0, 1_000))).toBeGreaterThan(0)
+    h.acceptUnheard(agent, 2)
+    await eventually(() => idsAt(h, '/removed').length === 2, RECOVERY)
+    await untilCovered(h)
+    expect(new Set(idsAt(h, '/removed')).size).toBe(2)
+    expect(idsAt(h, '/removed')).toHaveLength(2)
+  })
+
+  test('decisions 41: a webhook that is set in the middle gets nothing that is older, and all that is newer', async () => {
+    const agent = newAgent()
+    await h.set(agent, '/before')
+    let interrupt: (() => Promise<void>) | undefined = async () => {
+      await h.set(agent, '/after', 1)
+    }
+    h.messaging.beforeRead = async () => {
+      const once = interrupt
+      interrupt = undefined
+      await once?.()
+    }
+    h.acceptUnheard(agent, 1)
+    await eventually(() => interrupt === undefined, RECOVERY)
+    const newer = h.acceptUnheard(agent, 2)
+    await eventually(() => idsAt(h, '/after').length > 0, RECOVERY)
+    await untilCovered(h)
+    expect(idsAt(h, '/before')).toEqual([])
+    expect(idsAt(h, '/after')).toEqual([newer])
+  })
+
+  test('an endpoint of before begins where its log is, and gets all that comes then', async () => {
+    const agent = newAgent()
+    h.acceptUnheard(agent, 1)
+    await untilCovered(h)
+    await using admin = openDatabase({
+      url: h.config.databaseUrl,
+      application: 'test',
+      logger: silent,
+      poolSize: 1,
+    })
+    await admin.run(
+      (sql) => sql`
+        insert into webhook.endpoints (agent_id, configuration, url, key_id, sealed, reconciled)
+        values (${agent}, gen_random_uuid(), 'https://x/', '', 'x', null)`,
+    )
+    await untilCovered(h)
+    const newer = h.acceptUnheard(agent, 2)
+    await untilCovered(h)
+    const jobs = await admin.run(
+      (sql) => sql<{ message_id: string }[]>`select j.message_id from webhook.jobs j where j.agent_id = ${agent}`,
+    )
+    expect(jobs.map(({ message_id }) => message_id)).toEqual([newer])
+  })
+})
+
+test('jobs are kept until the logs have been looked at beyond them', async () => {
+  await using h = await startHarness({ replicas: 1 })
+  const agent = newAgent()
+  await h.set(agent, '/kept')
+  await h.accept(agent, 1)
+  await eventually(async () => idsAt(h, '/kept').length === 1 && (await h.state(agent)).pending === 0, RECOVERY)
+  expect(await h.database.run((sql) => purgeJobs(sql, 0, 10))).toBe(0)
+  await h.database.run((sql) => sql`update webhook.reconciliation set covered_to = clock_timestamp()`)
+  expect(await h.database.run((sql) => purgeJobs(sql, 0, 10))).toBe(1)
+})
+
+test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
+  '%s: a process that dies there leaves every job to be made once, by whoever goes on',
+  async (place) => {
+    await using h = await startHarness({ replicas: 0, config: OFTEN })
+    const first = await h.spawn({ SVC_WEBHOOK_RECONCILE_SECONDS: '3600' })
+    const agents = Array.from({ length: 3 }, newAgent)
+    for (const agent of agents) await h.set(agent, '/dying')
+    await first.stop()
+    const ids = agents.flatMap((agent) => Array.from({ length: 50 }, (_, at) => h.acceptUnheard(agent, at + 1)))
+    const lookNow = () => h.database.run((sql) => sql`update webhook.reconciliation set due_at = clock_timestamp()`)
+    await lookNow()
+    const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill@2` })
+    expect((await dying.ended).reason).toBe('signal SIGKILL')
+    // As if the lease of the dead had ended.
+    await lookNow()
+    await Promise.all([h.spawn(), h.spawn()])
+    await untilCovered(h)
+    const [row] = await h.database.run(
+      (sql) => sql<{ jobs: number; messages: number }[]>`
+        select count(*) as jobs, count(distinct message_id) as messages from webhook.jobs`,
+    )
+    expect(row).toEqual({ jobs: ids.length, messages: ids.length })
+  },
+  60_000,
+)
+
+test('what is cut off behind has taken from every list', () => {
+  expect(takeTurns([['a1', 'a2', 'a3'], [], ['c1', 'c2']])).toEqual(['a1', 'c1', 'a2', 'c2', 'a3'])
+})
