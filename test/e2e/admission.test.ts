@@ -1,4 +1,4 @@
-import type { JsonValue } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'

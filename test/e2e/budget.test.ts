@@ -1,6 +1,6 @@
 /** Units, credits, introductions. Source: service.md, Budget rules; decisions 12, 24, 45, 48, 49, 52. */
 import { ServiceError } from '@svc/contracts/errors.ts'
-import type { JsonValue } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, type Spending, spendingOf } from '../support/answers.ts'

@@ -3,7 +3,7 @@
  * own tests, request rates edge-limits.test.ts.
  */
 import { randomBytes } from 'node:crypto'
-import type { JsonValue } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'

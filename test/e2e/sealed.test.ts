@@ -112,6 +112,7 @@ describe('service.md Envelope: ts is a date-time (RFC 3339)', () => {
     ['Z', `${minute(now)}:00Z`, '202'],
     ['t and z', `${minute(now).replace('T', 't')}:00z`, '202'],
     ['nanoseconds', `${minute(now)}:00.123456789Z`, '202'],
+    ['ten digits of fraction', `${minute(now)}:00.1234567890Z`, INVALID],
     ['an offset of +02:00', `${minute(inTwoHours)}:00+02:00`, '202'],
     ['an offset of -00:00', `${minute(now)}:00-00:00`, '202'],
     ['no offset', `${minute(now)}:00`, INVALID],

@@ -1,7 +1,7 @@
 /** An agent over plain HTTP: it signs with @svc/svc1 and nothing of the SDK, so that neither can hide a fault of the other. */
 import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
-import type { JsonValue } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { sealEnvelope } from '@svc/envelope/seal.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'

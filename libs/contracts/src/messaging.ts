@@ -41,7 +41,7 @@ export const sendMessage = defineCall({
     signer: AgentId,
     recipient: Recipient,
     facts: EnvelopeFacts,
-    /** The envelope's JSON as it was sent, without insignificant white space. */
+    /** What JSON.stringify writes of the envelope's value (decisions 17); it is stored and returned as it is. */
     envelope: Type.String(),
     /** What budget answered where the gateway has reserved the cost of a DM ahead; it is used, or given back. */
     reserved: Type.Union([Reserved, Type.Null()]),

@@ -170,7 +170,7 @@ const envelopeMembers = {
     description: '`name@authority`, or `board:<BOARD_ID>`',
   }),
   type: EnvelopeType,
-  ts: Type.String({ format: 'date-time' }),
+  ts: Type.String({ format: 'date-time', description: 'RFC 3339, with at most 9 digits of fraction' }),
   ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds; 0 or absent: the retention period' })),
   reply_to: Type.Optional(Type.String()),
   thread_id: Type.Optional(Type.String()),

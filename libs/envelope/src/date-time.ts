@@ -1,12 +1,12 @@
 const DATE_TIME =
-  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/
+  /^([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,9}))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))$/
 const MINUTE_MS = 60_000
 
 /**
  * Epoch milliseconds of an RFC 3339 date-time (decisions 1); undefined where it is malformed or no such moment exists.
  *
- * `T` and `Z` in either case, no space in the place of `T`; an offset up to 23:59, `-00:00` too; a fraction of any length, cut after
- * milliseconds. Days are those of the month. Second 60 is taken where a leap second can be, in the last minute of a month of UTC, and
+ * `T` and `Z` in either case, no space in the place of `T`; an offset up to 23:59, `-00:00` too; a fraction of at most 9 digits (decisions 17),
+ * cut after milliseconds. Days are those of the month. Second 60 is taken where a leap second can be, in the last minute of a month of UTC, and
  * means the moment after it, as POSIX time has it; which months had one is not asked, the service has no table of them.
  */
 export function parseDateTime(text: string): number | undefined {

@@ -1,12 +1,12 @@
-import { hash } from 'node:crypto'
 import { MessageId } from '@svc/contracts/ids.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { brokenTexts, jsonTexts, jsonValues } from '../test/json-texts.ts'
-import { EnvelopeError, readEnvelope } from './envelope.ts'
-import { IJsonError, parseIJson } from './i-json.ts'
-import { jcs } from './jcs.ts'
+import { ENVELOPE_MEMBERS, EnvelopeError, readEnvelope } from './envelope.ts'
+import { parseIJson, parseOrOutline } from './i-json.ts'
+import { IJsonError, type JsonValue } from './json-value.ts'
 
 const from = agentIdOf(new Uint8Array(32))
 const base64 = (length: number, fill = 0xff) => Buffer.alloc(length, fill).toString('base64')
@@ -38,7 +38,6 @@ describe('service.md, Envelope: facts of an envelope', () => {
       sealed: false,
       payloadBytes: 16,
       payloadCharacters: 16,
-      digest: hash('sha256', jcs({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })),
     })
   })
 
@@ -55,7 +54,6 @@ describe('service.md, Envelope: facts of an envelope', () => {
       sealed: true,
       payloadBytes: 100,
       payloadCharacters: undefined,
-      digest: hash('sha256', jcs(sealed)),
     })
   })
 
@@ -70,17 +68,26 @@ describe('service.md, Envelope: facts of an envelope', () => {
     )
   })
 
-  test.each([null, false, 0, '', [], {}])('a body may be %j', (body) => {
-    expect(read({ ...signed, body }).sealed).toBe(false)
+  test('decisions 17: a body that is over every limit is not counted', () => {
+    const sizes = (body: JsonValue) => {
+      const { payloadBytes, payloadCharacters } = read({ ...signed, body })
+      return [payloadBytes, payloadCharacters]
+    }
+    const [fits, longer] = ['é'.repeat(LIMITS.postBytes / 2 - 1), 'x'.repeat(LIMITS.postBytes - 1)]
+    expect(sizes(fits)).toEqual([LIMITS.postBytes, LIMITS.postBytes / 2 + 1])
+    expect(sizes(longer)).toEqual([Infinity, Infinity])
+    expect(readEnvelope({ ...signed, body: {} }, null)).toMatchObject({ payloadBytes: Infinity })
   })
 
-  test('decisions 18: the digest is the same for other spellings and orders of one envelope, and for no other envelope', () => {
-    const digest = (text: string) => readEnvelope(parseIJson(Buffer.from(text)).value).digest
-    const text = JSON.stringify({ ...signed, body: 1 })
-    expect(digest(JSON.stringify({ body: 1.0, ...without(signed, 'body') }, null, 2))).toBe(digest(text))
-    expect(digest(text.replace('"body":1', '"\\u0062ody":1e0'))).toBe(digest(text))
-    expect(digest(text.replace('"body":1', '"body":2'))).not.toBe(digest(text))
-    expect(readEnvelope(JSON.parse(text), (canonical) => hash('sha256', canonical)).digest).toBe(digest(text))
+  test('decisions 17: a body is counted alone, whatever the other members say', () => {
+    const body = { body: 0, '"body":0': 'é' }
+    const envelope = { reply_to: '"body":0', body, sig: signed.sig, ...head, thread_id: '{"body":0}' }
+    expect(read(envelope).payloadBytes).toBe(Buffer.byteLength(JSON.stringify(body)))
+    expect(read({ ...envelope, body: 0 }).payloadBytes).toBe(1)
+  })
+
+  test.each([null, false, 0, '', [], {}])('a body may be %j', (body) => {
+    expect(read({ ...signed, body }).sealed).toBe(false)
   })
 
   test.each(['request', 'response', 'event', 'error'])('type may be %s', (type) => {
@@ -130,6 +137,54 @@ describe('decisions 21: a reference that cannot be an id names nothing, which is
   })
 })
 
+describe('an outline of an envelope is refused for what the envelope is refused for', () => {
+  const NAMES = { membersMax: 0, names: ENVELOPE_MEMBERS }
+  const outcome = (read: () => unknown): unknown => {
+    try {
+      read()
+      return 'an envelope'
+    } catch (error) {
+      if (error instanceof EnvelopeError) return error.code
+      expect(error).toBeInstanceOf(IJsonError)
+      return 'invalid_json'
+    }
+  }
+  const of = (bytes: Uint8Array) => ({
+    whole: outcome(() => {
+      const { value, text } = parseIJson(bytes)
+      readEnvelope(value, text)
+    }),
+    outlined: outcome(() => {
+      const { value, text } = parseOrOutline(bytes, NAMES)
+      readEnvelope(value, text)
+    }),
+  })
+
+  test('property: also if it has several faults', () => {
+    const members = fc.dictionary(
+      fc.constantFrom(...ENVELOPE_MEMBERS, 'other', '1', 'toString'),
+      fc.oneof(jsonValues, fc.constantFrom(...Object.values({ ...signed, ...sealed, ttl: 1 }))),
+      { maxKeys: 3 },
+    )
+    const texts = fc
+      .tuple(fc.constantFrom(signed, sealed, {}), members, jsonTexts, fc.nat(3))
+      .map(([envelope, changes, spelled, at]) => {
+        const text = JSON.stringify({ ...envelope, ...changes })
+        return at === 0 ? text.replace('{"text":"hello"}', spelled) : text
+      })
+    const seen = new Set<unknown>()
+    fc.assert(
+      fc.property(fc.oneof(texts, jsonTexts), (text) => {
+        const { whole, outlined } = of(Buffer.from(text))
+        expect(outlined).toBe(whole)
+        seen.add(whole)
+      }),
+      { numRuns: 3000 },
+    )
+    expect(seen).toEqual(new Set(['an envelope', 'invalid_json', 'invalid_envelope', 'invalid_request']))
+  }, 60_000)
+})
+
 describe('a malformed envelope is 400 invalid_envelope', () => {
   test.each<[string, unknown, string]>([
     ['null', null, 'an envelope is an object'],
@@ -155,6 +210,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     ['type in upper case', { ...signed, type: 'Request' }, 'type must'],
     ['ts Unix seconds', { ...signed, ts: 1795177711 }, 'ts must'],
     ['ts without offset', { ...signed, ts: '2026-11-20T12:28:31' }, 'ts must'],
+    ['ts with 10 digits of fraction', { ...signed, ts: '2026-11-20T12:28:31.0000000000Z' }, 'at most 9 digits'],
     ['ts a day that is not', { ...signed, ts: '2026-02-30T12:28:31Z' }, 'ts must'],
     ['ttl negative', { ...signed, ttl: -1 }, 'ttl must'],
     ['ttl a fraction', { ...signed, ttl: 0.5 }, 'ttl must'],

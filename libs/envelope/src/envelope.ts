@@ -3,9 +3,8 @@ import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { base64ByteLength } from '@svc/svc1/base64.ts'
 import { type Address, parseAddress } from './address.ts'
 import { parseDateTime } from './date-time.ts'
-import type { JsonValue } from './i-json.ts'
-import { jcsDigest, type Sha256Hex, sha256Hex } from './jcs.ts'
-import { bodySize, type PayloadSize } from './size.ts'
+import type { JsonValue } from './json-value.ts'
+import { type PayloadSize, textSize } from './size.ts'
 
 export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
 export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
@@ -61,11 +60,10 @@ export interface EnvelopeFacts {
   /** As `replyTo`. */
   readonly threadId: string | undefined
   readonly sealed: boolean
+  /** Infinite if it is over every limit: then it is not counted. */
   readonly payloadBytes: number
   /** Undefined where it is sealed. */
   readonly payloadCharacters: number | undefined
-  /** SHA-256 of the JCS bytes of the envelope, lower-case hex (decisions 18). */
-  readonly digest: string
 }
 
 /** The value is no envelope. `message` says why in words that may be shown to whoever sent it. */
@@ -79,7 +77,8 @@ export class EnvelopeError extends Error {
   }
 }
 
-const DECLARED: ReadonlySet<string> = new Set([
+/** The members that an envelope may have. */
+export const ENVELOPE_MEMBERS: ReadonlySet<string> = new Set([
   'id',
   'from',
   'to',
@@ -96,22 +95,24 @@ const DECLARED: ReadonlySet<string> = new Set([
 const ID = new RegExp(`^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`)
 const SIGNATURE_BYTES = 64
 const EPHEMERAL_PUB_BYTES = 32
+const OVER_EVERY_LIMIT: PayloadSize = { bytes: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY }
 
 /**
  * Reads an envelope and checks its shape: everything that can be said of it alone. Not checked here, because it is somebody else's
  * fault or has its own code and place in the order of decisions 22: who sent it, its size, the time window, the recipient, and whether
  * its references name anything.
  * @param value from `parseIJson`.
- * @param hash Node's SHA-256 where there is one; the default runs everywhere.
+ * @param text what JSON.stringify writes of the value; null of an outline, whose body is over every limit.
  * @throws EnvelopeError.
  */
-export function readEnvelope(value: unknown, hash: Sha256Hex = sha256Hex): EnvelopeFacts {
+export function readEnvelope(value: unknown, text: string | null = JSON.stringify(value)): EnvelopeFacts {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw malformed('an envelope is an object')
   const envelope = value as Record<string, unknown>
   for (const name of Object.keys(envelope)) {
-    if (!DECLARED.has(name)) throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}`)
+    if (!ENVELOPE_MEMBERS.has(name))
+      throw new EnvelopeError('invalid_request', `an envelope has no member ${quote(name)}`)
   }
-  const { sealed, size } = readPayload(envelope)
+  const { sealed, size } = readPayload(envelope, text)
   return {
     id: readId(envelope.id),
     from: readFrom(envelope.from),
@@ -124,12 +125,11 @@ export function readEnvelope(value: unknown, hash: Sha256Hex = sha256Hex): Envel
     sealed,
     payloadBytes: size.bytes,
     payloadCharacters: size.characters,
-    digest: jcsDigest(envelope, hash),
   }
 }
 
 /** Either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and nothing of the other (service.md, Envelope; decisions 4). */
-function readPayload(envelope: Record<string, unknown>): { sealed: boolean; size: PayloadSize } {
+function readPayload(envelope: Record<string, unknown>, text: string | null): { sealed: boolean; size: PayloadSize } {
   const { body, sig, body_enc, ephemeral_pub } = envelope
   const signed = body !== undefined || sig !== undefined
   const sealed = body_enc !== undefined || ephemeral_pub !== undefined
@@ -139,7 +139,7 @@ function readPayload(envelope: Record<string, unknown>): { sealed: boolean; size
   if (signed) {
     if (body === undefined) throw malformed('sig without body')
     if (bytesOf(sig) !== SIGNATURE_BYTES) throw malformed(`sig must be padded base64 of ${SIGNATURE_BYTES} bytes`)
-    return { sealed, size: bodySize(body) }
+    return { sealed, size: sizeOfBody(envelope, text) }
   }
   if (bytesOf(ephemeral_pub) !== EPHEMERAL_PUB_BYTES) {
     throw malformed(`ephemeral_pub must be padded base64 of ${EPHEMERAL_PUB_BYTES} bytes`)
@@ -147,6 +147,15 @@ function readPayload(envelope: Record<string, unknown>): { sealed: boolean; size
   const bytes = bytesOf(body_enc)
   if (bytes === undefined || bytes === 0) throw malformed('body_enc must be padded base64 of at least one byte')
   return { sealed, size: { bytes, characters: undefined } }
+}
+
+/** Of the part of the text that is the body: writing a long body once more would cost as much as parsing it. */
+function sizeOfBody(envelope: Record<string, unknown>, text: string | null): PayloadSize {
+  if (text === null) return OVER_EVERY_LIMIT
+  const rest = JSON.stringify({ ...envelope, body: 0 })
+  const start = rest.indexOf('"body":0') + '"body":'.length
+  const length = text.length - rest.length + 1
+  return length > LIMITS.postBytes ? OVER_EVERY_LIMIT : textSize(text, start, start + length)
 }
 
 function bytesOf(base64: unknown): number | undefined {
@@ -179,7 +188,7 @@ function readType(type: unknown): EnvelopeType {
 function readTs(ts: unknown): number {
   const epochMs = typeof ts === 'string' ? parseDateTime(ts) : undefined
   if (epochMs !== undefined) return epochMs
-  throw malformed('ts must be an RFC 3339 date-time')
+  throw malformed('ts must be an RFC 3339 date-time with at most 9 digits of fraction')
 }
 
 /** Any integer from 0 (service.md, Envelope), however large: what is past retention is retention. */

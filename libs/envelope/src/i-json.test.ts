@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { brokenTexts, jsonTexts, jsonValues } from '../test/json-texts.ts'
 import { referenceIJson } from '../test/reference-json.ts'
-import { IJsonError, type ParsedJson, parseIJson } from './i-json.ts'
+import { type ParsedJson, parseIJson, parseOrOutline } from './i-json.ts'
+import { IJsonError } from './json-value.ts'
 
 const utf8 = new TextEncoder()
 const parseText = (text: string): ParsedJson => parseIJson(utf8.encode(text))
@@ -91,7 +92,7 @@ describe('decisions 6: JSON bodies are I-JSON', () => {
     ['a number at the top', '1'],
     ['the largest double', '1.7976931348623157e308'],
   ])('accepted: %s', (_, text) => {
-    expect(parseText(text)).toEqual({ value: JSON.parse(text), text })
+    expect(parseText(text)).toEqual({ value: JSON.parse(text), text: JSON.stringify(JSON.parse(text)) })
   })
 
   test.each([
@@ -100,13 +101,8 @@ describe('decisions 6: JSON bodies are I-JSON', () => {
     ['1e-400', 0],
     ['-0', -0],
     ['1.0', 1],
-  ])('a number that is only too precise is the nearest double, and its text is kept: %s', (text, value) => {
-    expect(parseText(text)).toStrictEqual({ value, text })
-  })
-
-  test('the text is what was received without insignificant white space, nothing else changed', () => {
-    const text = ' \r\n{ "b" : 1.50 ,\t"a" : [ 1e2 , "x  \\t y" , { } ] , "\\u0063" : "\\/\\u00e9é" } \n'
-    expect(parseText(text).text).toBe('{"b":1.50,"a":[1e2,"x  \\t y",{}],"\\u0063":"\\/\\u00e9é"}')
+  ])('a number that is only too precise is the nearest double: %s', (text, value) => {
+    expect(parseText(text).value).toStrictEqual(value)
   })
 
   test('Object.prototype is not touched by any member', () => {
@@ -114,6 +110,106 @@ describe('decisions 6: JSON bodies are I-JSON', () => {
     expect(Object.keys(value as object)).toEqual(['constructor', 'prototype'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
+})
+
+describe('decisions 17: the text is what JSON.stringify writes of the value', () => {
+  test.each([
+    ['white space', ' \r\n{ "b" : 1 ,\t"a" : [ "x  y" , { } ] } \n', '{"b":1,"a":["x  y",{}]}'],
+    ['zeros after the point', `1.${'0'.repeat(90_000)}`, '1'],
+    ['zeros in the exponent', `1e${'0'.repeat(90_000)}`, '1'],
+    ['digits that no double has', `0.1${'0'.repeat(60_000)}1`, '0.1'],
+    [
+      'exponents',
+      '[1E2,1e+2,1e21,1E-7,0.0000001,123456789012345678901]',
+      '[100,100,1e+21,1e-7,1e-7,123456789012345680000]',
+    ],
+    ['zero below zero', '[-0,-0.0,-1e-400]', '[0,0,0]'],
+    ['escapes of letters', '"\\u0061\\u00E9\\u20aC\\ud83D\\uDE00"', '"aé€😀"'],
+    ['an escaped slash', '"\\/"', '"/"'],
+    [
+      'escapes that JSON.stringify writes',
+      '"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001f"',
+      '"\\"\\\\\\b\\f\\n\\r\\t\\u0000\\u001f"',
+    ],
+    ['those spelled otherwise', '"\\u0022\\u005C\\u0008\\u000A\\u001F"', '"\\"\\\\\\b\\n\\u001f"'],
+    ['line separators', '"\\u2028\u2029\\u007f"', '"\u2028\u2029\u007f"'],
+    ['a backslash before what looks like a surrogate', '"\\\\ud83d"', '"\\\\ud83d"'],
+    ['escapes in names', '{"\\u0061":{"\\u005f_proto":1}}', '{"a":{"__proto":1}}'],
+    [
+      'names that look like __proto__',
+      '{"x\\"__proto__":1,"y,\\"__proto__":2}',
+      '{"x\\"__proto__":1,"y,\\"__proto__":2}',
+    ],
+    ['names that are integers', '{"b":1,"10":2,"9":3,"":4,"01":5}', '{"9":3,"10":2,"b":1,"":4,"01":5}'],
+    ['null beside a long number', '[null,1e5]', '[null,100000]'],
+  ])('%s', (_, text, written) => {
+    expect(parseText(text).text).toBe(written)
+    expect(parseText(written).text).toBe(written)
+  })
+
+  test('property: whatever was sent, and what it wrote once it writes again', () => {
+    fc.assert(
+      fc.property(jsonTexts, (sent) => {
+        const bytes = utf8.encode(sent)
+        if ('refused' in referenceIJson(bytes)) return
+        const { text } = parseIJson(bytes)
+        expect(text).toBe(JSON.stringify(JSON.parse(sent)))
+        expect(parseText(text).text).toBe(text)
+      }),
+      { numRuns: 2000 },
+    )
+  }, 60_000)
+})
+
+describe('a value of more members than any accepted one is checked as any other, and only outlined', () => {
+  const outline = (text: string, ...names: string[]) =>
+    parseOrOutline(utf8.encode(text), { membersMax: 0, names: new Set(names) })
+
+  test.each([
+    ['the members that were named', '{"a":1,"b":"x","c":null}', ['c', 'a'], { a: 1, b: 'x', c: null }],
+    ['the first of all others', '{"x":1,"a":2,"y":3,"z":4}', ['a'], { x: 1, a: 2 }],
+    ['their arrays and objects empty', '{"a":{"b":1},"c":[{"d":[2]},3]}', ['a', 'c'], { a: {}, c: [] }],
+    ['names by their meaning', '{"\\u0061":"\\u0062","b":1,"c":2}', ['a'], { a: 'b', b: 1 }],
+    ['numbers', '{"a":-1.5e1,"b":0,"c":1}', ['a', 'b'], { a: -15, b: 0, c: 1 }],
+    ['nothing of an array', '[{"a":1},2]', ['a'], []],
+  ])('it has %s', (_, text, names, value) => {
+    expect(outline(text, ...names)).toEqual({ value, text: null })
+  })
+
+  test('up to the bound the value is whole', () => {
+    const bytes = utf8.encode('{"a":{"b":[1]}}')
+    const names = new Set<string>()
+    expect(parseOrOutline(bytes, { membersMax: 2, names })).toEqual({
+      value: { a: { b: [1] } },
+      text: '{"a":{"b":[1]}}',
+    })
+    expect(parseOrOutline(bytes, { membersMax: 1, names }).text).toBeNull()
+  })
+
+  test('property: it is refused exactly if the reference refuses it', () => {
+    const inputs = fc.oneof(
+      jsonTexts.map((text) => utf8.encode(`{"a":${text}}`)),
+      jsonTexts.map((text) => utf8.encode(text)),
+      brokenTexts,
+    )
+    let refusals = 0
+    fc.assert(
+      fc.property(inputs, (bytes) => {
+        const isRefused = 'refused' in referenceIJson(bytes)
+        if (isRefused) refusals++
+        let thrown: unknown
+        try {
+          parseOrOutline(bytes, { membersMax: 0, names: new Set(['a']) })
+        } catch (error) {
+          thrown = error
+        }
+        expect(thrown instanceof IJsonError).toBe(isRefused)
+        expect(thrown === undefined).toBe(!isRefused)
+      }),
+      { numRuns: 5000 },
+    )
+    expect(refusals).toBeGreaterThan(500)
+  }, 60_000)
 })
 
 describe('nodejs/node#63785: names with escapes are what they say, whatever was parsed before', () => {
@@ -215,10 +311,15 @@ describe('96 KiB of hostile input take no longer than their length explains', ()
   ])('%s', (_, text) => {
     const bytes = utf8.encode(text)
     const before = process.threadCpuUsage()
-    try {
-      parseIJson(bytes)
-    } catch (error) {
-      expect(error).toBeInstanceOf(IJsonError)
+    for (const parse of [
+      parseIJson,
+      (all: Uint8Array) => parseOrOutline(all, { membersMax: 3_212, names: new Set() }),
+    ]) {
+      try {
+        parse(bytes)
+      } catch (error) {
+        expect(error).toBeInstanceOf(IJsonError)
+      }
     }
     // Measured: 0.1 to 6 ms of CPU. Something quadratic would take seconds.
     const { user, system } = process.threadCpuUsage(before)

@@ -1,17 +1,24 @@
-export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject
-export interface JsonObject {
-  [member: string]: JsonValue
-}
-
-/** The bytes are not I-JSON. `message` says why in words that may be shown to whoever sent them. */
-export class IJsonError extends Error {
-  override name = 'IJsonError'
-}
+import { IJsonError, type JsonValue } from './json-value.ts'
+import { parseJson, readJson } from './read-json.ts'
 
 export interface ParsedJson {
   readonly value: JsonValue
-  /** What was received without insignificant white space, nothing else changed: numbers and strings keep their spelling. */
+  /** What JSON.stringify writes of the value (decisions 17). */
   readonly text: string
+}
+
+/** What is read of a value that is too large to be accepted: enough to say what is wrong with it. */
+export interface JsonOutline {
+  /** An object with the members that were asked for, and one other if there is one. Arrays and objects inside it are empty. */
+  readonly value: JsonValue
+  readonly text: null
+}
+
+export interface OutlineRule {
+  /** No accepted value has more members, those of inner objects included. */
+  readonly membersMax: number
+  /** Names of the members that the caller looks at. */
+  readonly names: ReadonlySet<string>
 }
 
 /** Levels of brackets (decisions 6). */
@@ -20,6 +27,10 @@ const DEPTH_MAX = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const BYTE_ORDER_MARK = 0xfeff
+/** In text of JSON.stringify, which escapes a surrogate only if it is alone. A backslash that is escaped itself escapes nothing. */
+const LONE_SURROGATE = /[^\\](?:\\\\)*\\ud[89a-f]/
+/** In text of JSON.stringify. A quote behind a brace or a comma opens a string, or closes one that ends in it; then no letter follows. */
+const PROTO_NAME = /[{,]"__proto__":/
 
 // ignoreBOM: true keeps a byte order mark in the text, where it can be seen and refused.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -29,30 +40,33 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
  * however they are spelled, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal,
  * and so is any value at the top.
  *
- * The work is left to the platform's JSON parser; what it lets pass is found by counting. A scan that jumps over strings counts
- * the colons, a walk over the value counts the members: there are fewer members than colons exactly where a name came twice.
- * Both are linear. A 400-byte envelope takes 2 µs.
+ * The platform parses the text and writes the value again. The platform's parser lets some faults pass, but each fault shows
+ * in what is written. Both steps are linear. A 400-byte envelope takes 2 µs.
  * @throws IJsonError, and nothing else.
  */
 export function parseIJson(bytes: Uint8Array): ParsedJson {
   const received = decodeUtf8(bytes)
-  const { colons, whiteSpace, escapedName } = scan(received, DEPTH_MAX)
-  const parsed = parse(received)
-  const value = escapedName ? assemble(received) : parsed
-  if (walk(value, received.includes('\\u')) !== colons) throw new IJsonError('duplicate member names')
-  return { value, text: whiteSpace === 0 ? received : withoutWhiteSpace(received) }
+  return parse(received, scan(received, DEPTH_MAX))
 }
 
 /**
- * Parses JSON that was accepted before, as JSON.parse does, but for the fault that `assemble` tells of: what one message holds
+ * As `parseIJson`, but reads only the outline of a value with more members than any accepted value has. The text is checked
+ * to its end all the same. Building many members takes longer than reading them.
+ */
+export function parseOrOutline(bytes: Uint8Array, { membersMax, names }: OutlineRule): ParsedJson | JsonOutline {
+  const received = decodeUtf8(bytes)
+  const counts = scan(received, DEPTH_MAX)
+  return counts.colons > membersMax ? { value: readJson(received, names), text: null } : parse(received, counts)
+}
+
+/**
+ * Parses JSON that was accepted before, as JSON.parse does, but for the fault that `readValue` tells of: what one message holds
  * must not change how the next one is read.
  * @param levels of brackets, at most.
  * @throws IJsonError, and nothing else.
  */
 export function parseAcceptedJson(text: string, levels: number): JsonValue {
-  const { escapedName } = scan(text, levels)
-  const parsed = parse(text)
-  return escapedName ? assemble(text) : parsed
+  return readValue(text, scan(text, levels))
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
@@ -66,31 +80,33 @@ function decodeUtf8(bytes: Uint8Array): string {
   return text
 }
 
+/** What is outside strings. */
 interface Scan {
+  /** As many as members, those of one name counted separately. */
   colons: number
-  whiteSpace: number
+  nulls: number
   /** Whether a member's name is spelled with a backslash. */
-  escapedName: boolean
+  hasEscapedName: boolean
 }
 
 /** Looks at what is outside strings, and refuses deep nesting before anything recurses. What is not JSON may give any counts. */
 function scan(text: string, levels: number): Scan {
   let depth = 0
   let colons = 0
-  let whiteSpace = 0
-  let escapedName = false
-  let escapedString = false
+  let nulls = 0
+  let hasEscapedName = false
+  let isEscaped = false
   let backslash = indexOrEnd(text, '\\', 0)
   for (let i = 0; i < text.length; i++) {
     switch (text.charCodeAt(i)) {
       case QUOTE:
         i = closingQuote(text, i + 1)
-        escapedString = backslash < i
-        if (escapedString) backslash = indexOrEnd(text, '\\', i)
+        isEscaped = backslash < i
+        if (isEscaped) backslash = indexOrEnd(text, '\\', i)
         break
       case 0x3a: // :
         colons++
-        escapedName ||= escapedString
+        hasEscapedName ||= isEscaped
         break
       case 0x5b: // [
       case 0x7b: // {
@@ -100,15 +116,12 @@ function scan(text: string, levels: number): Scan {
       case 0x7d: // }
         depth--
         break
-      case 0x20:
-      case 0x09:
-      case 0x0a:
-      case 0x0d:
-        whiteSpace++
+      case 0x6e: // n, which no other word or number has
+        nulls++
         break
     }
   }
-  return { colons, whiteSpace, escapedName }
+  return { colons, nulls, hasEscapedName }
 }
 
 function indexOrEnd(text: string, found: string, from: number): number {
@@ -129,126 +142,26 @@ function closingQuote(text: string, start: number): number {
   return quote
 }
 
-function parse(text: string): JsonValue {
-  try {
-    return JSON.parse(text)
-  } catch (cause) {
-    throw new IJsonError('not JSON', { cause })
-  }
+function parse(received: string, counts: Scan): ParsedJson {
+  const value = readValue(received, counts)
+  const text = JSON.stringify(value)
+  if (text !== received) compare(counts, scan(text, DEPTH_MAX))
+  if (text.includes('\\ud') && LONE_SURROGATE.test(text)) throw new IJsonError('a lone surrogate')
+  if (text.includes('__proto__') && PROTO_NAME.test(text)) throw new IJsonError('a member named __proto__')
+  return { value, text }
 }
 
 /**
- * The value of a text that is JSON, member names read one by one. V8 reads a name with an escape wrongly once some other text had
- * a member whose name looks like its first characters before unescaping: after `{"a":0,"\\u00":0}`, Node 24 takes
- * `{"a":0,"\u0066rom":0}` to have a member `\u00` (nodejs/node#63785). Such texts are rare, and anybody can make them.
+ * V8 reads a name with an escape wrongly once some other text had a member whose name looks like its first characters before
+ * unescaping: after `{"a":0,"\\u00":0}`, Node 24 takes `{"a":0,"\u0066rom":0}` to have a member `\u00` (nodejs/node#63785).
+ * Such texts are rare, and anybody can make them.
  */
-function assemble(text: string): JsonValue {
-  let at = 0
-
-  function readValue(): JsonValue {
-    const first = peek()
-    if (first === '{') return Object.fromEntries(readList('}', readMember))
-    if (first === '[') return readList(']', readValue)
-    return first === '"' ? readString() : readWord()
-  }
-
-  function readList<T>(close: string, readItem: () => T): T[] {
-    const items: T[] = []
-    at++
-    if (peek() === close) {
-      at++
-      return items
-    }
-    let separator: string | undefined
-    do {
-      items.push(readItem())
-      separator = peek()
-      at++
-    } while (separator === ',')
-    return items
-  }
-
-  function readMember(): [string, JsonValue] {
-    peek()
-    const name = readString()
-    peek()
-    at++ // the colon
-    return [name, readValue()]
-  }
-
-  function readString(): string {
-    const start = at
-    at = closingQuote(text, start + 1) + 1
-    return JSON.parse(text.slice(start, at))
-  }
-
-  /** A number, true, false or null. */
-  function readWord(): JsonValue {
-    const start = at
-    while (at < text.length && !isWordEnd(text.charCodeAt(at))) at++
-    return JSON.parse(text.slice(start, at))
-  }
-
-  /** The next character that is no white space, which stays unread. */
-  function peek(): string | undefined {
-    while (isWhiteSpace(text.charCodeAt(at))) at++
-    return text[at]
-  }
-
-  return readValue()
+function readValue(text: string, { hasEscapedName }: Scan): JsonValue {
+  return hasEscapedName ? readJson(text) : parseJson(text)
 }
 
-function isWordEnd(code: number): boolean {
-  return code === 0x2c || code === 0x5d || code === 0x7d || isWhiteSpace(code) // , ] }
-}
-
-function isWhiteSpace(code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
-}
-
-/**
- * Counts the members of all objects in the value and refuses what I-JSON does not allow in it. The depth is bounded already.
- * @param escaped whether a `\u` was seen: without one, text decoded from UTF-8 has no lone surrogates.
- */
-function walk(value: JsonValue, escaped: boolean): number {
-  switch (typeof value) {
-    case 'number':
-      if (!Number.isFinite(value)) throw new IJsonError('a number beyond a double')
-      return 0
-    case 'string':
-      if (escaped && !value.isWellFormed()) throw new IJsonError('a lone surrogate')
-      return 0
-    case 'object':
-      break
-    default:
-      return 0
-  }
-  if (value === null) return 0
-  let members = 0
-  if (Array.isArray(value)) {
-    for (const item of value) members += walk(item, escaped)
-    return members
-  }
-  for (const [name, item] of Object.entries(value)) {
-    if (name === '__proto__') throw new IJsonError('a member named __proto__')
-    if (escaped && !name.isWellFormed()) throw new IJsonError('a lone surrogate')
-    members += 1 + walk(item, escaped)
-  }
-  return members
-}
-
-/** Of a text that is JSON. */
-function withoutWhiteSpace(text: string): string {
-  let kept = ''
-  let from = 0
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code === QUOTE) {
-      i = closingQuote(text, i + 1)
-    } else if (isWhiteSpace(code)) {
-      kept += text.slice(from, i)
-      from = i + 1
-    }
-  }
-  return kept + text.slice(from)
+/** JSON.parse keeps one of the members of one name. It takes a number beyond a double to be infinite, which is written as null. */
+function compare(received: Scan, written: Scan): void {
+  if (written.colons !== received.colons) throw new IJsonError('duplicate member names')
+  if (written.nulls !== received.nulls) throw new IJsonError('a number beyond a double')
 }

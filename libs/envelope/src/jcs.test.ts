@@ -3,8 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { jsonValues } from '../test/json-texts.ts'
 import { readVectors } from '../test/vectors.ts'
-import type { JsonValue } from './i-json.ts'
+import { parseIJson } from './i-json.ts'
 import { jcs, jcsBytes, jcsDigest } from './jcs.ts'
+import type { JsonValue } from './json-value.ts'
 
 /** RFC 8785 as its section 3.2 reads: what JSON.stringify writes, members sorted by UTF-16 units. */
 function referenceJcs(value: JsonValue): string {
@@ -98,4 +99,12 @@ describe('decisions 15: canonical JSON is RFC 8785', () => {
     expect(jcsDigest(value)).toBe(expected)
     expect(jcsDigest(value, (text) => hash('sha256', text))).toBe(expected)
   })
+})
+
+test('decisions 18: the digest is the same for other spellings and orders of one value, and for no other value', () => {
+  const digest = (text: string) => jcsDigest(parseIJson(Buffer.from(text)).value)
+  const text = '{"id":"message-1","body":1}'
+  expect(digest('{ "body" : 1.0 ,\n"id" : "message-1" }')).toBe(digest(text))
+  expect(digest('{"\\u0069d":"\\u006dessage-1","body":1e0}')).toBe(digest(text))
+  expect(digest('{"id":"message-1","body":2}')).not.toBe(digest(text))
 })

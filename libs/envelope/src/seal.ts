@@ -5,8 +5,9 @@ import { ed25519 } from '@noble/curves/ed25519.js'
 import { decodeBase64, encodeBase64 } from '@svc/svc1/base64.ts'
 import { isPublicKey } from '@svc/svc1/public-key.ts'
 import { readEnvelope, type SealedEnvelope, type SignedEnvelope, type UnsignedEnvelope } from './envelope.ts'
-import { IJsonError, type JsonValue, parseIJson } from './i-json.ts'
+import { parseIJson } from './i-json.ts'
 import { jcsBytes } from './jcs.ts'
+import { IJsonError, type JsonValue } from './json-value.ts'
 import { signEnvelope, verifyEnvelope } from './sign-envelope.ts'
 
 /** A sealed envelope that cannot be opened, or was not signed by its sender. `message` says which. */
@@ -61,21 +62,21 @@ export async function openEnvelope(
  * @throws SealError where it is for somebody else, or was changed since it was sealed.
  */
 export async function decryptEnvelope(envelope: SealedEnvelope, secretKey: Uint8Array): Promise<SignedEnvelope> {
-  checkShape(envelope)
-  const { body_enc, ...outer } = envelope
-  const { ephemeral_pub, ...head } = outer
-  const plaintext = await decrypt(decodeBase64(body_enc), decodeBase64(ephemeral_pub), jcsBytes(outer), secretKey)
+  const aad = readAad(envelope)
+  const { body_enc, ephemeral_pub, ...head } = envelope
+  const plaintext = await decrypt(decodeBase64(body_enc), decodeBase64(ephemeral_pub), aad, secretKey)
   return { ...head, ...readPlaintext(plaintext) }
 }
 
-function checkShape(envelope: SealedEnvelope): void {
-  let sealed: boolean
+/** What the seal authenticates besides the body. @throws SealError where this is no sealed envelope. */
+function readAad(envelope: SealedEnvelope): Uint8Array<ArrayBuffer> {
+  const { body_enc: _, ...outer } = envelope
   try {
-    sealed = readEnvelope(envelope).sealed
+    if (readEnvelope(envelope).sealed) return jcsBytes(outer)
   } catch (cause) {
     throw new SealError('not a sealed envelope', { cause })
   }
-  if (!sealed) throw new SealError('not a sealed envelope')
+  throw new SealError('not a sealed envelope')
 }
 
 async function decrypt(

@@ -16,27 +16,23 @@ export interface SizeLimits {
 export const DM_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.dmBytes, characters: LIMITS.dmCharacters }
 export const POST_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.postBytes, characters: LIMITS.postCharacters }
 
-/** The size of a `body`: of what JSON.stringify makes of it, not of how it was spelled when it was sent (decisions 17). */
+/** The size of a `body`: of what JSON.stringify writes, which is what is kept, however it was spelled when it was sent (decisions 17). */
 export function bodySize(body: unknown): PayloadSize {
   return textSize(JSON.stringify(body))
 }
 
-/** UTF-8 bytes and code points of a text without lone surrogates. */
-export function textSize(text: string): PayloadSize {
-  let bytes = 0
-  let characters = 0
-  for (let i = 0; i < text.length; i++) {
+/** UTF-8 bytes and code points of a part of a text without lone surrogates. */
+export function textSize(text: string, start = 0, end = text.length): PayloadSize {
+  let bytes = end - start
+  let characters = end - start
+  for (let i = start; i < end; i++) {
     const unit = text.charCodeAt(i)
-    characters++
-    if (unit < 0x80) {
-      bytes += 1
-    } else if (unit < 0x800) {
-      bytes += 2
-    } else if (unit < 0xd800 || unit > 0xdfff) {
-      bytes += 3
+    if (unit < 0x80) continue
+    if (unit < 0xd800 || unit > 0xdfff) {
+      bytes += unit < 0x800 ? 1 : 2
     } else {
-      bytes += 4
-      i++ // the other half of the pair
+      bytes += 1 // a pair has 4
+      if (unit < 0xdc00) characters--
     }
   }
   return { bytes, characters }

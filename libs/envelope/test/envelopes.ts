@@ -1,7 +1,7 @@
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import fc from 'fast-check'
 import { ENVELOPE_TYPES, type UnsignedEnvelope } from '../src/envelope.ts'
-import type { JsonValue } from '../src/i-json.ts'
+import type { JsonValue } from '../src/json-value.ts'
 import { jsonValues } from './json-texts.ts'
 
 export const alice: KeyPair = createKeyPair(new Uint8Array(32).fill(1))

@@ -1,14 +1,15 @@
-import type { JsonValue } from '../src/i-json.ts'
+import type { JsonValue } from '../src/json-value.ts'
 
 /**
  * Parses I-JSON the slow, obvious way: byte by byte, character by character, straight from RFC 3629, RFC 8259 and decisions 6. What
  * `parseIJson` is held to.
- * @returns the value and the text without insignificant white space, or why it is refused.
+ * @returns the value and what JSON.stringify writes of it, or why it is refused.
  */
 export function referenceIJson(bytes: Uint8Array): { value: JsonValue; text: string } | { refused: string } {
   try {
     const parser = new Parser(decode(bytes))
-    return parser.whole()
+    const value = parser.whole()
+    return { value, text: JSON.stringify(value) }
   } catch (error) {
     if (error instanceof Refused) return { refused: error.message }
     throw error
@@ -53,17 +54,16 @@ function decode(bytes: Uint8Array): string {
 class Parser {
   readonly #text: string
   #at = 0
-  #kept = ''
   constructor(text: string) {
     this.#text = text
   }
 
-  whole(): { value: JsonValue; text: string } {
+  whole(): JsonValue {
     this.#space()
     const value = this.#value(0)
     this.#space()
     if (this.#at !== this.#text.length) refuse('something follows')
-    return { value, text: this.#kept }
+    return value
   }
 
   #value(depth: number): JsonValue {
@@ -77,7 +77,7 @@ class Parser {
       ['null', null],
     ] as const) {
       if (this.#text.startsWith(word, this.#at)) {
-        this.#keep(word.length)
+        this.#skip(word.length)
         return value
       }
     }
@@ -87,7 +87,7 @@ class Parser {
   #object(depth: number): JsonValue {
     if (depth > 64) refuse('depth')
     const members = new Map<string, JsonValue>()
-    this.#keep(1)
+    this.#skip(1)
     this.#space()
     if (this.#take('}')) return {}
     do {
@@ -108,7 +108,7 @@ class Parser {
   #array(depth: number): JsonValue {
     if (depth > 64) refuse('depth')
     const items: JsonValue[] = []
-    this.#keep(1)
+    this.#skip(1)
     this.#space()
     if (this.#take(']')) return items
     do {
@@ -126,7 +126,7 @@ class Parser {
     while (!this.#take('"')) {
       const unit = this.#text.charCodeAt(this.#at)
       if (Number.isNaN(unit) || unit < 0x20) refuse('in a string')
-      this.#keep(1)
+      this.#skip(1)
       units.push(unit === 0x5c ? this.#escape() : unit)
     }
     units.forEach((unit, i) => {
@@ -148,18 +148,18 @@ class Parser {
       .set('r', '\r')
       .set('t', '\t')
     const meant = simple.get(letter)
-    this.#keep(1)
+    this.#skip(1)
     if (meant !== undefined) return meant.charCodeAt(0)
     const digits = this.#text.slice(this.#at, this.#at + 4)
     if (letter !== 'u' || !/^[0-9a-fA-F]{4}$/.test(digits)) refuse('escape')
-    this.#keep(4)
+    this.#skip(4)
     return Number.parseInt(digits, 16)
   }
 
   #number(): number {
     const [token] =
       /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/.exec(this.#text.slice(this.#at)) ?? refuse('value')
-    this.#keep(token.length)
+    this.#skip(token.length)
     const value = Number(token)
     return Number.isFinite(value) ? value : refuse('beyond a double')
   }
@@ -170,12 +170,11 @@ class Parser {
 
   #take(character: string): boolean {
     if (this.#text[this.#at] !== character) return false
-    this.#keep(1)
+    this.#skip(1)
     return true
   }
 
-  #keep(length: number): void {
-    this.#kept += this.#text.slice(this.#at, this.#at + length)
+  #skip(length: number): void {
     this.#at += length
   }
 }

@@ -1,5 +1,6 @@
 import type { Envelope, EnvelopeType, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
-import { type JsonValue, parseIJson } from '@svc/envelope/i-json.ts'
+import { parseIJson } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { sealEnvelope } from '@svc/envelope/seal.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentKey } from './keys.ts'

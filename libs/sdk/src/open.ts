@@ -1,6 +1,6 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
-import type { JsonValue } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { decryptEnvelope, SealError } from '@svc/envelope/seal.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'

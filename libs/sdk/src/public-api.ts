@@ -34,7 +34,7 @@ export type {
   WebhookState,
 } from '@svc/contracts/resources.ts'
 export type { EnvelopeType } from '@svc/envelope/envelope.ts'
-export type { JsonObject, JsonValue } from '@svc/envelope/i-json.ts'
+export type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 export type { SolveProgress } from '@svc/svc1/pow.ts'
 export { AgentClient } from './client.ts'
 export type { Draft } from './compose.ts'

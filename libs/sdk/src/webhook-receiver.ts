@@ -14,7 +14,7 @@ export interface WebhookDelivery {
   readonly deliveryId: string
   /** Of this attempt, Unix seconds. */
   readonly timestamp: number
-  /** The envelope as its sender wrote it. */
+  /** The envelope with the values that its sender signed. */
   readonly body: Uint8Array
 }
 

@@ -75,13 +75,15 @@ export async function getSignerKey(
   return key
 }
 
+const KEY_MEMBERS: ReadonlySet<string> = new Set(['pubkey'])
+
 /**
  * 3 for a key that may not be registered yet: the body's `pubkey`, and the header's agent id must be the id of it.
  * A body that names no key cannot be verified, so what is wrong with it comes first.
  * @throws ServiceError `unsupported_media_type`, `invalid_json`, `invalid_request`, `invalid_pubkey`, `signature_invalid`.
  */
 export function getKeyOfBody({ agentId }: Credentials, body: RequestBody): VerifyKey {
-  const { value } = parseJsonBody(body)
+  const { value } = parseJsonBody(body, KEY_MEMBERS)
   const text = typeof value === 'object' && value !== null && !Array.isArray(value) ? value.pubkey : undefined
   if (typeof text !== 'string') throw new ServiceError('invalid_request', { detail: 'the body has no pubkey' })
   const publicKey = parsePublicKeyNode(text)

@@ -8,7 +8,7 @@ import { createLoad } from './load.ts'
 
 function parse(text: string, contentType: string | undefined, contentEncoding?: string): unknown {
   try {
-    return parseJsonBody({ bytes: Buffer.from(text), contentType, contentEncoding }).value
+    return parseJsonBody({ bytes: Buffer.from(text), contentType, contentEncoding }, new Set()).value
   } catch (error) {
     if (error instanceof ServiceError) return error.code
     throw error

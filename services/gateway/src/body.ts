@@ -1,7 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
-import { IJsonError, type ParsedJson, parseIJson } from '@svc/envelope/i-json.ts'
+import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
+import { IJsonError } from '@svc/envelope/json-value.ts'
 import type { Load, Upload } from './load.ts'
 
 /** The exact bytes of a body, which are what is signed, and what the request says they are. */
@@ -95,13 +96,20 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
 }
 
 /**
+ * No accepted body has more members. The longest body is an envelope with a post of 16,000 characters. The envelope has at
+ * most 12 members, and each member of the post takes at least 5 characters, as in `"":0}`.
+ */
+const MEMBERS_MAX = 12 + LIMITS.postCharacters / 5
+
+/**
  * Parses a body that an operation needs.
+ * @param names of the members that the operation declares; a body with more members than any accepted one is read only for these.
  * @throws ServiceError `unsupported_media_type` before anything is parsed, `invalid_json`: not I-JSON (decisions 6), or empty.
  */
-export function parseJsonBody(body: RequestBody): ParsedJson {
+export function parseJsonBody(body: RequestBody, names: ReadonlySet<string>): ParsedJson | JsonOutline {
   if (body.bytes.length > 0 && !isJson(body)) throw new ServiceError('unsupported_media_type')
   try {
-    return parseIJson(body.bytes)
+    return parseOrOutline(body.bytes, { membersMax: MEMBERS_MAX, names })
   } catch (error) {
     if (!(error instanceof IJsonError)) throw error
     throw new ServiceError('invalid_json', {

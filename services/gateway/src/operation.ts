@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { Static, TSchema, TString } from '@sinclair/typebox'
+import type { Static, TObject, TSchema, TString } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
-import type { ParsedJson } from '@svc/envelope/i-json.ts'
+import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer } from './answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from './body.ts'
 import { type QueryOf, type QueryRules, readHeaders, readQuery } from './query.ts'
@@ -94,8 +94,10 @@ export interface RawInput {
 
 /** How a body is read. */
 export interface BodyRule<B> extends BodyDocs {
-  /** @throws ServiceError. */
-  readonly read: (parsed: ParsedJson) => B
+  /** Names of the members that a body may have. */
+  readonly names: ReadonlySet<string>
+  /** @throws ServiceError; for every outline, because it is of a body that is too large. */
+  readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
 /** A request whose parts have been checked. */
@@ -213,11 +215,12 @@ export function defineOperation<
 }
 
 /** A body that must fit a closed schema: `invalid_request` where it does not, saying where. */
-export function bodyOf<S extends TSchema>(schema: S, examples: BodyDocs['examples']): BodyRule<Static<S>> {
+export function bodyOf<S extends TObject>(schema: S, examples: BodyDocs['examples']): BodyRule<Static<S>> {
   const compiled = TypeCompiler.Compile(schema)
   return {
     schema,
     examples,
+    names: new Set(Object.keys(schema.properties)),
     read({ value }) {
       if (compiled.Check(value)) return value
       const fault = compiled.Errors(value).First()
@@ -235,7 +238,7 @@ function faultText(fault: ValueError | undefined): string {
 }
 
 function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {
-  if (rule !== undefined) return rule.read(parseJsonBody(body))
+  if (rule !== undefined) return rule.read(parseJsonBody(body, rule.names))
   refuseBody(body)
   return undefined
 }

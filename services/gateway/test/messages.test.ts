@@ -163,7 +163,7 @@ describe('service.md, POST /v2/messages', () => {
     })
   })
 
-  test('messaging is told whose it is, whom it is for, the facts, and the text as it was sent', async () => {
+  test('messaging is told whose it is, whom it is for, the facts, and the text as JSON.stringify writes it', async () => {
     const cleo = h.register('cleo')
     const envelope = envelopeOf(cleo, {
       ts: '2026-01-01T12:00:00.5+01:00',
@@ -177,7 +177,7 @@ describe('service.md, POST /v2/messages', () => {
     expect(lastRequest()).toEqual({
       signer: cleo.agentId,
       recipient: { kind: 'agent', id: bob.agentId },
-      envelope: envelope.replace('"n":1', '"n":1.0e0'),
+      envelope,
       reserved: null,
       facts: {
         id: JSON.parse(envelope).id,
@@ -255,6 +255,7 @@ describe('decisions 19: to', () => {
 
 describe('decisions 22: shape, sender and size are found in this order, before messaging is asked', () => {
   const tooLong = { body: 'x'.repeat(LIMITS.dmCharacters) }
+  const tooMany = { body: Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`n${at}`, 0])) }
   const stranger = () => createKeyPair().agentId
 
   test.each<[string, () => Record<string, unknown>, number, string]>([
@@ -275,12 +276,22 @@ describe('decisions 22: shape, sender and size are found in this order, before m
     ['sender before size', () => ({ from: stranger(), ...tooLong }), 403, 'sender_mismatch'],
     ['size before recipient', () => ({ to: 'bob@elsewhere.example', ...tooLong }), 413, 'message_too_large'],
     ['size before time', () => ({ ts: '2020-01-01T00:00:00Z', ...tooLong }), 413, 'message_too_large'],
+    ['too many members', () => tooMany, 413, 'message_too_large'],
+    ['shape before members', () => ({ ttl: -1, ...tooMany }), 400, 'invalid_envelope'],
+    ['sender before members', () => ({ from: stranger(), ...tooMany }), 403, 'sender_mismatch'],
+    ['too many members of a member that is text', () => ({ reply_to: tooMany.body }), 400, 'invalid_envelope'],
+    ['too many undeclared members', () => ({ from: stranger(), ttl: -1, ...tooMany.body }), 400, 'invalid_request'],
   ])('%s', async (name, changes, status, code) => {
     const calls = h.callsTo(sendMessage).length
     const answer = await post(name === 'no object' ? '[]' : envelopeOf(alice, changes()))
     expect(answer.status).toBe(status)
     if (status !== 202) expect(answer).toMatchObject(errorOf(status, code))
     expect(h.callsTo(sendMessage)).toHaveLength(calls + (status === 202 ? 1 : 0))
+  })
+
+  test('a fault of the JSON before all of them, behind however many members', async () => {
+    const sent = envelopeOf(alice, { ttl: -1, ...tooMany }).replace('"n8999":', '"n0":')
+    expect(await post(sent)).toMatchObject(errorOf(400, 'invalid_json'))
   })
 
   // A JSON string has two quotes besides its characters.
@@ -294,6 +305,11 @@ describe('decisions 22: shape, sender and size are found in this order, before m
     [
       'for a board: 16,000 characters',
       { body: 'x'.repeat(LIMITS.postCharacters - 2), to: `board:${'a'.repeat(20)}` },
+      202,
+    ],
+    [
+      'for a board: 2,285 members, the most that 16,000 characters have',
+      { body: [...Array.from({ length: 2_285 }, () => ({ '': 0 })), 1], to: `board:${'a'.repeat(20)}` },
       202,
     ],
     [

@@ -5,7 +5,8 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { ackMessage, getMessage, getReceipt, sendMessage } from '@svc/contracts/messaging.ts'
 import { AckResult, Envelope, Message, Receipt, SendResult } from '@svc/contracts/resources.ts'
 import { chargeOfMessage } from '@svc/envelope/charge.ts'
-import { EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
+import { ENVELOPE_MEMBERS, EnvelopeError, type EnvelopeFacts, readEnvelope } from '@svc/envelope/envelope.ts'
+import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { jsonAnswer, textAnswer } from '../answer.ts'
@@ -67,27 +68,29 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       ],
       // The charge is committed while identity consumes the nonce. Between strangers it waits, so that hardly anything is
       // reserved that would be refused anyway.
-      getReady: async ({ signer, body: { facts }, context }) => {
-        checkSenderAndSize(signer, facts)
+      getReady: async ({ signer, body, context }) => {
+        const { facts, digest } = checkSenderAndSize(signer, body)
         const recipient = await recipients.resolve(facts.to, context)
         if (recipient.kind !== 'agent' || !familiar.has(signer, recipient.id) || !isTimely(facts.tsMs, Date.now())) {
           return { recipient, reserved: null }
         }
-        const charge = chargeOfMessage({ ...facts, sender: signer, recipient: recipient.id })
+        const charge = chargeOfMessage({ ...facts, digest, sender: signer, recipient: recipient.id })
         // What budget refuses is left for messaging to find, and to say in its order.
         const reserved = await reserveAhead(bus, charge, context).catch(() => null)
         return { recipient, reserved }
       },
-      undo: async ({ reserved }, { body: { facts }, context }) => {
-        if (reserved !== null) await giveBack(bus, messageOperation(facts.id, facts.digest), reserved, context)
+      undo: async ({ reserved }, { signer, body, context }) => {
+        if (reserved === null) return
+        const { facts, digest } = checkSenderAndSize(signer, body)
+        await giveBack(bus, messageOperation(facts.id, digest), reserved, context)
       },
-      handle: async ({ signer, body: { facts, text }, context, ready }) => {
-        checkSenderAndSize(signer, facts)
+      handle: async ({ signer, body, context, ready }) => {
+        const { facts, digest, text } = checkSenderAndSize(signer, body)
         const recipient = ready?.recipient ?? (await recipients.resolve(facts.to, context))
         const reserved = ready?.reserved ?? null
         let result: SendResult | undefined
         try {
-          const request = { signer, recipient, facts: wireFacts(facts), envelope: text, reserved }
+          const request = { signer, recipient, facts: wireFacts(facts, digest), envelope: text, reserved }
           result = await bus.call(sendMessage, request, context)
         } finally {
           if (recipient.kind === 'agent') familiar.note(signer, recipient.id, result)
@@ -141,36 +144,51 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
   ]
 }
 
-interface ReceivedEnvelope {
+/** An envelope of the right shape and size. */
+interface SizedEnvelope {
   readonly facts: EnvelopeFacts
-  /** As received, without insignificant white space: what is stored and read. */
+  /** SHA-256 of the JCS bytes of the envelope, lower-case hex (decisions 18). */
+  readonly digest: string
+  /** What JSON.stringify writes of it: what is stored and read (decisions 17). */
   readonly text: string
 }
 
+/** One of the right shape that is too large: its digest, the most expensive part, is of no use. */
+type OversizedEnvelope = Pick<SizedEnvelope, 'facts'>
+
 /** The shape of an envelope; the schema describes it, `readEnvelope` checks it. */
-const envelopeBody: BodyRule<ReceivedEnvelope> = {
+const envelopeBody: BodyRule<SizedEnvelope | OversizedEnvelope> = {
   schema: Envelope,
   examples: { signed: EXAMPLES.signedEnvelope, sealed: EXAMPLES.sealedEnvelope },
+  names: ENVELOPE_MEMBERS,
   read({ value, text }) {
-    try {
-      return { facts: readEnvelope(value, (canonical) => hash('sha256', canonical, 'hex')), text }
-    } catch (error) {
-      if (!(error instanceof EnvelopeError)) throw error
-      throw new ServiceError(error.code, { detail: error.message, cause: error })
-    }
+    const facts = readFacts(value, text)
+    if (text === null || !isWithinLimits(facts)) return { facts }
+    return { facts, digest: jcsDigest(value, (canonical) => hash('sha256', canonical, 'hex')), text }
   },
 }
 
-/** What of decisions 22's order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
-function checkSenderAndSize(signer: string, facts: EnvelopeFacts): void {
-  if (facts.from !== signer) throw new ServiceError('sender_mismatch')
-  const size = { bytes: facts.payloadBytes, characters: facts.payloadCharacters }
-  if (!fits(size, facts.to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)) {
-    throw new ServiceError('message_too_large')
+function readFacts(value: unknown, text: string | null): EnvelopeFacts {
+  try {
+    return readEnvelope(value, text)
+  } catch (error) {
+    if (!(error instanceof EnvelopeError)) throw error
+    throw new ServiceError(error.code, { detail: error.message, cause: error })
   }
 }
 
-function wireFacts({ id, digest, tsMs, ttl, replyTo, threadId, payloadBytes }: EnvelopeFacts) {
+function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to }: EnvelopeFacts): boolean {
+  return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
+}
+
+/** What of decisions 22's order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
+function checkSenderAndSize(signer: string, envelope: SizedEnvelope | OversizedEnvelope): SizedEnvelope {
+  if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
+  if (!('digest' in envelope)) throw new ServiceError('message_too_large')
+  return envelope
+}
+
+function wireFacts({ id, tsMs, ttl, replyTo, threadId, payloadBytes }: EnvelopeFacts, digest: string) {
   return {
     id,
     digest,

@@ -20,8 +20,8 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: [
         'Costs 1 unit each time, cancels what is pending for the endpoint before, and resends nothing. Deliveries are posted with the',
         'headers X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature, `sha256=` and the hex HMAC-SHA256 of',
-        '`<timestamp>.<message_id>.<body>` by the secret; the body is the envelope as its sender wrote it, but for white space',
-        'between tokens. Only 2xx is success; there are five attempts. A name that resolves to an address that is not public is refused when connecting.',
+        '`<timestamp>.<message_id>.<body>` by the secret; the body is the envelope as every read',
+        'returns it. Only 2xx is success; there are five attempts. A name that resolves to an address that is not public is refused when connecting.',
       ].join(' '),
       auth: 'required',
       body: bodyOf(Webhook, { webhook: EXAMPLES.webhook }),

@@ -35,8 +35,7 @@ const MAX_LEVELS = 80
 
 /**
  * Reads what the outbox published. Source: libs/contracts, accepted.ts. The envelope is cut out of the text and never
- * serialized again: the receiver checks the signature over exactly what the sender wrote. What others wrote is in it, so
- * that it is not left to JSON.parse, whose fault lets one message change how the next one is read.
+ * serialized again: every reader gets the same bytes. What others wrote is in it, so that it is not left to JSON.parse, whose fault lets one message change how the next one is read.
  * @throws SyntaxError where it is no such event.
  */
 export function parseInboxEvent(subject: string, text: string): InboxEvent {
