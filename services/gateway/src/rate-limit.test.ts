@@ -240,6 +240,32 @@ describe('issue 3: limits hold over several gateways together, within 20 %', () 
     }
   })
 
+  test.each(['a', 'b'])(
+    'decisions 47: a client on one connection gets the full rate and burst, also if gateway %s keeps its bucket',
+    async (keeper) => {
+      const rate = { perSecond: 100, burst: 200 }
+      const world = new World(rate, () => 2)
+      const [a] = ['a', 'b', 'c'].map((name) => world.start(name))
+      world.meet('a', 'b', 'c')
+      const client = clientKeptBy(keeper, ['a', 'b', 'c'])
+      const spanMs = 5_000
+      let isAnswered = true
+      for (let atMs = 0; atMs <= spanMs; atMs += 1) {
+        await world.until(atMs)
+        // One request after the other, as fast as they are answered.
+        if (a === undefined || !isAnswered) continue
+        isAnswered = false
+        world.take(a, client).then(() => {
+          isAnswered = true
+        }, expect.unreachable)
+      }
+      const allowed = rate.burst + (rate.perSecond * spanMs) / 1_000
+      // All but what the bucket gains while a question and its answer are under way.
+      expect(world.admittedMs.length).toBeGreaterThanOrEqual(allowed - 5)
+      expect(highestLevel(world.admittedMs, rate)).toBeLessThanOrEqual(rate.burst * (1 + CREDIT_SHARE))
+    },
+  )
+
   test('the burst is one, wherever it comes in', async () => {
     const world = new World({ perSecond: 1, burst: 10 })
     const [a, b] = [world.start('a'), world.start('b')]
