@@ -7,8 +7,8 @@ export interface Answer {
   readonly text: string
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The same text compressed, for clients that accept it so. */
-  readonly gzip?: Buffer
+  /** In the place of the text: bytes that all requests for a document share, plain and compressed. */
+  readonly document?: { readonly plain: Buffer; readonly gzip: Buffer }
   /** In the place of the text: bytes that are passed on as they come, no faster than the client takes them. */
   readonly stream?: Readable
 }

@@ -1,9 +1,15 @@
 import type { IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
-import { type AddressRange, clientAddress, rateKey } from './domain/client-address.ts'
+import { type AddressRange, clientAddress, isTrustedProxy, rateKey } from './domain/client-address.ts'
 
-/** What the requests of one client are counted by. Without trusted proxies that is a matter of the connection alone. */
-export function createClientOf(trustedProxies: readonly AddressRange[]): (request: IncomingMessage) => string {
+export interface Clients {
+  /** What the requests of one client are counted by. Without trusted proxies that is a matter of the connection alone. */
+  ofRequest(request: IncomingMessage): string
+  /** What the connections of one client are counted by; undefined for those of trusted proxies, which carry requests of many. */
+  ofConnection(socket: Socket): string | undefined
+}
+
+export function createClients(trustedProxies: readonly AddressRange[]): Clients {
   const keys = new WeakMap<Socket, string>()
   const keyOfPeer = (socket: Socket): string => {
     let key = keys.get(socket)
@@ -13,11 +19,15 @@ export function createClientOf(trustedProxies: readonly AddressRange[]): (reques
     }
     return key
   }
-  if (trustedProxies.length === 0) return ({ socket }) => keyOfPeer(socket)
-  return ({ socket, headers }) => {
-    const forwardedFor = headers['x-forwarded-for']
-    if (forwardedFor === undefined) return keyOfPeer(socket)
-    const entries = typeof forwardedFor === 'string' ? forwardedFor : forwardedFor.join(',')
-    return rateKey(clientAddress(socket.remoteAddress ?? '', entries, trustedProxies))
+  return {
+    ofRequest({ socket, headers }) {
+      const forwardedFor = headers['x-forwarded-for']
+      if (trustedProxies.length === 0 || forwardedFor === undefined) return keyOfPeer(socket)
+      const entries = typeof forwardedFor === 'string' ? forwardedFor : forwardedFor.join(',')
+      return rateKey(clientAddress(socket.remoteAddress ?? '', entries, trustedProxies))
+    },
+    ofConnection(socket) {
+      return isTrustedProxy(socket.remoteAddress ?? '', trustedProxies) ? undefined : keyOfPeer(socket)
+    },
   }
 }

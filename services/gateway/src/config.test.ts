@@ -18,6 +18,7 @@ describe('design.md, Configuration', () => {
       registrationRate: { perSecond: 1, burst: 30 },
       drainSeconds: 0,
       maxRequests: 1024,
+      maxConnectionsPerClient: 4_000,
       powDifficulty: 18,
       retentionDays: 30,
       dailyFreeUnits: 100,

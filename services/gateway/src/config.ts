@@ -36,6 +36,8 @@ export interface GatewayConfig extends AnnouncedConfig {
   drainSeconds: number
   /** That are worked on at once (load.ts). */
   maxRequests: number
+  /** Connections of one client address, those of trusted proxies excepted (connection-limits.ts). */
+  maxConnectionsPerClient: number
   /** Challenges and registrations together, per client address; they count in `rate` as well. */
   registrationRate: Rate
 }
@@ -43,7 +45,6 @@ export interface GatewayConfig extends AnnouncedConfig {
 const MAX_RATE = 1_000_000
 /** A second of what one core can do, at most: several times what is under way where nothing is wrong, and answered within its deadline. */
 export const MAX_REQUESTS = 1_024
-
 /** @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const e = envReader(env)
@@ -69,6 +70,8 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     },
     drainSeconds: e.number('SVC_DRAIN_SECONDS', { default: 0, min: 0, max: 8 }),
     maxRequests: e.int('SVC_MAX_REQUESTS', { default: MAX_REQUESTS, min: 4, max: 100_000 }),
+    // A thousand agents behind one address, each with two streams and a kept-alive connection, and a third more.
+    maxConnectionsPerClient: e.int('SVC_MAX_CONNECTIONS_PER_CLIENT', { default: 4_000, min: 1, max: 100_000 }),
     ...readAnnounced(e),
   }
   e.check()

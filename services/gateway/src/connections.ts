@@ -10,6 +10,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import type { Answer } from './answer.ts'
+import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
 import { errorAnswer } from './errors.ts'
 import { httpRefused } from './http-metrics.ts'
 
@@ -56,15 +57,21 @@ interface Connection {
   broken: boolean
 }
 
-/** Answers for every connection of the server. */
-export function watchConnections(server: Server): void {
+/** Answers for every connection of the server, and keeps them within their limits. */
+export function watchConnections(server: Server, limits: ConnectionLimits): void {
   const connections = new WeakMap<Duplex, Connection>()
+  const room = createConnectionRoom(limits, (socket) => [...connectionOf(socket).open].some(({ req }) => req.complete))
 
-  server.on('request', (request, response) => {
-    const connection = connectionOf(request.socket)
+  server.on('connection', (socket) => room.enter(socket))
+  server.on('request', ({ socket }, response) => {
+    const connection = connectionOf(socket)
     connection.heads += 1
     connection.open.add(response)
-    response.once('close', () => connection.open.delete(response))
+    room.touch(socket)
+    response.once('close', () => {
+      connection.open.delete(response)
+      room.touch(socket)
+    })
   })
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(socket), socket, error)

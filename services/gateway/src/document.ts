@@ -28,11 +28,12 @@ export function createDocument({ text, type, headers = {} }: DocumentOptions): D
     'cache-control': 'no-cache',
     'x-content-type-options': 'nosniff',
   }
+  const plain = Buffer.from(text)
   let compressed: Promise<Buffer> | undefined
   return {
     async answer() {
-      compressed ??= compress(text)
-      return { status: 200, text, gzip: await compressed, headers: all }
+      compressed ??= compress(plain)
+      return { status: 200, text: '', document: { plain, gzip: await compressed }, headers: all }
     },
   }
 }

@@ -7,18 +7,23 @@ import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Answer } from './answer.ts'
 import { isBodyLeft } from './body.ts'
+import type { ConnectionLimits } from './connection-limits.ts'
 import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from './connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
 import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './http-metrics.ts'
-import { Overloaded } from './load.ts'
+import { type Load, Overloaded } from './load.ts'
 import type { Operation } from './operation.ts'
+import type { Outflow } from './outflow.ts'
 import type { Pipeline } from './pipeline.ts'
+import { SLICE_BYTES, sendSlices } from './slices.ts'
 
-export interface HttpAppOptions {
+export interface HttpAppOptions extends ConnectionLimits {
   readonly operations: readonly Operation[]
   readonly pipeline: Pipeline
+  readonly load: Load
+  readonly outflow: Outflow
   readonly corsOrigins: readonly string[]
   readonly logger: Logger
   /** True from the moment the process is asked to stop: every answer then closes its connection. */
@@ -43,10 +48,13 @@ const PREFLIGHT = undescribed('preflight', () => async () => ({ status: 204, tex
 export function createHttpApp({
   operations,
   pipeline,
+  load,
+  outflow,
   corsOrigins,
   logger,
   isDraining,
   limits: changed,
+  ...connectionLimits
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
   const app = fastify({
@@ -78,8 +86,8 @@ export function createHttpApp({
     })
   }
   app.setNotFoundHandler((request, reply) => run(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply))
-  app.setErrorHandler((error, request, reply) => sendError(error, request, reply))
-  watchConnections(app.server)
+  app.setErrorHandler((error, request, reply) => sendError(error, NOT_FOUND, request, reply))
+  watchConnections(app.server, connectionLimits)
   let underWay = 0
   const levels = [
     httpUnderWay.read(() => [[{}, underWay]]),
@@ -100,11 +108,11 @@ export function createHttpApp({
     )
       .then(
         (answer) => {
-          send(answer, request, reply)
-          answered(operation, beganMs, answer.stream === undefined ? reply.statusCode : answer.status, 'ok')
+          send(answer, operation, request, reply)
+          answered(operation, beganMs, answer.stream === undefined ? reply.raw.statusCode : answer.status, 'ok')
         },
         (error: unknown) => {
-          const { status, code } = sendError(error, request, reply)
+          const { status, code } = sendError(error, operation, request, reply)
           answered(operation, beganMs, status, code)
         },
       )
@@ -122,11 +130,24 @@ export function createHttpApp({
     httpSeconds.observe({ operation: id }, (performance.now() - beganMs) / 1_000)
   }
 
-  function send(answer: Answer, request: FastifyRequest, reply: FastifyReply): void {
+  function send(answer: Answer, operation: Operation, request: FastifyRequest, reply: FastifyReply): void {
     const headers = headersOf(answer, request)
-    if (answer.stream !== undefined) sendStream(answer.status, answer.stream, headers, reply)
-    else if (answer.gzip === undefined) reply.code(answer.status).headers(headers).send(answer.text)
-    else sendDocument(answer.text, answer.gzip, headers, request, reply)
+    const { status, text, stream, document } = answer
+    if (stream !== undefined) {
+      sendStream(status, stream, headers, reply)
+      return
+    }
+    if (document !== undefined) sendDocument(document, headers, request, reply)
+    else if (text.length > SLICE_BYTES) sendBytes(status, Buffer.from(text), headers, reply)
+    else reply.code(status).headers(headers).send(text)
+    if (reply.raw.writableLength > 0) trackAnswer(text.length, operation, reply)
+  }
+
+  /** A request whose answer the client has not taken yet is still under way. */
+  function trackAnswer(bytes: number, operation: Operation, { raw }: FastifyReply): void {
+    load.resume(operation)
+    const client = connectionLimits.clients.ofRequest(raw.req)
+    outflow.track(raw, { client, bytes, onLeft: () => load.end(operation) })
   }
 
   /** Each end closes the other: a client that is gone frees what it held, and what was lost breaks the connection. */
@@ -143,21 +164,27 @@ export function createHttpApp({
   }
 
   function sendDocument(
-    text: string,
-    gzip: Buffer,
-    headers: Record<string, string>,
-    request: FastifyRequest,
+    { plain, gzip }: NonNullable<Answer['document']>,
+    given: Record<string, string>,
+    { headers: asked }: FastifyRequest,
     reply: FastifyReply,
   ): void {
-    const vary = headers.vary === undefined ? 'accept-encoding' : `${headers.vary}, accept-encoding`
-    reply.headers({ ...headers, vary })
-    if (isKnown(headers.etag, request.headers['if-none-match'])) reply.code(304).send()
-    else if (acceptsGzip(request.headers['accept-encoding'])) reply.header('content-encoding', 'gzip').send(gzip)
-    else reply.send(text)
+    const vary = given.vary === undefined ? 'accept-encoding' : `${given.vary}, accept-encoding`
+    const headers: Record<string, string> = { ...given, vary }
+    if (isKnown(headers.etag, asked['if-none-match'])) reply.code(304).headers(headers).send()
+    else if (!acceptsGzip(asked['accept-encoding'])) sendBytes(200, plain, headers, reply)
+    else sendBytes(200, gzip, { ...headers, 'content-encoding': 'gzip' }, reply)
+  }
+
+  function sendBytes(status: number, body: Buffer, headers: Record<string, string>, reply: FastifyReply): void {
+    reply.hijack()
+    reply.raw.writeHead(status, { ...headers, 'content-length': body.length })
+    sendSlices(reply.raw, body)
   }
 
   function sendError(
     thrown: unknown,
+    operation: Operation,
     request: FastifyRequest,
     reply: FastifyReply,
   ): { status: number; code: ErrorCode } {
@@ -167,7 +194,7 @@ export function createHttpApp({
     if (isBodyLeft(request.raw)) {
       reply.hijack()
       answerUnread(reply.raw, answer, headersOf(answer, request))
-    } else send(answer, request, reply)
+    } else send(answer, operation, request, reply)
     return { status: answer.status, code: error.code }
   }
 

@@ -31,6 +31,18 @@ export const httpRefused = defineCount({
   labels: ['reason'],
 })
 
+export const httpClosed = defineCount({
+  name: 'svc_http_closed_total',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections)',
+  labels: ['reason'],
+})
+
+export const httpUnsent = defineLevel({
+  name: 'svc_http_unsent_bytes',
+  help: 'Memory that answers hold until clients take them',
+  labels: [],
+})
+
 export const openStreams = defineLevel({
   name: 'svc_gateway_streams',
   help: 'Event streams that this gateway passes on',

@@ -27,7 +27,7 @@ const REFUSALS = {
  * without a bound they would pile up until each one's deadline had passed before its turn came, and none were answered.
  */
 export interface Load {
-  /** Requests that are being worked on: behind their last byte, before their answer. Those for health do not count. */
+  /** Requests that are being worked on: behind their last byte, until their answer has left. Those for health do not count. */
   readonly requests: number
   /** Of bodies that are being received or worked on. */
   readonly bodyBytes: number
@@ -39,6 +39,8 @@ export interface Load {
   /** A request is whole; it counts until `end`, which is told the same. @throws Overloaded */
   begin(operation: Operation, isUnsigned?: boolean): void
   end(operation: Operation, isUnsigned?: boolean): void
+  /** Its answer could not leave at once: the request counts again, until `end`. */
+  resume(operation: Operation): void
   /**
    * A body grows. Where it has no room the body that began to arrive first of all gives way: clients that send nothing
    * on keep nobody out.
@@ -82,8 +84,6 @@ const UNSIGNED_TURN_SHARE = 0.5
  * a tenth of the work. A burst of a thousand fits, and so does one of a hundred in a process that has just started and compiles.
  */
 export const MAX_TURN_MS = 250
-/** Of clients, some 15 KB each; further ones are closed unheard, so that a balancer turns to another gateway. */
-export const MAX_CONNECTIONS = 10_000
 export const MAX_BODY_BYTES: number = 64 * 1024 * 1024
 const SAY_AGAIN_MS = 1_000
 
@@ -123,6 +123,9 @@ export function createLoad({
     },
     end(operation, isUnsigned = false) {
       count(operation, isUnsigned, -1)
+    },
+    resume(operation) {
+      count(operation, false, 1)
     },
     grow(upload, bytes) {
       arriving.add(upload)

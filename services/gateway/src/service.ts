@@ -18,15 +18,16 @@ import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { FastifyInstance } from 'fastify'
 import { announceGateway } from './announce.ts'
-import { createClientOf } from './client.ts'
+import { createClients } from './client.ts'
 import type { GatewayConfig } from './config.ts'
 import { createDirectory } from './directory.ts'
 import { startGateways } from './gateways.ts'
 import { createHttpApp } from './http-app.ts'
-import { createLoad, MAX_CONNECTIONS } from './load.ts'
+import { createLoad } from './load.ts'
 import { createManifest } from './manifest.ts'
 import { describeApi } from './openapi.ts'
 import type { Operation } from './operation.ts'
+import { createOutflow } from './outflow.ts'
 import { createPipeline } from './pipeline.ts'
 import { createRateLimiter } from './rate-limit.ts'
 import { createRecipients } from './recipients.ts'
@@ -80,6 +81,9 @@ export async function startGateway(
     const recipients = createRecipients({ directory, authority: config.authority })
     const streams = createStreams({ bus, logger })
 
+    const clients = createClients(config.trustedProxies)
+    const load = createLoad({ logger, maxRequests: config.maxRequests })
+
     const described = createOperations({ bus, directory, recipients, streams, isReady: () => !draining })
     const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
 
@@ -92,10 +96,14 @@ export async function startGateway(
         authority: config.authority,
         limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
-        clientOf: createClientOf(config.trustedProxies),
-        load: createLoad({ logger, maxRequests: config.maxRequests }),
+        clientOf: clients.ofRequest,
+        load,
       }),
+      clients,
+      load,
+      outflow: stack.use(createOutflow({ maxRequests: config.maxRequests })),
       corsOrigins: config.corsOrigins,
+      maxConnectionsPerClient: config.maxConnectionsPerClient,
       logger,
       isDraining: () => draining,
     })
@@ -148,7 +156,6 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & 
 }
 
 async function listen(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<number> {
-  app.server.maxConnections = MAX_CONNECTIONS
   try {
     await app.listen({ host: httpHost, port: httpPort, backlog: BACKLOG })
   } catch (error) {

@@ -5,8 +5,10 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../src/body.ts'
+import { createClients } from '../src/client.ts'
 import { createHttpApp } from '../src/http-app.ts'
 import { createLoad } from '../src/load.ts'
+import { createOutflow } from '../src/outflow.ts'
 import { openRaw } from './harness.ts'
 
 const HEADERS_MS = 300
@@ -14,12 +16,17 @@ const REQUEST_MS = 600
 
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
+const outflow = createOutflow({ maxRequests: 10 })
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
     using _ = await readBody(raw, load)
     throw new ServiceError('not_found')
   },
+  load,
+  outflow,
+  clients: createClients([]),
+  maxConnectionsPerClient: 1_000,
   corsOrigins: [],
   logger: createLogger('test', 'silent'),
   isDraining: () => false,
@@ -29,7 +36,10 @@ beforeAll(async () => {
   await app.listen({ host: '127.0.0.1', port: 0 })
   port = (app.server.address() as AddressInfo).port
 })
-afterAll(() => app.close())
+afterAll(async () => {
+  await app.close()
+  outflow[Symbol.dispose]()
+})
 
 describe('slow clients are answered and let go', () => {
   test.each([

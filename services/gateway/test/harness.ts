@@ -341,9 +341,9 @@ export interface RawConnection {
   readonly ended: Promise<string>
 }
 
-/** A connection on which anything can be sent. */
-export function openRaw(port: number): RawConnection {
-  const socket = connect(port, '127.0.0.1')
+/** A connection on which anything can be sent. @param localAddress one of 127.0.0.0/8, to be another client. */
+export function openRaw(port: number, localAddress = '127.0.0.1'): RawConnection {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
   let received = ''
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1')

@@ -49,6 +49,11 @@ export function clientAddress(
   return client
 }
 
+/** Whether a peer is a proxy whose `X-Forwarded-For` is believed. */
+export function isTrustedProxy(peer: string, trusted: readonly AddressRange[]): boolean {
+  return isTrusted(parseAddress(peer), trusted)
+}
+
 /** What the requests of one client are counted by: an IPv4 address, also when it comes mapped into IPv6, or an IPv6 /64. */
 export function rateKey(address: string): string {
   const parsed = parseAddress(address)
