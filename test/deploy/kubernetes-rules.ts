@@ -6,7 +6,7 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import type { IProbe } from 'kubernetes-models/v1'
-import { findDisagreements, findVariableProblems } from './environment-rules.ts'
+import { findDisagreements, findVariableProblems, placeholderFor } from './environment-rules.ts'
 import { configProblems, type Facts, ROOT } from './facts.ts'
 import {
   environmentOf,
@@ -300,7 +300,8 @@ function environmentsOf(manifests: readonly Manifest[]): Map<string, Record<stri
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => {
-      if (name.endsWith('_FILE')) return [name.slice(0, -'_FILE'.length), `x:${'x'.repeat(64)}`]
+      const variable = name.replace(/_FILE$/, '')
+      if (variable !== name) return [variable, placeholderFor(variable)]
       return [name, value === '<field>' ? '10.0.0.1' : value]
     }),
   )

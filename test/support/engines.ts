@@ -1,11 +1,13 @@
 /** Real engines for tests, started when first asked for; see engine-broker.ts. */
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { type NatsServer, startNats } from '@svc/local/nats.ts'
 import { deriveSecrets } from '@svc/local/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
 import { inject } from 'vitest'
+import type { Credentials } from './certificates.ts'
 import type { TestRun } from './engine-broker.ts'
 
 /** Asks the main process. @throws Error with what went wrong there. */
@@ -42,6 +44,25 @@ export interface TestNats extends AsyncDisposable {
   kill(): Promise<void>
   /** Stops it if it runs, and starts it on the same port. @param options.wipe also loses everything it had stored. */
   restart(options?: { wipe?: boolean }): Promise<void>
+}
+
+/**
+ * A NATS server that asks for TLS, with these credentials and the users of deploy/nats/users.conf.
+ * It is the binary's, also if other engines run in containers.
+ */
+export async function startTlsNats(credentials: Credentials): Promise<NatsServer> {
+  const { folder, mark } = await findTestRun()
+  const name = `nats-${randomBytes(6).toString('hex')}`
+  const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
+  const path = join(folder, name)
+  mkdirSync(path, { recursive: true, mode: 0o700 })
+  for (const [file, text] of Object.entries(credentials)) writeFileSync(join(path, file), text, { mode: 0o600 })
+  const config = join(path, 'server.conf')
+  const users = fileURLToPath(new URL('../../deploy/nats/users.conf', import.meta.url))
+  // A file can include what is below its own folder alone.
+  copyFileSync(users, join(path, 'users.conf'))
+  writeFileSync(config, `include "users.conf"\ntls { cert_file: "${path}/cert", key_file: "${path}/key" }\n`)
+  return startNats({ folder, mark, name, passwords, config, onProblem: () => {} })
 }
 
 /**

@@ -139,7 +139,8 @@ describe('svc admin grant', () => {
     ['too many units', [AGENT, '1000000001', 'r'], 'units'],
     ['units that are no number', [AGENT, '1e3', 'r'], 'units'],
     ['no reference', [AGENT, '1', ''], 'reference'],
-    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'URL'],
+    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'the URL of NATS is not a URL'],
+    ['a URL of something else', [AGENT, '1', 'r', '--nats-url', 'http://nats'], 'has the scheme http://'],
   ])('%s is a mistake', async (_, args, sentence) => {
     expect(await grant(args, {})).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(sentence) })
   })
@@ -148,6 +149,12 @@ describe('svc admin grant', () => {
     const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: 'nats://admin:secret@127.0.0.1:9' })
     expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('NATS at 127.0.0.1:9') })
     expect(run.stderr).not.toContain('secret')
+  })
+
+  test('tells the password to no NATS without TLS if the URL asks for TLS', async () => {
+    const url = system.nats.urlFor('admin').replace('nats:', 'tls:')
+    const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: url })
+    expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('offers no TLS') })
   })
 })
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConnections } from './connections.ts'
 import { envReader } from './env-reader.ts'
+import { parseNatsUrl } from './nats-url.ts'
 
 const GOOD = { SVC_NATS_URL: 'nats://u:p@a:4222,nats://u:p@b:4222', SVC_DATABASE_URL: 'postgres://u:p@c:5432/svc' }
 
@@ -15,14 +16,59 @@ function problemsOf(env: NodeJS.ProcessEnv): string | undefined {
   }
 }
 
-test('NATS may be several servers', () => {
-  expect(problemsOf({})).toBeUndefined()
+test.each([
+  ['SVC_NATS_URL', 'nats://u:p@a:4222,nats://u:p@b:4222'],
+  ['SVC_NATS_URL', 'tls://u:p@a:4222,tls://u:p@[::1]:4222/'],
+  ['SVC_NATS_URL', 'nats://a'],
+  ['SVC_DATABASE_URL', 'postgresql://u:p@c/svc'],
+  ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=disable'],
+  ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=require&target_session_attrs=primary'],
+  ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=verify-full'],
+])('%s may be %s', (name, url) => {
+  expect(problemsOf({ [name]: url })).toBeUndefined()
 })
 
 test.each([
   ['SVC_NATS_URL', 'nats://u:secret@a:4222,b'],
   ['SVC_NATS_URL', 'nats://u:secret@a b'],
+  ['SVC_NATS_URL', 'nats://u:%secret@a'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:port/svc'],
 ])('%s that is no URL is said at the start, by its name, and nothing of it', (name, url) => {
   expect(problemsOf({ [name]: url })).toBe(`configuration: ${name} is not a URL: check what is escaped`)
+})
+
+test.each([
+  ['SVC_NATS_URL', 'http://u:secret@a:4222', 'has the scheme http://: write tls:// for TLS, or nats:// without'],
+  ['SVC_NATS_URL', 'wss://u:secret@a:4222', 'has the scheme wss://: write tls:// for TLS, or nats:// without'],
+  ['SVC_NATS_URL', 'tls://u:secret@a:4222,nats://u:secret@b:4222', 'mixes tls:// and nats://'],
+  ['SVC_NATS_URL', 'nats:a:4222', 'names no host'],
+  ['SVC_NATS_URL', 'nats://u:secret@a:4222?tls=true', 'has more than host and port for a'],
+  ['SVC_DATABASE_URL', 'mysql://u:secret@a/svc', 'has the scheme mysql://'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=prefer', 'has sslmode=prefer, which would go on without TLS'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=allow', 'has sslmode=allow, which would go on without TLS'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-ca', 'would not check the name of the server'],
+  [
+    'SVC_DATABASE_URL',
+    'postgres://u:secret@a/svc?sslmode=no-verify',
+    'has sslmode=no-verify, which is none that is known',
+  ],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=', 'has sslmode=, which is none that is known'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-full&sslmode=disable', 'has sslmode more than once'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?ssl=true', 'has ssl, which is not supported: write sslmode'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-full&sslrootcert=ca.pem', 'NODE_EXTRA_CA_CERTS'],
+])('%s is refused at the start if it is %s', (name, url, problem) => {
+  const problems = problemsOf({ [name]: url })
+  expect(problems).toContain(`configuration: ${name} `)
+  expect(problems).toContain(problem)
+  expect(problems).not.toContain('secret')
+})
+
+test('the login of NATS is that of the first server, and the hosts are what certificates are for', () => {
+  expect(parseNatsUrl('tls://u:p%40@a:4222,tls://[::1]')).toEqual({
+    tls: true,
+    servers: ['a:4222', '[::1]'],
+    hosts: ['a', '::1'],
+    user: 'u',
+    password: 'p@',
+  })
 })

@@ -1,4 +1,6 @@
+import { parseDatabaseUrl } from './database-url.ts'
 import type { EnvReader } from './env-reader.ts'
+import { parseNatsUrl } from './nats-url.ts'
 import { type ProcessConfig, readProcess } from './process.ts'
 
 /** What every service with a store connects to. Each URL is a secret: it may also come from the file that `<name>_FILE` names. */
@@ -11,18 +13,24 @@ export interface ConnectionConfig {
 
 /** Mistakes are kept for the reader's `check()`. */
 export function readConnections(env: EnvReader): ConnectionConfig {
-  return { natsUrl: readNatsUrl(env), databaseUrl: readUrl(env, 'SVC_DATABASE_URL'), process: readProcess(env) }
+  return { natsUrl: readNatsUrl(env), databaseUrl: readDatabaseUrl(env), process: readProcess(env) }
 }
 
-/** One or several, separated by commas; the first has the login. */
 export function readNatsUrl(env: EnvReader): string {
-  return readUrl(env, 'SVC_NATS_URL', ',')
+  return readUrl(env, 'SVC_NATS_URL', parseNatsUrl)
 }
 
-/** What cannot be read as a URL is said here: whoever met it later would print it, and the password in it. */
-function readUrl(env: EnvReader, name: string, separator?: string): string {
+export function readDatabaseUrl(env: EnvReader): string {
+  return readUrl(env, 'SVC_DATABASE_URL', parseDatabaseUrl)
+}
+
+/** A URL that asks for what it would not get is refused here, before anything is sent to anybody. */
+function readUrl(env: EnvReader, name: string, parse: (text: string) => unknown): string {
   const text = env.secret(name)
-  const parts = separator === undefined ? [text] : text.split(separator)
-  if (text !== '' && !parts.every((part) => URL.canParse(part))) env.fail(name, 'is not a URL: check what is escaped')
+  try {
+    if (text !== '') parse(text)
+  } catch (error) {
+    env.fail(name, error instanceof Error ? error.message : String(error))
+  }
   return text
 }

@@ -1,6 +1,12 @@
+import { randomInt } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { parseNatsUrl } from '@svc/config/nats-url.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
-import { connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
+import { sayOnce } from '@svc/telemetry/problem-log.ts'
+import { TlsError } from '@svc/tls/failure.ts'
+import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
+import { explainTls, tlsFor } from './tls.ts'
 
 const connected = defineLevel({
   name: 'svc_nats_connected',
@@ -14,7 +20,7 @@ const disconnects = defineCount({
 })
 
 export interface NatsOptions {
-  /** `nats://user:password@host:port`, several separated by commas. */
+  /** `nats://user:password@host:port` or `tls://…`, several separated by commas (libs/config, nats-url.ts). */
   url: string
   /** Shown by `nats server report connections`. */
   name: string
@@ -36,37 +42,85 @@ const ATTEMPT_MS = 3_000
 /** The third one that is due finds the link silent. Until then every call over it runs into its deadline. */
 const PING_INTERVAL_MS = 3_000
 
+/** Between attempts to connect, and up to as much again, so that clients do not come all at once. */
+const RETRY_MS = 250
+
 /**
  * Connects with settings that survive outages (field notes 2.2): reconnects for ever, notices a half-open link within
  * nine seconds, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
  * let each user receive its own answers alone; a second login, `<user>_b`, has the user's inbox (deploy/nats/users.conf).
+ * @throws TypeError if the URL is none. TlsError if TLS fails and `firstConnectMs` is given.
  */
 export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
-  const servers = url.split(',').map((part) => new URL(part))
-  const user = decodeURIComponent(servers[0]?.username ?? '')
+  const { servers, user, password, tls, hosts } = parseNatsUrl(url)
   const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user.replace(/_b$/, '')}`
-  const connection = await connect({
-    servers: servers.map((server) => server.host),
+  const options: ConnectionOptions = {
+    servers: [...servers],
     name,
-    ...(user === '' ? {} : { user, pass: decodeURIComponent(servers[0]?.password ?? '') }),
+    ...(user === '' ? {} : { user, pass: password }),
+    ...(tls ? { tls: tlsFor(hosts) } : {}),
     inboxPrefix,
     maxReconnectAttempts: -1,
-    reconnectTimeWait: 250,
-    reconnectJitter: 250,
-    ...(firstConnectMs === undefined ? { waitOnFirstConnect: true, timeout: ATTEMPT_MS } : { timeout: firstConnectMs }),
+    reconnectTimeWait: RETRY_MS,
+    reconnectJitter: RETRY_MS,
+    reconnectJitterTLS: RETRY_MS,
+    timeout: firstConnectMs ?? ATTEMPT_MS,
     // A server that restarts may refuse a login for a moment; to somebody who waits it is said at once.
     ignoreAuthErrorAbort: firstConnectMs === undefined,
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
-  })
+  }
+  const logFailure = failureLog(logger)
+  const connection =
+    firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options)
   let lost = false
-  void watchStatus(connection, logger, (isLost) => {
+  void watchStatus(connection, logger, logFailure, (isLost) => {
     lost = isLost
   })
   const isConnected = (): boolean => !lost && !connection.isClosed()
   const level = connected.read(() => [[{}, isConnected() ? 1 : 0]])
   void connection.closed().then(() => level[Symbol.dispose]())
   return { connection, inboxPrefix, isConnected }
+}
+
+async function connectOnce(options: ConnectionOptions): Promise<NatsConnection> {
+  try {
+    return await connect(options)
+  } catch (error) {
+    const problem = explainTls(error, serversOf(options))
+    throw problem === undefined ? error : new TlsError(problem, { cause: error })
+  }
+}
+
+/** The client can wait for its first connection by itself, but does not say what it waits for. */
+async function untilConnected(options: ConnectionOptions, logFailure: LogFailure): Promise<NatsConnection> {
+  for (;;) {
+    try {
+      return await connect(options)
+    } catch (error) {
+      logFailure(error, serversOf(options))
+      await sleep(RETRY_MS + randomInt(RETRY_MS))
+    }
+  }
+}
+
+function serversOf({ servers }: ConnectionOptions): string {
+  return [servers ?? []].flat().join(', ')
+}
+
+type LogFailure = (error: unknown, server: string) => void
+
+/** An attempt that failed is repeated several times a second, and said once. Waiting mends neither TLS nor a login. */
+function failureLog(logger: Logger): LogFailure {
+  const warn = sayOnce((text) => logger.warn(text))
+  const fail = sayOnce((text) => logger.error(text))
+  return (error, server) => {
+    const problem = explainTls(error, server)
+    if (problem !== undefined) fail(problem)
+    else if (isLoginRefused(error))
+      fail(`NATS at ${server} refuses the login in SVC_NATS_URL: compare user and password.`)
+    else warn(`NATS at ${server} cannot be reached: ${error instanceof Error ? error.message : String(error)}.`)
+  }
 }
 
 /** Whether this is why `connectNats` gave up. */
@@ -77,6 +131,7 @@ export function isLoginRefused(error: unknown): boolean {
 async function watchStatus(
   connection: NatsConnection,
   logger: Logger,
+  logFailure: LogFailure,
   changed: (isLost: boolean) => void,
 ): Promise<void> {
   for await (const status of connection.status()) {
@@ -84,7 +139,8 @@ async function watchStatus(
       changed(true)
       disconnects.add({})
     } else if (status.type === 'reconnect') changed(false)
-    if (status.type === 'disconnect' || status.type === 'error')
+    if (status.error !== undefined) logFailure(status.error, String(status.data))
+    else if (status.type === 'disconnect' || status.type === 'error')
       logger.warn({ event: status.type, data: status.data }, 'nats')
     else if (status.type === 'reconnect') logger.info({ event: status.type }, 'nats')
   }

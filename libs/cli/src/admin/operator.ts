@@ -1,3 +1,4 @@
+import { parseNatsUrl } from '@svc/config/nats-url.ts'
 import type { Call } from '@svc/contracts/define.ts'
 import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -5,6 +6,7 @@ import { connectNats, drainNats, isLoginRefused, type Nats } from '@svc/nats/con
 import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { TlsError } from '@svc/tls/failure.ts'
 import { UsageError } from '../io.ts'
 
 /** A connection as the operator: NATS user `admin`, who may ask for what is in libs/contracts, admin.ts, and little else. */
@@ -55,13 +57,21 @@ function explain(error: unknown, subject: string): unknown {
 
 async function connect(url: string): Promise<Nats> {
   const logger = createLogger('svc', 'silent')
+  const servers = serversOf(url)
   try {
     return await connectNats({ url, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
   } catch (cause) {
-    if (!URL.canParse(url)) throw new UsageError('the URL of NATS is none: nats://user:password@host:port', { cause })
-    // without the credentials
-    const { host } = new URL(url)
-    if (isLoginRefused(cause)) throw new NetworkError(`NATS at ${host} refuses this login`, { cause })
-    throw new NetworkError(`NATS at ${host} does not answer: ${(cause as Error).message}`, { cause })
+    if (cause instanceof TlsError) throw new NetworkError(cause.message, { cause })
+    if (isLoginRefused(cause)) throw new NetworkError(`NATS at ${servers} refuses this login`, { cause })
+    throw new NetworkError(`NATS at ${servers} does not answer: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** Without the credentials. */
+function serversOf(url: string): string {
+  try {
+    return parseNatsUrl(url).servers.join(', ')
+  } catch (cause) {
+    throw new UsageError(`the URL of NATS ${(cause as Error).message}`, { cause })
   }
 }

@@ -1,0 +1,16 @@
+/** Connects to each URL of its arguments, one after the other, and prints what came of it: `connected`, or the error. */
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { connectNats, drainNats } from '../src/connect.ts'
+
+const outcomes: string[] = []
+for (const url of process.argv.slice(2)) {
+  try {
+    const nats = await connectNats({ url, name: 'test', logger: createLogger('test', 'silent'), firstConnectMs: 5_000 })
+    await nats.connection.flush()
+    outcomes.push('connected')
+    await drainNats(nats)
+  } catch (error) {
+    outcomes.push(error instanceof Error ? error.message : String(error))
+  }
+}
+process.stdout.write(JSON.stringify(outcomes))

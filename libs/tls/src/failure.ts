@@ -1,0 +1,49 @@
+/** What an operator is told when TLS with a server fails. Waiting mends none of it, so the line must say what does. */
+export interface Server {
+  /** `NATS at nats:4222` */
+  readonly name: string
+  /** The variable that names it. */
+  readonly variable: string
+}
+
+/** Its message is a sentence for the operator. */
+export class TlsError extends Error {
+  override name = 'TlsError'
+}
+
+/** @returns undefined if the error is not one of TLS. */
+export function explainTlsFailure(error: unknown, { name, variable }: Server): string | undefined {
+  if (!(error instanceof Error)) return undefined
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `The certificate of ${name} is for another host (${altNamesOf(error)}): issue one for the host in ${variable}, or write a host of the certificate there.`
+  if (code === 'CERT_HAS_EXPIRED') return `The certificate of ${name} has expired: renew it on the server.`
+  if (code === 'CERT_NOT_YET_VALID')
+    return `The certificate of ${name} is not valid yet: compare its first day with the clocks of both machines.`
+  if (UNKNOWN_AUTHORITY.has(code))
+    return `The certificate of ${name} is from an authority that this process does not trust (${code}): name the file of the authority in NODE_EXTRA_CA_CERTS and start again.`
+  if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return `TLS with ${name} fails: ${error.message}.`
+  return undefined
+}
+
+/** @param insecure what to write for a network that may read the password. */
+export function explainNoTls({ name, variable }: Server, insecure: string): string {
+  return `${name} offers no TLS, which ${variable} asks for: turn TLS on there. ${insecure} goes without, if everybody on the network may read the password.`
+}
+
+const UNKNOWN_AUTHORITY = new Set([
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'INVALID_CA',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+/** Written by whoever answers: one line of it, and not for ever. */
+function altNamesOf(error: Error): string {
+  const { cert } = error as { cert?: { subjectaltname?: string } }
+  return (cert?.subjectaltname ?? 'no names').replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+}
