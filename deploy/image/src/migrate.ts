@@ -2,6 +2,7 @@
  * `node deploy/image/src/migrate.ts <service>` brings the service's schema up to date, as its owner.
  * `SVC_DATABASE_URL` is the owner's. Safe to run again and by several at once.
  */
+import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { migrate } from '@svc/postgres/migrate.ts'
 import { runCommand } from './run-command.ts'
@@ -9,7 +10,7 @@ import { migrationsOf, parseStore } from './store.ts'
 
 await runCommand(async ({ args, env, say }) => {
   const e = envReader(env)
-  const url = e.secret('SVC_DATABASE_URL')
+  const url = readDatabaseUrl(e)
   const store = parseStore(args)
   e.check()
   await migrate({ url, schema: store, dir: migrationsOf(store), log: (line) => say('migration', { line }) })

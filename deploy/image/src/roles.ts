@@ -4,6 +4,7 @@
  * `SVC_DATABASE_PASSWORD` and `SVC_DATABASE_OWNER_PASSWORD` are what the service and its migrations log in with.
  * `SVC_DATABASE_LOGIN` names another login for the service, for a change of password while it runs (docs/deploy.md).
  */
+import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { prepareRoles } from '@svc/postgres/roles.ts'
 import { runCommand } from './run-command.ts'
@@ -15,7 +16,7 @@ const ROLE = /^[a-z][a-z0-9_]{0,62}$/
 await runCommand(async ({ args, env, say }) => {
   const e = envReader(env)
   const store = parseStore(args)
-  const adminUrl = e.secret('SVC_DATABASE_URL')
+  const adminUrl = readDatabaseUrl(e)
   const login = e.string('SVC_DATABASE_LOGIN', {
     default: store,
     pattern: ROLE,

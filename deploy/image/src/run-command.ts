@@ -1,4 +1,5 @@
 import { ConfigError } from '@svc/config/env-reader.ts'
+import { TlsError } from '@svc/tls/failure.ts'
 
 export interface Command {
   args: readonly string[]
@@ -15,7 +16,8 @@ export async function runCommand(command: (context: Command) => Promise<void>): 
     await command({ args: process.argv.slice(2), env: process.env, say })
     process.exitCode = 0
   } catch (error) {
-    console.error(error instanceof ConfigError ? error.message : error)
+    // Both are sentences for the operator; what is behind a failure of TLS has a whole certificate in it.
+    console.error(error instanceof ConfigError || error instanceof TlsError ? error.message : error)
     process.exitCode = error instanceof ConfigError ? 78 : 1
   }
 }

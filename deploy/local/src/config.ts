@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { readAuthority } from '@svc/config/authority.ts'
+import { readDatabaseUrl, readNatsUrl } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
@@ -42,8 +43,8 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     challengeKey: readOwnKey(e, 'SVC_CHALLENGE_KEY'),
     webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
     replicas: readReplicas(e),
-    databaseUrl: readUrl(e, 'SVC_DATABASE_URL', /^postgres(ql)?:$/),
-    natsUrl: readUrl(e, 'SVC_NATS_URL', /^(nats|tls):$/),
+    databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDatabaseUrl(e),
+    natsUrl: e.optional('SVC_NATS_URL') === undefined ? undefined : readNatsUrl(e),
     logLevel: e.string('SVC_LOG_LEVEL', { default: 'info', pattern: LEVELS, hint: 'is not a level of pino' }),
     databasePool: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
     metricsPort:
@@ -77,11 +78,4 @@ function readReplicas(e: EnvReader): Record<ServiceName, number> {
     else replicas[service] = count
   }
   return replicas
-}
-
-function readUrl(e: EnvReader, name: string, protocol: RegExp): string | undefined {
-  const text = e.optional(name)
-  if (text === undefined) return undefined
-  if (!URL.canParse(text) || !protocol.test(new URL(text).protocol)) e.fail(name, 'is not a URL of its kind')
-  return text
 }

@@ -1,9 +1,24 @@
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
+import { openDatabase } from '@svc/postgres/database.ts'
 import postgres from 'postgres'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createLogger } from '../../../libs/telemetry/src/logger.ts'
+import { createAuthority } from '../../../test/support/certificates.ts'
 import { findTestRun } from '../../../test/support/engines.ts'
+import { eventually } from '../../../test/support/eventually.ts'
 import { findPostgres } from '../src/binaries.ts'
 import { createMark, findMarked, type Mark } from '../src/marks.ts'
 import { type Engine, startPostgres } from '../src/postgres.ts'
@@ -94,6 +109,32 @@ test('SVC_DATABASE_URL: an operator that is no superuser can prepare it, several
   await Promise.all([prepareRoles(setup), prepareRoles(setup), prepareRoles(setup)])
   await Promise.all([migrateStores(setup), migrateStores(setup)])
   expect(await query(storeUrl(setup, 'budget'), 'select current_user')).toEqual([{ current_user: 'budget' }])
+})
+
+test('a Postgres that takes nothing but TLS: roles, migrations and services with sslmode=verify-full', async () => {
+  const authority = await createAuthority()
+  setDefaultCACertificates([...getCACertificates('default'), authority.cert])
+  const { url } = await start()
+  const cluster = join(folder, 'postgres')
+  const { key, cert } = await authority.issue()
+  const files = { 'server.key': key, 'server.crt': cert, 'pg_hba.conf': 'hostssl all all 127.0.0.1/32 scram-sha-256\n' }
+  const { uid, gid } = statSync(cluster)
+  for (const [name, text] of Object.entries(files)) {
+    writeFileSync(join(cluster, name), text, { mode: 0o600 })
+    chownSync(join(cluster, name), uid, gid)
+  }
+  await query(url, 'alter system set ssl = on')
+  await query(url, 'select pg_reload_conf()')
+  await eventually(() => expect(query(url, 'select 1')).rejects.toThrow('no encryption'))
+
+  const adminUrl = `${url}?sslmode=verify-full`
+  const setup = { adminUrl, stores: ['budget'] as const, passwordOf: deriveSecrets('test').rolePassword, migrationsOf }
+  await prepareRoles(setup)
+  await migrateStores(setup)
+  const logger = createLogger('test', 'silent')
+  await using database = openDatabase({ url: storeUrl(setup, 'budget'), application: 'test', logger, poolSize: 1 })
+  const rows = await database.run((sql) => sql`select ssl from pg_stat_ssl where pid = pg_backend_pid()`)
+  expect(rows).toEqual([{ ssl: true }])
 })
 
 test('it listens on the loopback address alone', async () => {

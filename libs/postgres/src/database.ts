@@ -1,6 +1,9 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
+import { sayOnce } from '@svc/telemetry/problem-log.ts'
+import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
+import { type PostgresServer, parseServer } from './server.ts'
 import { createSockets } from './sockets.ts'
 import { watchStatements } from './statements.ts'
 
@@ -9,6 +12,7 @@ export type Sql = postgres.Sql
 export type Tx = postgres.TransactionSql
 
 export interface DatabaseOptions {
+  /** `postgres://user:password@host:port/database?sslmode=…` (libs/config, database-url.ts). */
   url: string
   /** Shown in pg_stat_activity. */
   application: string
@@ -79,8 +83,10 @@ export function openDatabase(options: DatabaseOptions): Database {
   const poolSize = options.poolSize ?? DEFAULT_POOL_SIZE
   const statements = watchStatements(poolSize)
   const sockets = createSockets()
-  const pool = postgres(options.url, {
+  const server = parseServer(options.url)
+  const pool = postgres(server.url, {
     ...{ socket: sockets.connect }, // which its types do not know
+    ssl: server.ssl,
     max: poolSize,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
@@ -97,6 +103,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     types: { bigint: BIGINT_AS_NUMBER },
   }) as unknown as Sql
   const sql = statements.watch(pool)
+  const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
   const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
   let underWay = 0
@@ -185,13 +192,22 @@ const UNAVAILABLE_CODES = new Set([
   'QUERY_TIMEOUT',
 ])
 
-function asServiceError(error: unknown): unknown {
-  const code = sqlStateOf(error)
-  const lost =
-    endsConnection(error) ||
-    UNAVAILABLE_CODES.has(code) ||
-    (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
-  return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
+/** @returns what an error of the driver is to a caller. A failure of TLS is also logged, once: no retry mends it. */
+function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: unknown) => unknown {
+  const logProblem = sayOnce((problem) => logger.error(problem))
+  return (error) => {
+    const cause = asTlsError(error)
+    if (cause instanceof TlsError) {
+      logProblem(cause.message)
+      return new ServiceError('unavailable', { cause })
+    }
+    const code = sqlStateOf(error)
+    const lost =
+      endsConnection(error) ||
+      UNAVAILABLE_CODES.has(code) ||
+      (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
+    return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
+  }
 }
 
 /** Whatever its SQLSTATE: a database that takes no connections has 55000, one that was renamed 3D000, a wrong password 28P01. */

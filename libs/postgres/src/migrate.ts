@@ -1,5 +1,6 @@
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { parseServer } from './server.ts'
 
 export interface MigrateOptions {
   /** A connection as the role that shall own the schema's objects. */
@@ -30,10 +31,18 @@ const DEADLOCK_DETECTED = '40P01'
  * is begun again later. A file that was run must not be edited afterwards.
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000, keepAlive: true })
+  const server = parseServer(url)
+  const client = new pg.Client({
+    connectionString: server.url,
+    ssl: server.ssl,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  })
   // A lost connection fails the query under way; without a listener it would end the process.
   client.on('error', () => {})
-  await client.connect()
+  await client.connect().catch((error: unknown) => {
+    throw server.asTlsError(error)
+  })
   try {
     await withMigrationLock(client, schema, async () => {
       // A role that owns the schema and nothing else may not even say "create schema if not exists".

@@ -6,6 +6,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
+import { parseServer } from './server.ts'
 
 export interface RoleSetup {
   /** Of a role that may make roles; its database is where the schemas go. */
@@ -25,7 +26,8 @@ const RETRY_MS = 200
 
 /** Makes the roles and schemas, or brings them to this state. Safe to run again, also by several at once. */
 export async function prepareRoles(setup: RoleSetup): Promise<void> {
-  const sql = postgres(setup.adminUrl, { max: 1, connect_timeout: 10, onnotice: () => {} })
+  const server = parseServer(setup.adminUrl)
+  const sql = postgres(server.url, { ssl: server.ssl, max: 1, connect_timeout: 10, onnotice: () => {} })
   try {
     // Roles belong to the whole server and Postgres has no lock over it: who comes second is refused, and starts again.
     for (let attempt = 1; ; attempt += 1) {
@@ -33,7 +35,7 @@ export async function prepareRoles(setup: RoleSetup): Promise<void> {
         await sql.begin((tx) => prepareStores(tx, quote(sql.options.database), setup))
         return
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || !isRaceForRoles(error)) throw error
+        if (attempt === MAX_ATTEMPTS || !isRaceForRoles(error)) throw server.asTlsError(error)
         await sleep(randomInt(RETRY_MS))
       }
     }
