@@ -19,3 +19,13 @@ test('design.md, Configuration: every mistake by the name of its variable', () =
   readProcess(e)
   expect(() => e.check()).toThrow(/SVC_LOG_LEVEL must be one of trace.*SVC_METRICS_PORT must be a whole number/)
 })
+
+test.each([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector.example'],
+  ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'grpc://collector:4317'],
+])('traces go to no other place than %s names: %s is refused', (name, url) => {
+  const e = envReader({ [name]: url })
+  readProcess(e)
+  expect(() => e.check()).toThrow(`${name} must begin with https://`)
+})

@@ -36,6 +36,8 @@ export function readProcess(env: EnvReader): ProcessConfig {
   }
 }
 
+/** The first that is set counts. */
+const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 
 /**
@@ -43,9 +45,11 @@ const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
  * that the samplers with and without `parentbased_` are the same.
  */
 function readTracing(env: EnvReader): TracingConfig | undefined {
-  const endpoint = env.optional('OTEL_EXPORTER_OTLP_TRACES_ENDPOINT') ?? env.optional('OTEL_EXPORTER_OTLP_ENDPOINT')
+  const name = ENDPOINTS.find((one) => env.optional(one) !== undefined)
   const isOff = env.optional('OTEL_SDK_DISABLED') === 'true' || env.optional('OTEL_TRACES_EXPORTER') === 'none'
-  if (endpoint === undefined || isOff) return undefined
+  if (name === undefined || isOff) return undefined
+  // The exporter takes http://localhost:4318 in the place of what is no URL.
+  if (!isHttpUrl(env.optional(name) ?? '')) env.fail(name, 'must begin with https://, or http:// without TLS')
   const sampler = env.string('OTEL_TRACES_SAMPLER', { default: 'parentbased_always_on', pattern: SAMPLER })
   const ratio = sampler.endsWith('traceidratio')
     ? env.number('OTEL_TRACES_SAMPLER_ARG', { default: 1, min: 0, max: 1 })
@@ -54,4 +58,8 @@ function readTracing(env: EnvReader): TracingConfig | undefined {
     ratio: sampler.endsWith('always_off') ? 0 : ratio,
     delayMs: env.int('OTEL_BSP_SCHEDULE_DELAY', { default: 5_000, min: 0, max: 600_000 }),
   }
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && ['http:', 'https:'].includes(new URL(text).protocol)
 }

@@ -1,6 +1,9 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { getCACertificates, setDefaultCACertificates } from 'node:tls'
+import { type Authority, createAuthority } from '@svc/test/support/certificates.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { startTracing } from './start-tracing.ts'
 import { newTraceparent } from './trace.ts'
@@ -52,4 +55,27 @@ test('design.md, Failing: whoever takes the spans and does not answer does not h
   expect(performance.now() - beganMs).toBeLessThan(8_000)
   silent.closeAllConnections()
   silent.close()
+})
+
+test('spans go to https:// under TLS, and only to a collector whose certificate is trusted', async () => {
+  const [trusted, stranger] = [await createAuthority(), await createAuthority()]
+  setDefaultCACertificates([...getCACertificates('default'), trusted.cert])
+  const requestsOf = async (authority: Authority): Promise<number> => {
+    let requests = 0
+    const collector = createSecureServer(await authority.issue(), (_, response) => {
+      requests += 1
+      response.end()
+    }).listen(0, '127.0.0.1')
+    collector.on('tlsClientError', () => {})
+    await once(collector, 'listening')
+    vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', `https://localhost:${(collector.address() as AddressInfo).port}`)
+    const tracing = await startTracing({ service: 'test', version: '1', tracing: { ratio: 1, delayMs: 60_000 } })
+    await inRootSpan('root', newTraceparent(), {}, async () => {})
+    await tracing[Symbol.asyncDispose]()
+    collector.closeAllConnections()
+    collector.close()
+    return requests
+  }
+  expect(await requestsOf(stranger)).toBe(0)
+  expect(await requestsOf(trusted)).toBe(1)
 })

@@ -22,3 +22,8 @@ test('every mistake is reported at once; an address on all interfaces is none th
     advertisedPort: 0,
   })
 })
+
+test('streams are fetched over http, so the advertised host has no scheme', () => {
+  const env = { ...CONNECTIONS, SVC_STREAM_ADVERTISED_HOST: 'https://pod-1' }
+  expect(() => readConfig(env)).toThrow('SVC_STREAM_ADVERTISED_HOST must be a host alone, without a scheme')
+})

@@ -31,7 +31,11 @@ export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
     poolSize: e.int('SVC_DATABASE_POOL', { default: 4, min: 1, max: 100 }),
     host,
     port: e.int('SVC_STREAM_PORT', { default: 0, min: 0, max: 65_535 }),
-    advertisedHost: e.string('SVC_STREAM_ADVERTISED_HOST', { default: host }),
+    advertisedHost: e.string('SVC_STREAM_ADVERTISED_HOST', {
+      default: host,
+      pattern: /^[^/]+$/,
+      hint: 'must be a host alone, without a scheme: gateways fetch streams over http://',
+    }),
     advertisedPort: e.int('SVC_STREAM_ADVERTISED_PORT', { default: 0, min: 0, max: 65_535 }),
     streamsPerProcess: e.int('SVC_STREAMS_PER_PROCESS', { default: DEFAULTS.streamsPerProcess, min: 1, max: 10_000 }),
     maxSeconds: e.int('SVC_STREAM_MAX_SECONDS', { default: DEFAULTS.streamSeconds, min: 1, max: 86_400 }),
