@@ -27,3 +27,11 @@ export async function eventually<T>(
     await sleep(POLL_MS)
   }
 }
+
+/** Asks again at once for as long as the answer is undefined. */
+export async function untilDefined<T>(ask: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+  }
+}

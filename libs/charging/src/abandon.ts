@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { type ChargeOwner, release, settle } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
@@ -17,6 +18,10 @@ interface Item {
   context: CallContext
 }
 
+/** An attempt whose commit is in flight is asked about again for so long, at first after so long. A commit takes milliseconds. */
+const IN_FLIGHT_MS = 1_000
+const FIRST_PAUSE_MS = 5
+
 /**
  * Gives attempts up: the owner's database says, for good, whether the operation is committed; budget is told to keep or
  * to give back what it took. Each step may be repeated by anyone, so it does not matter who dies between them.
@@ -26,7 +31,7 @@ export function createAbandon({
   bus,
   fences,
 }: AbandonDeps): (reservation: Reservation, context: CallContext) => Promise<void> {
-  const abandon = createBatcher<Item, undefined>({
+  const tryOnce = createBatcher<Item, 'ended' | 'in flight'>({
     name: 'charging.abandon',
     // A fence names an operation once.
     keyOf: ({ reservation }) => reservation.operation,
@@ -37,14 +42,26 @@ export function createAbandon({
       return Promise.all(items.map((item, index) => resolve(item, committed[index]).catch(asError)))
     },
   })
-  return (reservation, context) => abandon({ reservation, context })
+  return async (reservation, context) => {
+    const untilMs = Date.now() + IN_FLIGHT_MS
+    for (let pauseMs = FIRST_PAUSE_MS; (await tryOnce({ reservation, context })) === 'in flight'; pauseMs *= 2) {
+      if (Date.now() + pauseMs > untilMs) {
+        throw new ServiceError('unavailable', { cause: new Error('a commit of the operation is in flight') })
+      }
+      await setTimeout(pauseMs)
+    }
+  }
 
-  async function resolve({ reservation, context }: Item, committed: boolean | undefined): Promise<undefined> {
+  async function resolve(
+    { reservation, context }: Item,
+    committed: boolean | undefined,
+  ): Promise<'ended' | 'in flight'> {
     const { operation, deadlineMs } = reservation
-    if (committed === undefined) throw new Error('a fence must answer every item')
+    if (committed === undefined) return 'in flight'
     if (committed) await bus.call(settle, { operation }, context)
     else await bus.call(release, { operation, deadline_ms: deadlineMs }, context)
     failpoint(`charging.${owner}.resolved`)
+    return 'ended'
   }
 }
 

@@ -16,14 +16,18 @@ function setUp({
   settled = false,
   shared = false,
   committed = false,
+  inFlight = 0,
   failing = [],
 }: {
   settled?: boolean
   shared?: boolean
   committed?: boolean
+  /** So many fences meet a commit in flight. */
+  inFlight?: number
   failing?: string[]
 } = {}) {
   const steps: string[] = []
+  let met = 0
   const step = (name: string, detail: unknown): void => {
     steps.push(`${name} ${JSON.stringify(detail)}`)
     if (failing.includes(name)) throw new ServiceError('unavailable')
@@ -41,7 +45,8 @@ function setUp({
   const fences = {
     async fence(items: readonly Reservation[]) {
       step('fence', items)
-      return items.map(() => committed)
+      met += 1
+      return items.map(() => (met > inFlight ? committed : undefined))
     },
   }
   const charging = createCharging({
@@ -217,6 +222,15 @@ describe('abandon', () => {
 
   test.each(['fence', 'release'])('fails where the %s does', async (failing) => {
     await expect(setUp({ failing: [failing] }).abandon(5)).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('a commit in flight is asked about again, and in the end not guessed at', async () => {
+    const { abandon, names } = setUp({ inFlight: 2 })
+    await abandon(5)
+    expect(names()).toEqual(['fence', 'fence', 'fence', 'release'])
+    const stalled = setUp({ inFlight: Number.POSITIVE_INFINITY })
+    await expect(stalled.abandon(5)).rejects.toMatchObject({ code: 'unavailable' })
+    expect(new Set(stalled.names())).toEqual(new Set(['fence']))
   })
 
   test('two attempts of one operation are fenced one after the other', async () => {

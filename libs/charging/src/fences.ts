@@ -14,11 +14,12 @@ export interface Fences {
   /**
    * Ends the attempts of each operation up to a deadline, durably. An operation occurs once among `items`.
    *
-   * @returns for each item, in order: true where the operation is committed; false where it is not, and then no attempt
-   *   with that deadline or an earlier one can commit any more. A commit in flight is waited for, never guessed at.
-   * @throws ServiceError `unavailable` where nothing is known; asking again is safe.
+   * @returns for each item, in order: true if the operation is committed; false if it is not, and then no attempt with that
+   *   deadline or an earlier one can commit any more; undefined if a commit is in flight, which is never guessed at. Asking
+   *   again is safe. An item that is undefined does not keep the others from their answers.
+   * @throws ServiceError `unavailable` if nothing is known of any item.
    */
-  fence(items: readonly Reservation[]): Promise<readonly boolean[]>
+  fence(items: readonly Reservation[]): Promise<readonly (boolean | undefined)[]>
 }
 
 /** Thrown by a commit that knows it left nothing behind and wants the charge given back, where no ServiceError says so. */

@@ -1,6 +1,7 @@
 /** The record of an owner's operations in its own database, for those that leave no row which could stand in for it. */
+import { createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
-import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
+import { type Database, isLockTimeout, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { PendingQuery, Row } from 'postgres'
 import type { Fences, Reservation } from './fences.ts'
 
@@ -27,11 +28,22 @@ export interface Operations extends Fences {
 }
 
 const REFUSED = 'CHG01'
+/** Each may wait for a second, with a connection of the pool. */
+const MAX_FENCED_ALONE = 2
 
 export function createOperations({ database, schema }: OperationsOptions): Operations {
   const commitOperation = `${schema}.commit_operation`
   const fenceOperations = `${schema}.fence_operations`
   const table = `${schema}.operations`
+  const fenceAlone = createBatcher<Reservation, boolean | undefined>({
+    maxItems: 1,
+    concurrency: MAX_FENCED_ALONE,
+    run: (items) =>
+      fenceTogether(items).catch((error: unknown) => {
+        if (!isLockTimeout(error)) throw error
+        return [undefined]
+      }),
+  })
 
   return {
     async commit(tx, { operation, deadlineMs }) {
@@ -46,21 +58,13 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
     },
     async fence(items) {
       if (items.length === 0) return []
-      const rows = await retryOnConflict(() =>
-        database.run(
-          (sql) => sql<{ operation: string; committed: boolean }[]>`
-            /* charging.fence */ select f.operation, f.committed from ${sql(fenceOperations)}(
-              ${items.map((item) => item.operation)}::text[],
-              ${items.map((item) => item.deadlineMs)}::bigint[]
-            ) f`,
-        ),
-      )
-      const committed = new Map(rows.map((row) => [row.operation, row.committed]))
-      return items.map(({ operation }) => {
-        const answer = committed.get(operation)
-        if (answer === undefined) throw new Error('a fence must answer every item')
-        return answer
-      })
+      try {
+        return await fenceTogether(items)
+      } catch (error) {
+        if (!isLockTimeout(error)) throw error
+        // One commit that does not end must not keep the others from their answers.
+        return items.length === 1 ? [undefined] : Promise.all(items.map(fenceAlone))
+      }
     },
     async listCommitted(ageMs, limit) {
       const rows = await database.run(
@@ -87,6 +91,24 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
       )
       return removed.count
     },
+  }
+
+  async function fenceTogether(items: readonly Reservation[]): Promise<boolean[]> {
+    const rows = await retryOnConflict(() =>
+      database.run(
+        (sql) => sql<{ operation: string; committed: boolean }[]>`
+          /* charging.fence */ select f.operation, f.committed from ${sql(fenceOperations)}(
+            ${items.map((item) => item.operation)}::text[],
+            ${items.map((item) => item.deadlineMs)}::bigint[]
+          ) f`,
+      ),
+    )
+    const committed = new Map(rows.map((row) => [row.operation, row.committed]))
+    return items.map(({ operation }) => {
+      const answer = committed.get(operation)
+      if (answer === undefined) throw new Error('a fence must answer every item')
+      return answer
+    })
   }
 }
 

@@ -24,6 +24,8 @@ const overdue = defineLevel({
 const DEFAULT_INTERVAL_MS = 2_000
 const PASS_TIMEOUT_MS = 5_000
 const MAX_ITEMS = 128
+/** Between two attempts to end one reservation, at most. */
+const MAX_PAUSE_MS = 30_000
 /** No reservation should wait for longer than this after its deadline. */
 const LATE_MS = 60_000
 
@@ -34,6 +36,7 @@ const LATE_MS = 60_000
 export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...deps }: ResolverDeps): Loop {
   const abandon = createAbandon(deps)
   let oldestMs = 0
+  const backoff = createBackoff(intervalMs)
   resolved.add({ owner: deps.owner }, 0) // there from the beginning, so that the first one is an increase
   overdue.read(() => [[{ owner: deps.owner }, oldestMs / 1_000]])
   return startLoop({
@@ -46,14 +49,45 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
       const lateMs = Date.now() - (reservations[0]?.deadline_ms ?? Date.now())
       oldestMs = Math.max(lateMs, 0)
       if (lateMs > LATE_MS) logger.warn({ late_ms: lateMs }, 'a charge is long overdue')
+      const due = reservations.filter(({ operation }) => backoff.isDue(operation))
       const outcomes = await Promise.allSettled(
-        reservations.map(({ operation, deadline_ms: deadlineMs }) => abandon({ operation, deadlineMs }, context)),
+        due.map(({ operation, deadline_ms: deadlineMs }) => abandon({ operation, deadlineMs }, context)),
       )
-      const failure = outcomes.find((outcome) => outcome.status === 'rejected')
-      resolved.add({ owner: deps.owner }, outcomes.filter(({ status }) => status === 'fulfilled').length)
-      if (failure !== undefined) throw failure.reason
-      if (reservations.length > 0) logger.info({ resolved: reservations.length }, 'overdue charges resolved')
-      return reservations.length === MAX_ITEMS
+      const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []))
+      backoff.note(
+        reservations.map(({ operation }) => operation),
+        due.filter((_, at) => outcomes[at]?.status === 'rejected').map(({ operation }) => operation),
+      )
+      const ended = due.length - failures.length
+      resolved.add({ owner: deps.owner }, ended)
+      if (ended > 0) logger.info({ resolved: ended }, 'overdue charges resolved')
+      if (failures.length > 0 && ended === 0) throw failures[0]
+      if (failures.length > 0) logger.warn({ err: failures[0], failures: failures.length }, 'charges stay overdue')
+      return ended === MAX_ITEMS
     },
   })
+}
+
+/** When an operation that could not be ended is tried again. A transaction of it that hangs must not delay the others. */
+function createBackoff(firstMs: number): {
+  isDue(operation: string): boolean
+  /** @param listed all that are overdue; what is not among them is forgotten. */
+  note(listed: readonly string[], failed: readonly string[]): void
+} {
+  let waiting = new Map<string, { pauseMs: number; untilMs: number }>()
+  return {
+    isDue: (operation) => (waiting.get(operation)?.untilMs ?? 0) <= Date.now(),
+    note(listed, failed) {
+      const nowMs = Date.now()
+      const hasFailed = new Set(failed)
+      waiting = new Map(
+        listed.flatMap((operation) => {
+          const before = waiting.get(operation)
+          if (!hasFailed.has(operation)) return before === undefined ? [] : [[operation, before]]
+          const pauseMs = Math.min((before?.pauseMs ?? firstMs) * 2, MAX_PAUSE_MS)
+          return [[operation, { pauseMs, untilMs: nowMs + pauseMs }]]
+        }),
+      )
+    },
+  }
 }

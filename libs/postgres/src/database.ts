@@ -157,6 +157,11 @@ export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** Whether a statement gave up because it did not get a lock within its `lock_timeout`. It left nothing behind. */
+export function isLockTimeout(error: unknown): boolean {
+  return sqlStateOf(unwrap(error)) === LOCK_NOT_AVAILABLE
+}
+
 const MAX_ATTEMPTS = 5
 const RETRIED = new Set(['40P01', '40001'])
 
@@ -177,9 +182,10 @@ const BIGINT_AS_NUMBER = {
 
 /** Classes of SQLSTATE that mean: the database is not there now. 08 connection, 53 resources, 57 operator intervention, 58 system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
+const LOCK_NOT_AVAILABLE = '55P03'
 const UNAVAILABLE_CODES = new Set([
   '25006', // a replica, after a failover
-  '55P03', // a lock was not to be had in time
+  LOCK_NOT_AVAILABLE,
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',
   'CONNECTION_ENDED',
