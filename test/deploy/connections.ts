@@ -1,0 +1,38 @@
+/** How many connections to Postgres a deployment may come to, and how many its Postgres takes. */
+import type { Manifest } from './kubernetes-render.ts'
+import { environmentOf, servicesOf, workloadsOf } from './kubernetes-render.ts'
+
+/** Those that Postgres keeps for its superuser, and some for an operator. */
+export const KEPT_CONNECTIONS = 3 + 5
+/** During an update a process that drains still has its pool when the one that replaces it has its own. */
+const PROCESSES_DURING_UPDATE = 2
+
+/** Of all services at their autoscalers' maxima during an update, and of the commands that migrate and make roles. */
+export function connectionsAtMost(manifests: readonly Manifest[]): number {
+  const pools = [...servicesOf(manifests)].map(([service, { containers }]) => {
+    const pool = Math.max(0, ...containers.map((one) => Number(environmentOf(one, manifests).SVC_DATABASE_POOL ?? 0)))
+    return pool === 0 ? 0 : pool * maxReplicasOf(service, manifests) * PROCESSES_DURING_UPDATE
+  })
+  const commands = manifests.filter(({ kind }) => kind === 'Job').length
+  return pools.reduce((sum, connections) => sum + connections, commands)
+}
+
+/** Of the Postgres that is deployed with the rest; undefined without one. */
+export function connectionLimit(manifests: readonly Manifest[]): number | undefined {
+  const postgres = workloadsOf(manifests).find(({ manifest }) => manifest.metadata.name === 'postgres')
+  return postgres && limitIn(postgres.containers.flatMap(({ args = [] }) => args))
+}
+
+/** @param settings of a server's command line. */
+export function limitIn(settings: readonly string[]): number {
+  const limit = settings.find((setting) => setting.startsWith('max_connections='))
+  return Number(limit?.split('=')[1])
+}
+
+function maxReplicasOf(service: string, manifests: readonly Manifest[]): number {
+  const scaler = manifests.find(
+    ({ kind, metadata }) => ['HorizontalPodAutoscaler', 'ScaledObject'].includes(kind) && metadata.name === service,
+  )
+  const spec = scaler?.spec as { maxReplicas?: number; maxReplicaCount?: number } | undefined
+  return spec?.maxReplicas ?? spec?.maxReplicaCount ?? Number.POSITIVE_INFINITY
+}
