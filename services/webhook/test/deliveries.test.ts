@@ -304,6 +304,46 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
 
+  test('many endpoints that hang leave their part of the host to others there: to one that is new, and to one that is proven however many they are', async () => {
+    await using one = await startHarness({
+      replicas: 0,
+      config: { concurrency: 256, attemptSeconds: 60, leaseSeconds: 65, backoff: [0, 60, 60, 60, 60] },
+    })
+    await one.start()
+    const held: (() => void)[] = []
+    let isHanging = true
+    one.receiver.answer('/hangs', (_request, response) => {
+      const end = (): void => void response.writeHead(204).end()
+      if (isHanging) held.push(end)
+      else end()
+    })
+    const [proven, fresh] = [newAgent(), newAgent()]
+    await one.set(proven, '/proven')
+    await one.accept(proven, 1)
+    await eventually(async () => (await one.state(proven)).pending === 0)
+    await one.set(fresh, '/fresh')
+
+    const hang = async (count: number): Promise<void> => {
+      const before = one.receiver.inFlight('/hangs')
+      const agents = Array.from({ length: count }, newAgent)
+      for (const agent of agents) await one.set(agent, '/hangs')
+      await one.acceptAll(agents.flatMap((agentId) => [1, 2].map((cursor) => ({ agentId, cursor }))))
+      await eventually(() => one.receiver.inFlight('/hangs') >= Math.min(before + count, 32))
+    }
+    const tenTo = (agentId: string): Promise<void> =>
+      one.acceptAll(Array.from({ length: 10 }, (_, at) => ({ agentId, cursor: at + 2 })))
+    await hang(30)
+    await tenTo(fresh)
+    await eventually(() => one.receiver.at('/fresh').length === 10)
+    await hang(10)
+    await tenTo(proven)
+    await eventually(() => one.receiver.at('/proven').length === 11)
+    // None of it waited for those that hang.
+    expect(held).toHaveLength(32)
+    isHanging = false
+    for (const end of held) end()
+  }, 60_000)
+
   test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row have proved it', async () => {
     await using one = await startHarness({ replicas: 1 })
     const agent = newAgent()

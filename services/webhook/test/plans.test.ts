@@ -10,7 +10,7 @@ import { silent } from './harness.ts'
 const FEW = 1_000
 const MANY = 20_000
 const FAR = 4_000_000_000
-const EVERYTHING = { steadyEndpoints: 8, strugglingEndpoints: 8, hostEndpoints: 8, steadyBusy: [], strugglingBusy: [] }
+const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] }
 
 /**
  * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their

@@ -1,36 +1,45 @@
-/** Who takes up a process's requests, and what may be claimed beside: no endpoint, and no host with many of them, leaves others without. */
+/**
+ * Who takes up a process's requests, and what may be claimed beside them. No endpoint leaves the others of its host without, and
+ * no host the other hosts.
+ */
+
+/** `new` has not delivered yet; `struggling` has failed, or been slow, and not proved itself since. */
+export type Standing = 'new' | 'proven' | 'struggling'
 
 /** What of a job says whom its request belongs to. */
 export interface Occupant {
   readonly host: string
-  /** The endpoint has failed, or been slow, and not proved itself since. */
-  readonly struggling: boolean
+  readonly standing: Standing
+}
+
+/** Requests under way to the endpoints of one host that have one standing. */
+export interface Busy extends Occupant {
+  readonly jobs: number
 }
 
 /** What a worker may claim. */
 export interface Claim {
-  /** Endpoints at most that are not struggling. */
-  readonly steadyEndpoints: number
-  readonly strugglingEndpoints: number
-  /** Endpoints of one host at most, of either kind. */
-  readonly hostEndpoints: number
-  /** Hosts that have enough under way. */
-  readonly steadyBusy: readonly string[]
-  readonly strugglingBusy: readonly string[]
+  /** Jobs at most of endpoints that are not struggling. */
+  readonly steadyJobs: number
+  readonly strugglingJobs: number
+  /** Jobs at most of one host and standing, with those under way. */
+  readonly hostJobs: number
+  readonly busy: readonly Busy[]
 }
 
-/** Endpoints that are looked at in one claim at most; each gives two jobs at most. */
-const MAX_ENDPOINTS = 64
-const JOBS_PER_ENDPOINT = 2
+/** Jobs at most in one claim. */
+const MAX_JOBS = 128
+/** service.md does not say how many; issue 4: at most two requests to one endpoint at once, over all processes. */
+export const SLOTS_PER_ENDPOINT = 2
 /** Of a process's requests, for endpoints that struggle: they take long, and however many there are the others have the rest. */
 const STRUGGLING_SHARE = 1 / 2
-/** Of a process's requests, from which on a host has enough of either kind. One claim may bring it to twice as many. */
+/** Of a process's requests, for the endpoints of one host and standing. */
 const HOST_SHARE = 1 / 8
 
 export class Occupancy {
   readonly #concurrency: number
-  readonly #steady = new Map<string, number>()
-  readonly #struggling = new Map<string, number>()
+  /** By standing and host. */
+  readonly #busy = new Map<string, Busy>()
 
   /** @param concurrency requests under way at most. */
   constructor(concurrency: number) {
@@ -38,40 +47,31 @@ export class Occupancy {
   }
 
   /** Counts a request until it is disposed of. */
-  take({ host, struggling }: Occupant): Disposable {
-    const lane = struggling ? this.#struggling : this.#steady
-    lane.set(host, (lane.get(host) ?? 0) + 1)
-    return {
-      [Symbol.dispose]() {
-        const left = (lane.get(host) ?? 0) - 1
-        if (left > 0) lane.set(host, left)
-        else lane.delete(host)
-      },
+  take({ host, standing }: Occupant): Disposable {
+    const key = `${standing} ${host}`
+    const add = (jobs: number): void => {
+      const sum = (this.#busy.get(key)?.jobs ?? 0) + jobs
+      if (sum > 0) this.#busy.set(key, { host, standing, jobs: sum })
+      else this.#busy.delete(key)
     }
+    add(1)
+    return { [Symbol.dispose]: () => add(-1) }
   }
 
   room(): Claim {
-    const [steady, struggling] = [sumOf(this.#steady), sumOf(this.#struggling)]
-    const free = endpointsIn(this.#concurrency - steady - struggling)
-    const hostRequests = Math.max(JOBS_PER_ENDPOINT, Math.floor(this.#concurrency * HOST_SHARE))
+    const busy = [...this.#busy.values()]
+    const struggling = busy.reduce((sum, one) => sum + (one.standing === 'struggling' ? one.jobs : 0), 0)
+    const all = busy.reduce((sum, { jobs }) => sum + jobs, 0)
+    const free = bounded(this.#concurrency - all)
     return {
-      steadyEndpoints: free,
-      strugglingEndpoints: Math.min(free, endpointsIn(this.#concurrency * STRUGGLING_SHARE - struggling)),
-      hostEndpoints: Math.floor(hostRequests / JOBS_PER_ENDPOINT),
-      steadyBusy: hostsWith(this.#steady, hostRequests),
-      strugglingBusy: hostsWith(this.#struggling, hostRequests),
+      steadyJobs: free,
+      strugglingJobs: Math.min(free, bounded(this.#concurrency * STRUGGLING_SHARE - struggling)),
+      hostJobs: Math.max(SLOTS_PER_ENDPOINT, Math.floor(this.#concurrency * HOST_SHARE)),
+      busy,
     }
   }
 }
 
-function sumOf(lane: ReadonlyMap<string, number>): number {
-  return [...lane.values()].reduce((sum, count) => sum + count, 0)
-}
-
-function hostsWith(lane: ReadonlyMap<string, number>, requests: number): string[] {
-  return [...lane].filter(([, count]) => count >= requests).map(([host]) => host)
-}
-
-function endpointsIn(jobs: number): number {
-  return Math.max(0, Math.min(MAX_ENDPOINTS, Math.floor(jobs / JOBS_PER_ENDPOINT)))
+function bounded(jobs: number): number {
+  return Math.max(0, Math.min(MAX_JOBS, Math.floor(jobs)))
 }

@@ -21,7 +21,7 @@ export function startDeliver({
     intervalMs: INTERVAL_MS,
     run: async (signal) => {
       const room = deliveries.room()
-      if (signal.aborted || room.steadyEndpoints === 0) return false
+      if (signal.aborted || room.steadyJobs === 0) return false
       const jobs = await database.run((sql) => claimJobs(sql, room, leaseSeconds))
       deliveries.start(isTracing() && jobs.length > 0 ? await withTraces(database, jobs) : jobs)
       return jobs.length > 0

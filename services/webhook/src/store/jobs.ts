@@ -1,7 +1,7 @@
 import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
 import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
-import type { Claim, Occupant } from '../domain/occupancy.ts'
+import { type Claim, type Occupant, SLOTS_PER_ENDPOINT } from '../domain/occupancy.ts'
 import { type Backoff, secondsToNext } from '../domain/schedule.ts'
 
 /** A job that this process holds. */
@@ -34,9 +34,6 @@ export interface Ended {
   /** It took long, however it ended. */
   readonly slow: boolean
 }
-
-/** service.md does not say how many; issue 4: at most two requests to one endpoint at once, over all processes. */
-export const SLOTS_PER_ENDPOINT = 2
 
 /** Makes jobs of events, those that come together in one transaction. `made` is called where there were any. */
 export function createIngest(database: Database, backoff: Backoff, made: () => void): Batcher<InboxEvent, void> {
@@ -93,15 +90,16 @@ export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise
   return rows.map(({ traceparent }) => traceparent)
 }
 
-/** Leases due jobs to this process, of each endpoint as many as it has slots free. */
+/** Leases due jobs to this process, of each endpoint as many as it has slots free, and fairly within a host. */
 export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): Promise<ClaimedJob[]> {
   return sql<ClaimedJob[]>`
     select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.host,
-      c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.struggling
-    from webhook.claim(
-      ${claim.steadyEndpoints}::bigint, ${claim.strugglingEndpoints}::bigint, ${SLOTS_PER_ENDPOINT}::bigint,
-      ${leaseSeconds}::double precision, ${claim.hostEndpoints}::bigint,
-      ${[...claim.steadyBusy]}::text[], ${[...claim.strugglingBusy]}::text[]
+      c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.standing
+    from webhook.claim_fairly(
+      ${claim.steadyJobs}::bigint, ${claim.strugglingJobs}::bigint, ${SLOTS_PER_ENDPOINT}::bigint,
+      ${leaseSeconds}::double precision, ${claim.hostJobs}::bigint,
+      ${claim.busy.map(({ standing }) => standing)}::text[], ${claim.busy.map(({ host }) => host)}::text[],
+      ${claim.busy.map(({ jobs }) => jobs)}::bigint[]
     ) c`
 }
 
