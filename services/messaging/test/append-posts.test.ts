@@ -3,7 +3,7 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
-import { eventually } from '@svc/test/support/eventually.ts'
+import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { createAppend } from '../src/store/append.ts'
 import { type CommittedPost, createAppendPosts, type PostAppend } from '../src/store/append-posts.ts'
@@ -22,6 +22,7 @@ async function startHarness() {
   const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
   const database = open()
   const committed: CommittedPost[] = []
+  const fences = createFences(database, { fence: async () => [] })
   const options = { retentionSeconds: RETENTION_SECONDS, leaseSeconds: 5 }
   const appendOn = (on: typeof database) =>
     createAppendPosts({ ...options, database: on, onCommitted: (_id, posts) => committed.push(...posts) })
@@ -33,7 +34,9 @@ async function startHarness() {
     /** As another process would have it. */
     appendElsewhere: appendOn(open()),
     appendMessage: createAppend({ ...options, database: open(), onCommitted: () => {} }),
-    fences: createFences(database, { fence: async () => [] }),
+    fences,
+    /** What the fence says when it knows. */
+    untilFenced: (item: PostAppend) => untilDefined(async () => (await fences.fence([item]))[0]),
     /** The entries of a log, by position. */
     entriesOf: (log: string) =>
       database.run(
@@ -180,6 +183,24 @@ describe('design, Logs: an append of posts', () => {
   })
 })
 
+test('a subscriber whose log another transaction holds holds up no post to others', async () => {
+  await using h = await startHarness()
+  const [held, other] = [
+    { boardId: 'held', subscribers: ['bob'] },
+    { boardId: 'other', subscribers: ['carol'] },
+  ]
+  await Promise.all([h.append(post(held)), h.append(post(other))])
+  let waiting: Promise<unknown>[] = []
+  await h.database.transaction(async (tx) => {
+    await tx`select from messaging.logs where id = 'bob' for update`
+    waiting = [h.append(post(held)), h.append(post({ ...other, subscribers: ['bob', 'carol'] }))]
+    const posts = [h.append(post(other)), h.append(post({ boardId: 'new', subscribers: ['dave'] }))]
+    expect(await Promise.all(posts)).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])
+  })
+  expect(await Promise.all(waiting)).toEqual([{ outcome: 'accepted' }, { outcome: 'accepted' }])
+  expect((await h.entriesOf('bob')).map(({ position }) => position)).toEqual([1, 2, 3])
+})
+
 describe('design, Charging: fences of posts', () => {
   test('a no is final: the attempt is refused, a later reservation is not; past its deadline nothing is appended', async () => {
     await using h = await startHarness()
@@ -196,8 +217,8 @@ describe('design, Charging: fences of posts', () => {
     await using h = await startHarness()
     for (let round = 0; round < 40; round += 1) {
       const contested = post()
-      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.fences.fence([contested])])
-      expect([appended.outcome, fenced[0]]).toEqual(
+      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.untilFenced(contested)])
+      expect([appended.outcome, fenced]).toEqual(
         appended.outcome === 'accepted' ? ['accepted', true] : ['fenced', false],
       )
     }

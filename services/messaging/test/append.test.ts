@@ -3,7 +3,7 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/database.ts'
-import { eventually } from '@svc/test/support/eventually.ts'
+import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
 import { createFences } from '../src/store/message-fences.ts'
@@ -31,7 +31,7 @@ async function startHarness() {
       leaseSeconds: 5,
       onCommitted: (_id, entries) => committed.push(...entries),
     })
-  const noOperations = { fence: async () => [] }
+  const fences = createFences(database, { fence: async () => [] })
   return {
     database,
     committed,
@@ -41,7 +41,11 @@ async function startHarness() {
     appendElsewhere: appendOn(open()),
     append: appendOn(database),
     preflight: createPreflight(database),
-    fences: createFences(database, noOperations),
+    fences,
+    /** What the fence says when it knows. */
+    untilFenced: (item: Append) => untilDefined(async () => (await fences.fence([item]))[0]),
+    /** Holds logs as a process does that is frozen in the middle of a contact change. */
+    hold: (...logs: string[]) => holdRows(stack.use(openDatabase({ url, application: 'test', logger })), logs),
     positionsOf: async (log: string) => {
       const rows = await database.run(
         (sql) =>
@@ -50,6 +54,25 @@ async function startHarness() {
       return rows.map((row) => row.position)
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const QUESTION = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
+
+/** Locks logs until it is disposed of. */
+async function holdRows(database: Database, logs: string[]): Promise<AsyncDisposable> {
+  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const ended = database.transaction(async (tx) => {
+    await tx`select from messaging.logs where id = any (${logs}::text[]) for update`
+    held.resolve()
+    await free.promise
+  })
+  await Promise.race([held.promise, ended])
+  return {
+    async [Symbol.asyncDispose]() {
+      free.resolve()
+      await ended
+    },
   }
 }
 
@@ -321,7 +344,98 @@ describe('design.md, Natural batching: a message comes to the same alone and wit
   })
 })
 
+describe('a log that another transaction holds', () => {
+  const to = (...recipients: string[]) => recipients.map((recipient) => message({ recipient }))
+  const [ACCEPTED, WAITING] = [{ outcome: 'accepted', lane: 'inbox' }, Symbol('waiting')]
+  const stateOf = (answer: Promise<unknown>) =>
+    Promise.race([answer, new Promise((done) => setImmediate(done, WAITING))])
+
+  test('holds up its own messages alone, and those are appended in order when it is free', async () => {
+    await using h = await startHarness()
+    await Promise.all(to('bob', 'carol', 'dave').map(h.append))
+    const held = await h.hold('bob')
+    const [own, later] = [to('bob', 'bob', 'bob'), to('bob', 'bob')]
+    const answers = own.map(h.append)
+    // In one batch with those that wait, and behind it; also to somebody who has no log yet.
+    expect(await Promise.all(to('carol', 'dave', 'new').map(h.append))).toEqual([ACCEPTED, ACCEPTED, ACCEPTED])
+    answers.push(...later.map(h.append))
+    for (let round = 0; round < 5; round += 1) expect(await Promise.all(to('dave').map(h.append))).toEqual([ACCEPTED])
+    expect(await Promise.all(answers.map(stateOf))).toEqual(answers.map(() => WAITING))
+    await held[Symbol.asyncDispose]()
+    expect(await Promise.all(answers)).toEqual(answers.map(() => ACCEPTED))
+    const rows = await h.database.run(
+      (sql) => sql<{ id: string }[]>`select id from messaging.messages where recipient = 'bob' order by position`,
+    )
+    expect(rows.slice(1).map(({ id }) => id)).toEqual([...own, ...later].map(({ id }) => id))
+    expect(await h.positionsOf('bob')).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  test('takes its turn with others that are held, however many, and leaves connections to everybody else', async () => {
+    await using h = await startHarness()
+    const names = Array.from({ length: 12 }, (_, at) => `held-${at}`)
+    await Promise.all(to(...names, 'carol').map(h.append))
+    const [first, rest] = [await h.hold('held-0'), await h.hold(...names.slice(1))]
+    const stalled = to(...names.slice(1)).map(h.append)
+    const [own] = to('held-0').map(h.append)
+    expect(await Promise.all(to('carol').map(h.append))).toEqual([ACCEPTED])
+    // What else the process asks of the database.
+    expect((await h.preflight({ ...QUESTION, id: 'new' })).earlier).toBeUndefined()
+    await first[Symbol.asyncDispose]()
+    expect(await own).toEqual(ACCEPTED)
+    expect(await Promise.all(stalled.map(stateOf))).toEqual(stalled.map(() => WAITING))
+    await rest[Symbol.asyncDispose]()
+    expect(await Promise.all(stalled)).toEqual(stalled.map(() => ACCEPTED))
+  })
+
+  test('that is not there yet, because another transaction is making it, holds up nobody else', async () => {
+    await using h = await startHarness()
+    await h.append(message({ recipient: 'carol' }))
+    const [made, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const making = h.database.transaction(async (tx) => {
+      await tx`insert into messaging.logs (id) values ('unborn')`
+      made.resolve()
+      await free.promise
+    })
+    await made.promise
+    const [own, other] = to('unborn', 'carol').map(h.append)
+    expect(await other).toEqual(ACCEPTED)
+    free.resolve()
+    await making
+    expect(await own).toEqual(ACCEPTED)
+  })
+
+  test('holds up no fence: what waits for it is given up at once, and appends of others go on beside', async () => {
+    await using h = await startHarness()
+    await Promise.all(to('bob', 'carol').map(h.append))
+    const held = await h.hold('bob')
+    const given = message()
+    const answer = h.append(given)
+    await eventually(() => h.errors.includes('55P03'), { what: 'the append to wait' })
+    expect(await h.fences.fence([given])).toEqual([false])
+    expect(await h.append(message({ recipient: 'carol' }))).toEqual(ACCEPTED)
+    await held[Symbol.asyncDispose]()
+    expect((await answer).outcome).toBe('fenced')
+  })
+})
+
 describe('design, Charging: fences of messages', () => {
+  test('an append that is under way is not guessed at: nothing is known of it, and nothing else waits', async () => {
+    await using h = await startHarness()
+    const [contested, other] = [message(), message({ recipient: 'carol' })]
+    await h.database.transaction(async (tx) => {
+      await tx`select pg_advisory_xact_lock_shared(7305002, hashtext(${contested.operation}))`
+      expect(await h.fences.fence([contested, other])).toEqual([undefined, false])
+      expect((await h.append(message())).outcome).toBe('accepted')
+      // The release before is told to ask again.
+      const before = h.database.run(
+        (sql) => sql`select * from messaging.fence_messages(
+          array[${contested.operation}], array[${contested.id}], array[${contested.digest}], array[0]::bigint[])`,
+      )
+      await expect(before).rejects.toMatchObject({ code: 'unavailable' })
+    })
+    expect(await h.fences.fence([contested])).toEqual([false])
+  })
+
   test('a no is final: the attempt is refused, a later reservation is not', async () => {
     await using h = await startHarness()
     const given = message()
@@ -369,8 +483,8 @@ describe('design, Charging: fences of messages', () => {
     await using h = await startHarness()
     for (let round = 0; round < 60; round += 1) {
       const contested = message()
-      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.fences.fence([contested])])
-      expect([appended.outcome, fenced[0]]).toEqual(
+      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.untilFenced(contested)])
+      expect([appended.outcome, fenced]).toEqual(
         appended.outcome === 'accepted' ? ['accepted', true] : ['fenced', false],
       )
     }
@@ -378,11 +492,9 @@ describe('design, Charging: fences of messages', () => {
 })
 
 describe('preflight: everything that is judged, in one statement', () => {
-  const question = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
-
   test('decisions 11: an agent that nobody has written to has the defaults', async () => {
     await using h = await startHarness()
-    expect(await h.preflight(question)).toEqual({
+    expect(await h.preflight(QUESTION)).toEqual({
       earlier: undefined,
       recipientRevoked: false,
       standing: { policy: 'requests', contact: 'none', pending: false },
@@ -397,13 +509,13 @@ describe('preflight: everything that is judged, in one statement', () => {
     const sent = message()
     await h.append(sent)
     const found = { digest: sent.digest, sender: 'alice', lane: 'inbox' }
-    expect((await h.preflight({ ...question, id: sent.id })).earlier).toEqual(found)
+    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
     await h.database.run(
       (sql) => sql`
       with gone as (delete from messaging.messages where id = ${sent.id} returning id, digest, sender, lane)
       insert into messaging.tombstones (id, digest, sender, lane) select * from gone`,
     )
-    expect((await h.preflight({ ...question, id: sent.id })).earlier).toEqual(found)
+    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
     expect((await h.append(sent)).outcome).toBe('duplicate')
     expect((await h.append(message({ id: sent.id }))).outcome).toBe('conflict')
   })
@@ -418,7 +530,7 @@ describe('preflight: everything that is judged, in one statement', () => {
     await using h = await startHarness()
     const referred = message({ sender, recipient, threadId, expiryCap: Math.floor(Date.now() / 1000) + ttl })
     await h.append(referred)
-    const { thread, replyTo } = await h.preflight({ ...question, threadId: referred.id, replyTo: referred.id })
+    const { thread, replyTo } = await h.preflight({ ...QUESTION, threadId: referred.id, replyTo: referred.id })
     expect(thread).toEqual(expected)
     expect(replyTo?.sameConversation).toBe(expected.sameConversation)
   })
@@ -428,8 +540,8 @@ describe('preflight: everything that is judged, in one statement', () => {
     const now = Math.floor(Date.now() / 1000)
     await h.append(message({ lane: 'requests', expiryCap: now + 1_000 }))
     await h.append(message({ sender: 'carol', lane: 'requests', expiryCap: now - 1 }))
-    expect((await h.preflight(question)).standing.pending).toBe(true)
-    expect((await h.preflight({ ...question, sender: 'carol' })).standing.pending).toBe(false)
+    expect((await h.preflight(QUESTION)).standing.pending).toBe(true)
+    expect((await h.preflight({ ...QUESTION, sender: 'carol' })).standing.pending).toBe(false)
     expect((await h.append(message({ sender: 'carol', lane: 'requests' }))).outcome).toBe('accepted')
   })
 })

@@ -11,6 +11,7 @@ import { endingOf } from '@svc/test/support/dying.ts'
 import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import { startTcpProxy } from '@svc/test/support/tcp-proxy.ts'
 import postgres from 'postgres'
 import { describe, expect, test } from 'vitest'
 import { outcomeOf } from './outcome.ts'
@@ -44,6 +45,8 @@ async function startHarness() {
   const whole = stack.move()
   return {
     admin,
+    /** Where messaging finds NATS. */
+    natsUrl: nats.urlFor('messaging'),
     spawn: (env?: NodeJS.ProcessEnv) => spawn('messaging', env),
     call: <Q, R>(call: Call<Q, R>, request: Q) => bus.call(call, request, contextNow()),
     /** bob's. */
@@ -77,6 +80,7 @@ function envelopeOf(signer: string, recipient: string, body: string) {
 }
 
 const [ALICE, BOB] = ['A'.repeat(43), 'B'.repeat(43)]
+const newAgent = () => randomBytes(32).toString('hex').replaceAll('0', 'g').slice(0, 43)
 const ACCEPT = { agent_id: BOB, other: ALICE, state: 'accepted' } as const
 
 describe('design, Charging: a process killed between any two steps of accepting a contact', () => {
@@ -122,6 +126,38 @@ describe('design, Charging: a process killed between any two steps of accepting 
     180_000,
   )
 })
+
+test('a process that stands still inside a contact change holds up messages to its agent alone', async () => {
+  await using h = await startHarness()
+  await using way = await startTcpProxy()
+  await h.spawn()
+  await h.spawn({ SVC_NATS_URL: way.through(h.natsUrl), SVC_FAILPOINTS: 'messaging.contact.locked=stop' })
+  // Agents change their contacts until a change comes to the process that stops in it.
+  const stalled = await eventually(async () => {
+    const agent = newAgent()
+    let isAnswered = false
+    const changed = outcomeOf(h.call(setContact, { ...ACCEPT, agent_id: agent })).then(() => {
+      isAnswered = true
+    })
+    await Promise.race([changed, eventually(async () => isAnswered || (await isStalled(h.admin)))])
+    return !isAnswered && agent
+  })
+  await way.cut() // what others ask for does not come to it
+  const own = [h.send(newAgent(), stalled, 'waits'), h.send(newAgent(), stalled, 'waits')].map(outcomeOf)
+  const isWaiting = Symbol('waiting')
+  for (let round = 0; round < 5; round += 1) {
+    await Promise.all(Array.from({ length: 4 }, () => h.send(newAgent(), newAgent(), 'goes on')))
+  }
+  for (const answer of own) expect(await Promise.race([answer, isWaiting])).toBe(isWaiting)
+}, 120_000)
+
+/** A transaction is open and its process has said nothing for long. */
+async function isStalled(admin: postgres.Sql): Promise<boolean> {
+  const found = await admin`
+    select from pg_stat_activity
+    where datname = current_database() and state = 'idle in transaction' and state_change < clock_timestamp() - interval '0.5 s'`
+  return found.length > 0
+}
 
 async function isAllPublished(admin: postgres.Sql, rows: number): Promise<boolean> {
   const [row] = await admin`select count(*)::int as all, count(published_at)::int as published from messaging.outbox`

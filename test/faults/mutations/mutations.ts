@@ -60,13 +60,13 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Direct messages are appended without the lock of their log',
     edits: [
       {
-        file: 'services/messaging/migrations/0012_append-ground.sql',
-        find: 'order by l.id for no key update;\n  get diagnostics locked = row_count;',
-        replace: 'order by l.id;\n  get diagnostics locked = row_count;',
+        file: 'services/messaging/migrations/0015_append-within.sql',
+        find: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update);',
+        replace: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id);',
       },
       {
         // So that two statements overlap on a machine of any speed.
-        file: 'services/messaging/migrations/0012_append-ground.sql',
+        file: 'services/messaging/migrations/0015_append-within.sql',
         find: 'coalesce(m.lane, t.lane) as earlier_lane,',
         replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',
       },
@@ -203,7 +203,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'An append does not look whether the recipient has changed anything since it was judged',
     edits: [
       {
-        file: 'services/messaging/migrations/0012_append-ground.sql',
+        file: 'services/messaging/migrations/0015_append-within.sql',
         find: 'when l.standing_version <> i.standing and',
         replace: 'when l.standing_version < 0 and',
       },

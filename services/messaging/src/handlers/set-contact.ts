@@ -3,6 +3,7 @@ import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { setContact as setContactCall } from '@svc/contracts/messaging.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import type { Deps } from '../deps.ts'
 import { contactOperation } from '../domain/operations.ts'
@@ -74,6 +75,7 @@ async function change(
   { agent_id, other, state }: Request,
 ): Promise<{ outboxId: number | undefined } | undefined> {
   const { head } = await lockLog(tx, agent_id)
+  failpoint('messaging.contact.locked')
   if ((await contactState(tx, agent_id, other)) === state) return undefined
   await saveContactState(tx, agent_id, other, state)
   const position = head + 1

@@ -1,7 +1,8 @@
-import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import type { Batcher } from '@svc/batching/batcher.ts'
+import { BUSY, createLockingBatcher, type LockWait } from '@svc/batching/locking-batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import { type Database, isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
 import { openLogs } from './logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
 
@@ -24,7 +25,7 @@ export interface PostAppend {
   traceparent?: string
 }
 
-/** What became of it: migrations/0011_append-posts.sql says when each is answered. */
+/** What became of it: migrations/0011_append-posts.sql says when each is answered, 0015_append-within.sql is in force. */
 export interface PostAppended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'fenced'
 }
@@ -47,7 +48,7 @@ export interface AppendPostsOptions {
 }
 
 interface Row {
-  outcome: PostAppended['outcome']
+  outcome: PostAppended['outcome'] | 'busy'
   logs: string[] | null
   positions: number[] | null
   outbox_id: number | null
@@ -58,40 +59,43 @@ const MAX_ITEMS = 8
 
 /** Appends posts that are asked for together in one transaction and one round trip. */
 export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppend, PostAppended> {
-  return createBatcher({
+  return createLockingBatcher({
     name: 'messaging.append-posts',
     maxItems: MAX_ITEMS,
     // The statement sees one snapshot: two items of it could not see each other's id.
     keyOf: ({ id }) => id,
-    overloaded: () => new ServiceError('unavailable'),
-    run: (items) =>
+    lockOf: ({ boardId }) => boardId,
+    isLockTimeout,
+    unavailable: (reason) => new ServiceError('unavailable', { cause: new Error(reason) }),
+    run: (items, wait) =>
       retryOnTakenId(items, async (some) => {
-        const rows = await retryOnConflict(() => appendBatch(options, some))
+        const rows = await retryOnConflict(() => appendBatch(options, some, wait))
         failpoint('messaging.appended')
         // The senders' answers leave first.
         setImmediate(publish, options, some, rows)
-        return rows.map(({ outcome }) => ({ outcome }))
+        return rows.map(({ outcome }) => (outcome === 'busy' ? BUSY : { outcome }))
       }),
   })
 }
 
-async function appendBatch(options: AppendPostsOptions, items: readonly PostAppend[]): Promise<Row[]> {
+async function appendBatch(options: AppendPostsOptions, items: readonly PostAppend[], wait: LockWait): Promise<Row[]> {
   const logIds = [...new Set(items.flatMap(({ boardId, subscribers }) => [boardId, ...subscribers]))]
-  const rows = await callAppendPosts(options, items, logIds)
+  const rows = await callAppendPosts(options, items, logIds, wait)
   if (rows.length > 0) return rows
-  await options.database.run((sql) => openLogs(sql, logIds))
-  return callAppendPosts(options, items, logIds)
+  await options.database.run((sql) => openLogs(sql, logIds, wait.waitMs))
+  return callAppendPosts(options, items, logIds, wait)
 }
 
 function callAppendPosts(
   { database, retentionSeconds, leaseSeconds }: AppendPostsOptions,
   items: readonly PostAppend[],
   logIds: string[],
+  { waitMs, skipBusy }: LockWait,
 ): Promise<Row[]> {
   return database.run(
     (sql) => sql<Row[]>`
     select a.outcome, a.logs, a.positions, a.outbox_id
-    from messaging.append_posts(
+    from messaging.append_posts_within(
       ${logIds}::text[],
       ${items.map((item) => item.id)}::text[],
       ${items.map((item) => item.digest)}::text[],
@@ -105,7 +109,9 @@ function callAppendPosts(
       ${items.flatMap(({ subscribers }, index) => subscribers.map(() => index + 1))}::bigint[],
       ${items.flatMap(({ subscribers }) => subscribers)}::text[],
       ${retentionSeconds}::float8,
-      ${leaseSeconds}::float8
+      ${leaseSeconds}::float8,
+      ${waitMs}::integer,
+      ${skipBusy}::boolean
     ) a order by a.ord`,
   )
 }

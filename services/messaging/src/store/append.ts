@@ -1,8 +1,9 @@
-import { type Batcher, createBatcher } from '@svc/batching/batcher.ts'
+import type { Batcher } from '@svc/batching/batcher.ts'
+import { BUSY, createLockingBatcher, type LockWait } from '@svc/batching/locking-batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { InboxPolicy, Lane } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { type Database, retryOnConflict } from '@svc/postgres/database.ts'
+import { type Database, isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
 import { textList } from '@svc/postgres/text-list.ts'
 import type { Contact } from '../domain/admission.ts'
 import { openLogs } from './logs.ts'
@@ -30,7 +31,7 @@ export interface Append {
   traceparent?: string
 }
 
-/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered, 0014_append-one.sql is in force. */
+/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered, 0015_append-within.sql is in force. */
 export interface Appended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
   /** Where it lies now; for a duplicate, where the earlier one does. */
@@ -58,7 +59,7 @@ export interface AppendOptions {
 }
 
 interface Row {
-  outcome: Appended['outcome']
+  outcome: Appended['outcome'] | 'busy'
   lane: Lane
   position: number | null
   accepted_at: number
@@ -70,41 +71,44 @@ const MAX_ITEMS = 128
 
 /** Appends what is asked together in one transaction and one round trip. */
 export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
-  return createBatcher({
+  return createLockingBatcher({
     name: 'messaging.append',
     maxItems: MAX_ITEMS,
     // The statement sees one snapshot: two items of it could not see each other's id or request.
     keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
-    overloaded: () => new ServiceError('unavailable'),
-    run: (items) =>
+    lockOf: ({ recipient }) => recipient,
+    isLockTimeout,
+    unavailable: (reason) => new ServiceError('unavailable', { cause: new Error(reason) }),
+    run: (items, wait) =>
       retryOnTakenId(items, async (some) => {
-        const rows = await retryOnConflict(() => appendBatch(options, some))
+        const rows = await retryOnConflict(() => appendBatch(options, some, wait))
         failpoint('messaging.appended')
         // The senders' answers leave first.
         setImmediate(publish, options, some, rows)
-        return rows.map(({ outcome, lane }) => ({ outcome, lane }))
+        return rows.map(({ outcome, lane }) => (outcome === 'busy' ? BUSY : { outcome, lane }))
       }),
   })
 }
 
-async function appendBatch(options: AppendOptions, items: readonly Append[]): Promise<Row[]> {
+async function appendBatch(options: AppendOptions, items: readonly Append[], wait: LockWait): Promise<Row[]> {
   const logIds = [...new Set(items.map((item) => item.recipient))]
-  const rows = await callAppend(options, items, logIds)
+  const rows = await callAppend(options, items, logIds, wait)
   if (rows.length > 0) return rows
-  await options.database.run((sql) => openLogs(sql, logIds))
-  return callAppend(options, items, logIds)
+  await options.database.run((sql) => openLogs(sql, logIds, wait.waitMs))
+  return callAppend(options, items, logIds, wait)
 }
 
 function callAppend(
   { database, retentionSeconds, leaseSeconds }: AppendOptions,
   items: readonly Append[],
   logIds: string[],
+  { waitMs, skipBusy }: LockWait,
 ): Promise<Row[]> {
   return database.run((sql) => {
     const texts = (textOf: (item: Append) => string) => textList(sql, items.map(textOf))
     return sql<Row[]>`
     select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
-    from messaging.append(
+    from messaging.append_within(
       ${textList(sql, logIds)},
       ${texts((item) => item.id)},
       ${texts((item) => item.digest)},
@@ -120,7 +124,9 @@ function callAppend(
       ${retentionSeconds}::float8,
       ${leaseSeconds}::float8,
       ${texts((item) => item.policy)},
-      ${texts((item) => item.contact)}
+      ${texts((item) => item.contact)},
+      ${waitMs}::integer,
+      ${skipBusy}::boolean
     ) a order by a.ord`
   })
 }

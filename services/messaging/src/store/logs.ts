@@ -1,11 +1,9 @@
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
-/** Opens the logs of agents that have none yet, in key order: two that do it at once wait, and never in a circle. */
-export async function openLogs(sql: Sql, agentIds: readonly string[]): Promise<void> {
-  await sql`
-    insert into messaging.logs (id)
-    select u.id from unnest(${[...agentIds]}::text[]) as u (id) order by u.id on conflict (id) do nothing`
+/** Opens the logs of agents that have none yet. @param waitMs at most for each that another transaction is opening. */
+export async function openLogs(sql: Sql, agentIds: readonly string[], waitMs: number): Promise<void> {
+  await sql`select messaging.open_logs(${[...agentIds]}::text[], ${waitMs}::integer)`
 }
 
 /** Locks the log of an agent, making it where the agent has none yet, until the transaction ends. */

@@ -12,24 +12,24 @@ export function createFences(database: Database, operations: Fences): Fences {
         messages.length === 0 ? [] : database.run((sql) => fenceMessages(sql, messages)),
         others.length === 0 ? [] : operations.fence(others),
       ])
-      const committed = new Map<Reservation, boolean>()
-      messages.forEach((item, index) => void committed.set(item, ofMessages[index] ?? false))
-      others.forEach((item, index) => void committed.set(item, ofOthers[index] ?? false))
-      return items.map((item) => committed.get(item) ?? false)
+      const committed = new Map<Reservation, boolean | undefined>()
+      messages.forEach((item, index) => void committed.set(item, ofMessages[index]))
+      others.forEach((item, index) => void committed.set(item, ofOthers[index]))
+      return items.map((item) => committed.get(item))
     },
   }
 }
 
-async function fenceMessages(sql: Sql, items: Reservation[]): Promise<boolean[]> {
+async function fenceMessages(sql: Sql, items: Reservation[]): Promise<(boolean | undefined)[]> {
   const parsed = items.map((item) => parseMessageOperation(item.operation))
-  const rows = await sql<{ committed: boolean }[]>`
-    select committed from messaging.fence_messages(
+  const rows = await sql<{ committed: boolean | null }[]>`
+    select committed from messaging.fence_appends(
       ${items.map((item) => item.operation)}::text[],
       ${parsed.map((message) => message?.id ?? '')}::text[],
       ${parsed.map((message) => message?.digest ?? '')}::text[],
       ${items.map((item) => item.deadlineMs)}::bigint[]
     ) order by ord`
-  return rows.map((row) => row.committed)
+  return rows.map((row) => row.committed ?? undefined)
 }
 
 /** A reservation older than this cannot be committed any more: its deadline has long passed, fence or not. */

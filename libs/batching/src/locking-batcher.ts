@@ -1,0 +1,138 @@
+/**
+ * Batches of items that each lock something in a database. A lock that is held for long must not hold up the items that do not
+ * need it, so they go on without those that do (docs/adr/0014-locks-are-not-waited-for-long.md).
+ */
+import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts'
+
+/** How one run treats locks that another transaction holds. */
+export interface LockWait {
+  /** For each lock. Past it the run throws, and has done nothing. */
+  readonly waitMs: number
+  /** Waits for no item's lock, and answers `BUSY` for each item whose lock is held. */
+  readonly skipBusy: boolean
+}
+
+export const BUSY = Symbol('busy')
+
+type Outcome<Result> = Result | Error | typeof BUSY
+
+export interface LockingBatcherOptions<Item, Result>
+  extends Pick<BatcherOptions<Item, Result>, 'name' | 'maxItems' | 'keyOf'> {
+  /** The lock by which items queue while it is busy. */
+  lockOf: (item: Item) => string
+  run: (items: Item[], wait: LockWait) => Promise<readonly Outcome<Result>[]>
+  /** Whether a run, or one item of it, failed because it did not get a lock in time. */
+  isLockTimeout: (error: unknown) => boolean
+  /** The error for an item whose lock stays busy, or that comes when too many wait. */
+  unavailable: (reason: string) => Error
+}
+
+/** A commit takes milliseconds. A lock that is held for longer belongs to a transaction that is stalled. */
+const USUAL: LockWait = { waitMs: 100, skipBusy: false }
+/** The wait is for locks that no item names. */
+const SKIPPING: LockWait = { waitMs: 1_000, skipBusy: true }
+/** A queue waits for so long, and then makes room for the next one. */
+const TURN: LockWait = { waitMs: 250, skipBusy: false }
+/** Queues that wait in the database at once. Each takes a connection of the pool. */
+export const MAX_WAITERS = 2
+/** An item gives up after this. Its caller gives up after 5 s. */
+const GIVE_UP_MS = 4_000
+
+interface Waiting<Item> {
+  item: Item
+  untilMs: number
+}
+
+/**
+ * As `createBatcher`, one run at a time. A run that does not get its locks in time is repeated without the items whose locks are
+ * busy. Those items, and later ones for the same lock, queue in order until the lock is free.
+ */
+export function createLockingBatcher<Item, Result>(
+  options: LockingBatcherOptions<Item, Result>,
+): Batcher<Item, Result> {
+  const { name, maxItems, keyOf, lockOf, run, isLockTimeout, unavailable } = options
+  const shared = {
+    overloaded: () => unavailable('too many wait'),
+    ...(maxItems === undefined ? {} : { maxItems }),
+  }
+  const queues = new Map<string, { items: number; call: Batcher<Item, Result> }>()
+  const takeTurn = createBatcher<Waiting<Item>[], Outcome<Result>[]>({
+    concurrency: MAX_WAITERS,
+    maxItems: 1,
+    run: (turns) =>
+      Promise.all(
+        turns.map((waiting) =>
+          attempt(
+            waiting.map(({ item }) => item),
+            TURN,
+          ),
+        ),
+      ),
+  })
+  const together = createBatcher<Item, Result | typeof BUSY>({
+    ...shared,
+    ...(name === undefined ? {} : { name }),
+    ...(keyOf === undefined ? {} : { keyOf }),
+    run: async (items) => {
+      const outcomes = await attempt(items, USUAL)
+      const gotNone = outcomes.every((outcome) => outcome === BUSY)
+      return gotNone && items.length > 1 ? attempt(items, SKIPPING) : outcomes
+    },
+  })
+
+  return async (item) => {
+    const lock = lockOf(item)
+    if (!queues.has(lock)) {
+      const outcome = await together(item)
+      if (outcome !== BUSY) return outcome
+    }
+    return enqueue(lock, item)
+  }
+
+  async function enqueue(lock: string, item: Item): Promise<Result> {
+    const queue = queues.get(lock) ?? { items: 0, call: createQueue() }
+    queues.set(lock, queue)
+    queue.items += 1
+    try {
+      return await queue.call(item)
+    } finally {
+      queue.items -= 1
+      if (queue.items === 0) queues.delete(lock)
+    }
+  }
+
+  /** Items that need the same lock. */
+  function createQueue(): Batcher<Item, Result> {
+    const call = createBatcher<Waiting<Item>, Result>({
+      ...shared,
+      ...(keyOf === undefined ? {} : { keyOf: ({ item }) => keyOf(item) }),
+      run: untilFree,
+    })
+    return (item) => call({ item, untilMs: Date.now() + GIVE_UP_MS })
+  }
+
+  async function untilFree(waiting: Waiting<Item>[]): Promise<(Result | Error)[]> {
+    const ended = new Map<Waiting<Item>, Result | Error>()
+    for (;;) {
+      const nowMs = Date.now()
+      const live = waiting.filter((one) => !ended.has(one) && one.untilMs > nowMs)
+      if (live.length === 0)
+        return waiting.map((one) => ended.get(one) ?? unavailable('another transaction holds the lock'))
+      const outcomes = await takeTurn(live)
+      live.forEach((one, at) => {
+        const outcome = outcomes[at]
+        if (outcome !== undefined && outcome !== BUSY) ended.set(one, outcome)
+      })
+    }
+  }
+
+  async function attempt(items: Item[], wait: LockWait): Promise<Outcome<Result>[]> {
+    try {
+      const outcomes = await run(items, wait)
+      return outcomes.map((outcome) => (isLockTimeout(outcome) ? BUSY : outcome))
+    } catch (error) {
+      if (!isLockTimeout(error)) throw error
+      return items.map(() => BUSY)
+    }
+  }
+}
