@@ -151,9 +151,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'services/stream/src/event-stream.ts',
-        find: 'this.#firstPage = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
-        replace:
-          'this.#firstPage = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
+        find: 'const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
+        replace: 'const page = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
       },
     ],
     args: ['--round-seconds', '25', '--faults', 'kill-process'],
