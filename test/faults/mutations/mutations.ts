@@ -152,7 +152,8 @@ export const MUTATIONS: readonly Mutation[] = [
       {
         file: 'services/stream/src/event-stream.ts',
         find: 'const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
-        replace: 'const page = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
+        replace:
+          'const page = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',
       },
     ],
     args: ['--round-seconds', '25', '--faults', 'kill-process'],
