@@ -18,6 +18,7 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
   ],
   messaging: [
     'messaging.appended',
+    'messaging.contact.locked',
     'messaging.outbox.leased',
     'messaging.outbox.marked',
     'messaging.outbox.published',
@@ -30,8 +31,10 @@ export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>
     'webhook.attempted',
     'webhook.begun',
     'webhook.claimed',
+    'webhook.compared',
     'webhook.finished',
     'webhook.ingested',
+    'webhook.reconciled',
     'webhook.resolved',
     ...charging('webhook'),
   ],
