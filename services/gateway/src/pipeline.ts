@@ -80,7 +80,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     try {
       return await answer(incoming, body)
     } catch (error) {
-      strangers.note(error, client)
+      strangers.note(error, raw, client)
       throw error
     } finally {
       load.end(operation, isUnsigned)

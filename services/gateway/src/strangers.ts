@@ -10,8 +10,8 @@ import type { Operation } from './operation.ts'
 export interface Strangers {
   /** @param client what `clientOf` counts the request by. */
   isUnsigned(request: IncomingMessage, operation: Operation, client: string): boolean
-  /** Remembers the client if the error says that no registered agent had signed the request. */
-  note(error: unknown, client: string): void
+  /** Remembers the client if the request claimed a signature, and the error says that no registered agent had made it. */
+  note(error: unknown, request: IncomingMessage, client: string): void
 }
 
 /** Least recently false goes first. */
@@ -19,7 +19,13 @@ const MAX_CLIENTS = 10_000
 /** How long one false claim counts against its address. Agents that share it have the room of unsigned requests meanwhile. */
 const MISTRUST_MS = 60_000
 
-const FALSE_CLAIMS: ReadonlySet<string> = new Set(['signer_unknown', 'signature_invalid', 'signer_revoked'])
+const FALSE_CLAIMS: ReadonlySet<string> = new Set([
+  'unauthenticated',
+  'timestamp_out_of_range',
+  'signer_unknown',
+  'signature_invalid',
+  'signer_revoked',
+])
 
 export function createStrangers(): Strangers {
   const mistrusted = new LRUCache<string, true>({ max: MAX_CLIENTS, ttl: MISTRUST_MS })
@@ -27,7 +33,8 @@ export function createStrangers(): Strangers {
     // The key of a challenge or a registration comes with it: anybody can sign one.
     isUnsigned: ({ headers }, { keyFrom }, client) =>
       headers.authorization === undefined || keyFrom === 'body' || (mistrusted.size > 0 && mistrusted.has(client)),
-    note(error, client) {
+    note(error, { headers }, client) {
+      if (headers.authorization === undefined) return
       if (error instanceof ServiceError && FALSE_CLAIMS.has(error.code)) mistrusted.set(client, true)
     },
   }

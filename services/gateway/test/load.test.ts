@@ -1,6 +1,7 @@
 /** More than the gateway takes on: issue 5, 4. */
-import { admitRequest, findAgent, issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
+import { admitRequest, findAgent, issueChallenge, listAgents, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
+import { AUTHORIZATION_HEADER, NONCE_HEADER, TIMESTAMP_HEADER } from '@svc/svc1/headers.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -12,6 +13,7 @@ const MAX_OF_ONE_KIND = 6
 const MAX_UNSIGNED = 2
 
 let h: Harness
+type Headers = ReturnType<typeof signatureOf>
 let gate: PromiseWithResolvers<void>
 beforeEach(async () => {
   h = await startHarness({ SVC_MAX_REQUESTS: String(MAX_REQUESTS), SVC_TRUSTED_PROXIES: '127.0.0.1' })
@@ -123,4 +125,40 @@ test('unsigned requests, and those from an address of false signatures, share a 
   gate.resolve()
   expect(await h.sendSigned(alice, write)).toMatchObject({ status: 202 })
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 201))
+})
+
+/** Unsigned requests take all the room that they have. @returns those requests, which are answered once the gate is open. */
+async function takeUnsignedRoom(): Promise<Promise<unknown>[]> {
+  h.answer(listAgents, async () => {
+    await gate.promise
+    return { agents: [], next_cursor: '' }
+  })
+  const held = Array.from({ length: MAX_UNSIGNED }, () => h.send({ target: '/v2/agents' }))
+  await eventually(() => h.callsTo(listAgents).length === MAX_UNSIGNED)
+  return held
+}
+
+const ME: Outgoing = { target: '/v2/me' }
+
+test.each([
+  ['has another form', () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' })],
+  ['lacks its nonce', (valid: Headers) => ({ ...valid, [NONCE_HEADER]: '' })],
+  ['is out of time', (valid: Headers) => ({ ...valid, [TIMESTAMP_HEADER]: '1000000000' })],
+])('an address has the room of unsigned requests after a claim that %s', async (_, spoil) => {
+  const alice = h.register('alice')
+  const headers = { ...spoil(signatureOf(alice, ME)), 'x-forwarded-for': '192.0.2.1' }
+  expect(await h.send({ ...ME, headers })).toMatchObject({ status: 401 })
+  const held = await takeUnsignedRoom()
+  expect(await h.send({ ...ME, headers })).toMatchObject({ status: 503 })
+  expect(await h.sendSigned(alice, ME)).toMatchObject({ status: 200 })
+  gate.resolve()
+  await Promise.all(held)
+})
+
+test('a request without a claim costs its address no trust', async () => {
+  expect(await h.send(ME)).toMatchObject({ status: 401 })
+  const held = await takeUnsignedRoom()
+  expect(await h.sendSigned(h.register('alice'), ME)).toMatchObject({ status: 200 })
+  gate.resolve()
+  await Promise.all(held)
 })
