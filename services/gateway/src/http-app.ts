@@ -17,7 +17,7 @@ import { type Load, Overloaded } from './load.ts'
 import type { Operation } from './operation.ts'
 import type { Outflow } from './outflow.ts'
 import type { Pipeline } from './pipeline.ts'
-import { SLICE_BYTES, sendSlices } from './slices.ts'
+import { isLong, sendSlices } from './slices.ts'
 
 export interface HttpAppOptions extends ConnectionLimits {
   readonly operations: readonly Operation[]
@@ -138,9 +138,9 @@ export function createHttpApp({
       return
     }
     if (document !== undefined) sendDocument(document, headers, request, reply)
-    else if (text.length > SLICE_BYTES) sendBytes(status, Buffer.from(text), headers, reply)
+    else if (isLong(text)) sendBytes(status, Buffer.from(text), headers, reply)
     else reply.code(status).headers(headers).send(text)
-    if (reply.raw.writableLength > 0) trackAnswer(text.length, operation, reply)
+    if (reply.raw.writableLength > 0) trackAnswer(Buffer.byteLength(text), operation, reply)
   }
 
   /** A request whose answer the client has not taken yet is still under way. */

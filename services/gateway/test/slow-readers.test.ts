@@ -16,6 +16,7 @@ import { openRaw, type RawConnection } from './harness.ts'
 
 const MEBIBYTE = 1024 * 1024
 const logger = createLogger('test', 'silent')
+const TEXTS: Readonly<Record<string, string>> = { '/large': 'x'.repeat(MEBIBYTE), '/wide': '€'.repeat(MEBIBYTE / 3) }
 
 let running = new AsyncDisposableStack()
 afterEach(async () => {
@@ -30,7 +31,7 @@ interface Setting {
   readonly trustedProxies?: readonly string[]
 }
 
-/** A server that answers `/small`, `/large` and `/document`, and `/waits` when it is let go. */
+/** A server that answers `/small`, `/large`, `/wide` (of three bytes a character) and `/document`, and `/waits` when it is let go. */
 async function start({
   trustedProxies = [],
   maxConnectionsPerClient = 1_000,
@@ -109,7 +110,7 @@ async function start({
       waiting += 1
       await gate.promise
     }
-    return { status: 200, text: url === '/large' ? 'x'.repeat(MEBIBYTE) : 'small' }
+    return { status: 200, text: TEXTS[url ?? ''] ?? 'small' }
   }
 }
 
@@ -139,6 +140,13 @@ describe('answers that nobody reads', () => {
     }
     await eventually(() => h.most.bytes > maxBytes / 2)
     expect(h.most.bytes).toBeLessThanOrEqual(maxBytes)
+  })
+
+  test('count by their bytes, whatever alphabet they are written in', async () => {
+    const h = await start({})
+    h.neverReads(1, '/wide', 8)
+    await eventually(() => h.outflow.answers >= 4)
+    expect(h.outflow.bytes / h.outflow.answers).toBeGreaterThan(MEBIBYTE * 0.99)
   })
 
   test('of shared documents hold nothing but a slot each, and of those a quarter for one address', async () => {
