@@ -1,6 +1,9 @@
 import { EventEmitter } from 'node:events'
 import type { ServerResponse } from 'node:http'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { createLoad } from './load.ts'
+import type { Operation } from './operation.ts'
 import { createOutflow, type Outflow } from './outflow.ts'
 
 const MAX_BYTES = 800_000
@@ -15,7 +18,7 @@ beforeEach(() => {
   left = []
   closed = []
   outflow = createOutflow({
-    maxRequests: 16,
+    maxRequests: 32,
     maxBytes: MAX_BYTES,
     minBytesPerSecond: RATE,
     patienceSeconds: PATIENCE_SECONDS,
@@ -143,7 +146,7 @@ describe('past a bound the slowest is closed first', () => {
     expect(outflow.bytes).toBeLessThanOrEqual(MAX_BYTES)
   })
 
-  test('of an address that holds a quarter of the request slots, and of all when they hold half', () => {
+  test('of an address that holds an eighth of the request slots, and of all when they hold a quarter', () => {
     const greedy = Array.from({ length: 5 }, (_, at) => new Reader(`greedy ${at}`))
     for (const reader of greedy) reader.answer(0, 'greedy')
     expect(closed).toEqual(['greedy 0'])
@@ -152,4 +155,27 @@ describe('past a bound the slowest is closed first', () => {
     expect(closed).toEqual(['greedy 0', 'greedy 1'])
     expect(outflow.answers).toBe(8)
   })
+})
+
+test('slow readers and unsigned requests together leave registered agents a quarter of the request slots for reads', () => {
+  const maxRequests = 64
+  const read = { id: 'getDocs', method: 'GET' } as Operation
+  const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests, turn: { hasUsed: () => false } })
+  using many = createOutflow({ maxRequests })
+  for (let at = 0; at < maxRequests; at += 1) {
+    load.resume(read)
+    const response = Object.assign(new EventEmitter(), { req: { socket: new Reader(`reader ${at}`) } })
+    many.track(response as unknown as ServerResponse, { client: `${at}`, bytes: 0, onLeft: () => load.end(read) })
+  }
+  const beginAll = (isUnsigned: boolean): number => {
+    for (let taken = 0; ; taken += 1) {
+      try {
+        load.begin(read, isUnsigned)
+      } catch {
+        return taken
+      }
+    }
+  }
+  expect(beginAll(true)).toBe(maxRequests / 4)
+  expect(beginAll(false)).toBe(maxRequests / 4)
 })

@@ -7,10 +7,15 @@ import { httpClosed, httpUnsent } from './http-metrics.ts'
 export const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
 /** What an answer holds beside its text: request, response, headers. */
 const ANSWER_BYTES = 2 * 1024
-/** Of the request slots, the share that answers may hold which have not left: a slow reader must not keep others from being served. */
-const SLOTS_SHARE = 0.5
-/** Of the slots and of the bytes, what one client address may hold. */
-const CLIENT_SHARE = 0.25
+/**
+ * Of the request slots, the share that answers may hold which have not left. Reads have three quarters of the slots (load.ts): slow
+ * readers and unsigned requests, a quarter each, leave the third quarter to registered agents.
+ */
+const SLOTS_SHARE = 0.25
+/** Of the request slots, the share that answers to one client address may hold which have not left. */
+const CLIENT_SLOTS_SHARE = SLOTS_SHARE / 2
+/** Of the bytes, the share of one client address. */
+const CLIENT_BYTES_SHARE = 0.25
 
 /** A client takes its answers at this rate at least, as it must send at about this rate (96 KiB in 20 s). */
 export const MIN_BYTES_PER_SECOND = 4_096
@@ -71,7 +76,7 @@ export function createOutflow({
   patienceSeconds = PATIENCE_SECONDS,
 }: OutflowOptions): Outflow {
   const max = { answers: Math.ceil(maxRequests * SLOTS_SHARE), bytes: maxBytes }
-  const maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SHARE), bytes: maxBytes * CLIENT_SHARE }
+  const maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SLOTS_SHARE), bytes: maxBytes * CLIENT_BYTES_SHARE }
   const readers = new Map<Socket, Reader>()
   const clients = new Map<string, Holding>()
   const all = { answers: 0, bytes: 0 }
