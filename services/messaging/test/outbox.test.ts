@@ -275,13 +275,14 @@ test('issue 4, 3: the age of what is not published is a number, and 0 where all 
   })
 })
 
-/** A stream that can lose its end while its publishers stay connected, as one in a cluster can. */
+/** A stream that can lose its end, or all, while its publishers stay connected, as one in a cluster can. */
 function createForgetfulStream() {
   const stored: string[] = []
   const forget = { events: 0, fails: false }
+  const known = { epoch: 'epoch' }
   const stream = {
     watchDisconnects: async () => {},
-    state: async () => ({ epoch: 'epoch', lastSequence: stored.length }),
+    state: async () => ({ epoch: known.epoch, lastSequence: stored.length }),
     publish: async (publications: Publication[]) => {
       stored.splice(stored.length - forget.events)
       const { fails } = forget
@@ -292,8 +293,40 @@ function createForgetfulStream() {
       return { lastSequence: stored.length, isNew: fresh.length > 0 }
     },
   } as unknown as StreamPublisher
-  return { stream, stored, forget }
+  return { stream, stored, forget, known }
 }
+
+test('design, Outbox: a day of events that a lost stream had does not hold up new ones', async () => {
+  const { stream, stored, forget, known } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  for (let sent = 0; sent < 3; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass())
+  const rows = 2_500
+  await h.database.run(
+    (sql) => sql`
+      insert into messaging.outbox (logs, kinds, positions, leased_until, published_at, epoch, last_sequence)
+      select array['gone'], array['inbox'], array[n], clock_timestamp(), clock_timestamp(), 'epoch', n
+      from generate_series(1, ${rows}::bigint) n`,
+  )
+  stored.push(...Array.from({ length: rows }, (_, at) => `gone-${at}`))
+  await h.publisher.requeueForgotten()
+  // Another stream is in its place.
+  Object.assign(forget, { events: stored.length, fails: true })
+  known.epoch = 'other epoch'
+  await h.appendAndPublish(message('bob'))
+  await eventually(() => forget.events === 0)
+  await h.appendAndPublish(message('bob'))
+  const isMarked = async () => {
+    const marked = await h.database.run(
+      (sql) => sql<{ positions: number[] }[]>`select positions from messaging.outbox where epoch = 'other epoch'`,
+    )
+    return marked.flatMap(({ positions }) => positions).includes(5)
+  }
+  await eventually(isMarked)
+  expect(await h.unpublished()).toBeLessThan(rows)
+  await eventually(() => h.pass())
+  expect(stored.toSorted()).toEqual(idsOf('bob', 5).toSorted())
+})
 
 test.each([
   ['the next publication fails', true],

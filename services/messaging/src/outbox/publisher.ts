@@ -10,6 +10,7 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'
 import {
+  findBeyond,
   findForgotten,
   findOutboxRows,
   leaseOutbox,
@@ -129,7 +130,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
       // The loop may publish events together that the stream knows and that it does not.
       const stored = !isNew ? 0 : by === 'committer' ? events.length : 1
       if (lastSequence < givenBefore + stored) {
-        await requeueBehind(current, lastSequence - events.length)
+        await requeueBehind({ epoch: current, lastSequence: lastSequence - events.length })
         throw new Error(`the stream gave sequence ${lastSequence} again: what it forgot is published once more`)
       }
       lastGiven = lastSequence
@@ -144,10 +145,9 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
    * For a stream that has lost its tail and has new events there: what was in their place has sequences that it knows. Rows that
    * other processes published since are among those found, and are known by their ids when they come again.
    */
-  async function requeueBehind(current: string, lastSequence: number): Promise<void> {
-    const state = { epoch: current, lastSequence }
+  async function requeueBehind(state: StreamState): Promise<void> {
     for (;;) {
-      const found = await database.run((sql) => findForgotten(sql, state, REQUEUE_ROWS))
+      const found = await database.run((sql) => findBeyond(sql, state, REQUEUE_ROWS))
       if (found.length > 0) await requeue(found, state)
       if (found.length < REQUEUE_ROWS) return
     }
@@ -167,10 +167,11 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     // What was published since the stream was asked looks forgotten: what was found is held against what it says now.
     const state = found.length === 0 ? first : await stream.state()
     const requeued = found.length === 0 ? 0 : await requeue(found, state)
-    if (found.length < REQUEUE_ROWS) {
-      epoch = state.epoch
-      lastGiven = state.lastSequence
-    }
+    // New events get the sequences that a lost tail had, so all of the tail is found before anything is published. What another
+    // stream had is found at any time: a day of it must not hold up new events.
+    if (found.length === REQUEUE_ROWS) await requeueBehind(state)
+    else epoch = state.epoch
+    lastGiven = state.lastSequence
     return { epoch: state.epoch, requeued }
   }
 }

@@ -180,6 +180,14 @@ export async function findForgotten(sql: Sql, { epoch, lastSequence }: StreamSta
   return rows.map((row) => row.id)
 }
 
+/** Those of `findForgotten` that this stream gave itself: rows beyond its end. @returns at most `limit`. */
+export async function findBeyond(sql: Sql, { epoch, lastSequence }: StreamState, limit: number): Promise<number[]> {
+  const rows = await sql<{ id: number }[]>`
+    select id from messaging.outbox
+    where published_at is not null and epoch = ${epoch} and last_sequence > ${lastSequence} limit ${limit}`
+  return rows.map((row) => row.id)
+}
+
 /** Makes those of them due again that the stream does not know, asked once more, after they were found. @returns how many. */
 export async function requeueForgotten(
   sql: Sql,
