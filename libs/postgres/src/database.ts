@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { type PostgresServer, parseServer } from './server.ts'
 import { createSockets } from './sockets.ts'
 import { watchStatements } from './statements.ts'
+import { createTurns } from './turns.ts'
 
 export type Sql = postgres.Sql
 /** A connection inside a transaction. */
@@ -37,6 +38,11 @@ const STABLE_PLANS = {
 }
 
 const DEFAULT_POOL_SIZE = 8
+/**
+ * Of the connections, for transactions with several round trips. They wait for locks while other statements are there to be
+ * run: however many transactions wait for one row, single statements have the other half.
+ */
+const TRANSACTION_SHARE = 1 / 2
 const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /**
  * The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. It only
@@ -74,7 +80,10 @@ export interface Database extends AsyncDisposable {
    *   query took effect is then unknown.
    */
   run<T>(work: (sql: Sql) => PromiseLike<T>): Promise<T>
-  /** As `run`, in a transaction; deadlocks and serialization failures are tried again. */
+  /**
+   * As `run`, in a transaction; deadlocks and serialization failures are tried again. Transactions use half of the pool at
+   * most, so `work` may call `run`, but not `transaction`.
+   */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 }
 
@@ -106,6 +115,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const asServiceError = serviceErrors(server, options.logger)
   const clientDeadlineMs = statementTimeoutMs + QUERY_GRACE_MS
   const endHalfOpen = (): void => sockets.endSilent(clientDeadlineMs - TIMER_MS)
+  const inTurn = createTurns(Math.ceil(poolSize * TRANSACTION_SHARE))
   let underWay = 0
   const onSettled = (): void => {
     underWay -= 1
@@ -131,7 +141,9 @@ export function openDatabase(options: DatabaseOptions): Database {
     async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
       for (let attempt = 1; ; attempt += 1) {
         try {
-          return await within(clientDeadlineMs * 2, () => pool.begin((tx) => work(statements.watch(tx))) as Promise<T>)
+          return await within(clientDeadlineMs * 2, () =>
+            inTurn(() => pool.begin((tx) => work(statements.watch(tx))) as Promise<T>),
+          )
         } catch (error) {
           if (attempt < MAX_ATTEMPTS && RETRIED.has(sqlStateOf(error))) continue
           throw asServiceError(error)

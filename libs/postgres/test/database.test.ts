@@ -56,6 +56,36 @@ test('counts are numbers, and never rounded ones', async () => {
   await expect(read('9007199254740992')).rejects.toThrow(RangeError)
 })
 
+test('however many transactions wait for one row, other statements go on', async () => {
+  const patient = { statementTimeoutMs: 60_000 }
+  await using database = open({ ...patient, poolSize: 4 })
+  await using other = open(patient)
+  await database.run((sql) => sql`create table waited_for as select 1 as id`)
+  const [locked, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const holding = other.transaction(async (tx) => {
+    await tx`select from waited_for for update`
+    locked.resolve()
+    await free.promise
+  })
+  await locked.promise
+  const ended: string[] = []
+  const waiting = Array.from({ length: 12 }, async () => {
+    await database.transaction((tx) => tx`select from waited_for for update`)
+    ended.push('waiting')
+  })
+  await eventually(async () => {
+    const rows = await database.run(
+      (sql) => sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like '%waited_for%'`,
+    )
+    return rows.length === 2
+  })
+  ended.push('other')
+  free.resolve()
+  await Promise.all([holding, ...waiting])
+  expect(ended[0]).toBe('other')
+  expect(ended).toHaveLength(13)
+})
+
 describe('what two transactions spoil for each other', () => {
   test.each(['40P01', '40001'])('%s is tried again', async (code) => {
     await using database = open()
