@@ -107,7 +107,11 @@ async function makeStream(manager: JetStreamManager, definition: StreamDefinitio
   }
 }
 
-/** Gives an existing stream the bounds of its definition. @throws Error where the server has no room for them. */
+/**
+ * Gives an existing stream the bounds of its definition. A stream without any bound gets half as much, if that is what the server
+ * has room for: otherwise it would fill the volume, and then takes no new events.
+ * @throws Error where the server has no room for them, and the stream has a bound already.
+ */
 export async function alignStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
   const { config } = await ensureStream(manager, definition)
   const { max_bytes = -1, max_age = 0, duplicate_window = 0 } = definition
@@ -116,6 +120,9 @@ export async function alignStream(manager: JetStreamManager, definition: StreamD
     await manager.streams.update(definition.name, { max_bytes, max_age, duplicate_window })
   } catch (error) {
     if (!isWithoutRoom(error)) throw error
+    const half = Math.floor(max_bytes / 2)
+    if (config.max_bytes < 0 && half >= LEAST_BYTES)
+      return await alignStream(manager, { ...definition, max_bytes: half })
     const message = `NATS has no room for ${max_bytes} bytes of the stream ${definition.name}, which stays at ${config.max_bytes}: enlarge its volume or lower SVC_STREAM_MAX_BYTES`
     throw new Error(message, { cause: error })
   }

@@ -58,18 +58,28 @@ test('a stream is brought in line with its bounds, and past them drops its oldes
   expect((await after.size()).bytes).toBeLessThanOrEqual(1024 ** 2)
 })
 
-test('a server without room for the bound gets a smaller stream, and says what to do about it', async () => {
-  await using stack = new AsyncDisposableStack()
-  const server = stack.use(await startTestNats())
-  const logger = createLogger('test', 'silent')
-  const nats = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (one) =>
-    drainNats(one, 500),
-  )
-  const maxBytes = 2 ** 52
-  const stream = stack.use(await StreamPublisher.open(nats, acceptedStream(1, { ...DEFAULT_STREAM_BOUNDS, maxBytes })))
-  await stream.state()
-  const size = await stream.size()
-  expect(size.maxBytes).toBeGreaterThanOrEqual(64 * 1024 ** 2)
-  expect(size.maxBytes).toBeLessThan(maxBytes)
-  await expect(stream.align()).rejects.toThrow('lower SVC_STREAM_MAX_BYTES')
-})
+test.each(['is new', 'had no bound before'])(
+  'a server without room for the bound gives the stream a smaller one, and says what to do about it: a stream that %s',
+  async (kind) => {
+    await using stack = new AsyncDisposableStack()
+    const server = stack.use(await startTestNats())
+    const logger = createLogger('test', 'silent')
+    const nats = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (one) =>
+      drainNats(one, 500),
+    )
+    const maxBytes = 2 ** 52
+    const stream = stack.use(
+      await StreamPublisher.open(nats, acceptedStream(1, { ...DEFAULT_STREAM_BOUNDS, maxBytes })),
+    )
+    if (kind === 'had no bound before') {
+      const manager = await nats.connection.jetstreamManager({ checkAPI: false })
+      await manager.streams.add({ ...acceptedStream(1), max_bytes: -1 })
+      await stream.align()
+    }
+    await stream.state()
+    const size = await stream.size()
+    expect(size.maxBytes).toBeGreaterThanOrEqual(64 * 1024 ** 2)
+    expect(size.maxBytes).toBeLessThan(maxBytes)
+    await expect(stream.align()).rejects.toThrow('lower SVC_STREAM_MAX_BYTES')
+  },
+)
