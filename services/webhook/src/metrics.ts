@@ -45,7 +45,7 @@ export const consumerLag = defineLevel({
 
 export const madeUp = defineCount({
   name: 'svc_webhook_made_up_total',
-  help: 'Jobs made of entries of the logs because no event of JetStream had made them',
+  help: 'Jobs made of entries of the logs: JetStream had forgotten their events, or had them on their way',
   labels: [],
 })
 
