@@ -146,11 +146,11 @@ describe('past a bound the slowest is closed first', () => {
     expect(outflow.bytes).toBeLessThanOrEqual(MAX_BYTES)
   })
 
-  test('of an address that holds an eighth of the request slots, and of all when they hold a quarter', () => {
-    const greedy = Array.from({ length: 5 }, (_, at) => new Reader(`greedy ${at}`))
+  test('of an address that holds a fifth of the request slots, and of all when they hold a quarter', () => {
+    const greedy = Array.from({ length: 8 }, (_, at) => new Reader(`greedy ${at}`))
     for (const reader of greedy) reader.answer(0, 'greedy')
     expect(closed).toEqual(['greedy 0'])
-    const others = Array.from({ length: 5 }, (_, at) => new Reader(`other ${at}`))
+    const others = Array.from({ length: 2 }, (_, at) => new Reader(`other ${at}`))
     for (const reader of others) reader.answer(0)
     expect(closed).toEqual(['greedy 0', 'greedy 1'])
     expect(outflow.answers).toBe(8)

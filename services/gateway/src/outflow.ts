@@ -12,8 +12,11 @@ const ANSWER_BYTES = 2 * 1024
  * readers and unsigned requests, a quarter each, leave the third quarter to registered agents.
  */
 const SLOTS_SHARE = 0.25
-/** Of the request slots, the share that answers to one client address may hold which have not left. */
-const CLIENT_SLOTS_SHARE = SLOTS_SHARE / 2
+/**
+ * Of the request slots, the share that answers to one client address may hold which have not left. An answer also waits for those before
+ * it on its connection, so a client may pipeline as many requests as its rate admits at once (200).
+ */
+const CLIENT_SLOTS_SHARE = 0.2
 /** Of the bytes, the share of one client address. */
 const CLIENT_BYTES_SHARE = 0.25
 
