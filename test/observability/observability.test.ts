@@ -147,8 +147,8 @@ describe('issue 6, 4: metrics', () => {
     expect(sum('svc_http_refused_total', { reason: 'not_http' })).toBe(1)
     const accepted = sum('svc_http_requests_total', { operation: 'sendMessage', status: '202' })
     expect(sum('svc_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // less the post
-    expect(sum('svc_sql_total', { statement: 'call messaging.append', outcome: 'ok' })).toBeGreaterThan(0)
-    expect(sum('svc_sql_total', { statement: 'call messaging.append', outcome: '23514' })).toBeGreaterThan(0)
+    expect(sum('svc_sql_total', { statement: 'call messaging.append_within', outcome: 'ok' })).toBeGreaterThan(0)
+    expect(sum('svc_sql_total', { statement: 'call messaging.append_within', outcome: '23514' })).toBeGreaterThan(0)
     expect(sum('svc_webhook_attempts_total', { result: 'delivered' })).toBeGreaterThan(0)
     expect(sum('svc_webhook_attempts_total', { result: 'status_5xx' })).toBeGreaterThanOrEqual(4)
     expect(sum('svc_webhook_outcomes_total', { outcome: 'retry' })).toBeGreaterThan(0)
@@ -317,8 +317,8 @@ describe('issue 6, 4: traces', () => {
         'svc-budget batch budget.reserve',
         'svc-budget svc.budget.reserve',
       ])
-      expect(path('sql call messaging.append')).toEqual([
-        'svc-messaging sql call messaging.append',
+      expect(path('sql call messaging.append_within')).toEqual([
+        'svc-messaging sql call messaging.append_within',
         'svc-messaging batch messaging.append',
         ...send,
       ])
