@@ -1,8 +1,9 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, what is in the repository. Changes nothing. */
+/** `npx pnpm check`: types, lint and format, dependency direction, citations, what is in the repository. Changes nothing. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findBadCitations } from './check/citations.ts'
 import { findWrongDependencies, type SourceFile } from './check/dependency-direction.ts'
 import { findMisplacedFiles } from './check/tracked-files.ts'
 import { readCommandLine } from './support/command-line.ts'
@@ -20,6 +21,7 @@ const CHECKS: readonly Check[] = [
   { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
   { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.ts$|package\.json$/)).join('\n') },
+  { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
 ]
 
@@ -55,7 +57,7 @@ function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, citations, what is in the repository. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

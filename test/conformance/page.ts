@@ -1,7 +1,8 @@
-/** `docs/conformance.md`: each row of the specification and each decision, and the tests that name it. */
+/** `docs/conformance.md`: each section of the specification with the tests whose names cite it. */
 import { posix } from 'node:path'
 import { isOf, type NamedTest } from './cite.ts'
 import { ROWS, type Row } from './rows.ts'
+import { readSections } from './sections.ts'
 
 /** From the root of the repository. */
 export const PAGE_PATH = 'docs/conformance.md'
@@ -9,62 +10,55 @@ export const PAGE_PATH = 'docs/conformance.md'
 export interface Conformance {
   /** The text of the page. */
   readonly page: string
-  /** One sentence for each row that says what is not so. */
+  /** One sentence for each row without a test. */
   readonly problems: readonly string[]
 }
 
 /** Names in the tests of this page are examples of names. */
-const EXAMPLES = /^test\/conformance\//
+const EXAMPLES = /^test\/conformance\/conformance\.test\.ts$/
 
 /** @param tests all of them. */
 export function conformanceOf(tests: readonly NamedTest[], rows: readonly Row[] = ROWS): Conformance {
   const counted = tests.filter(({ file }) => !EXAMPLES.test(file))
   const found = rows.map((row) => ({ row, tests: counted.filter((test) => isOf(row, test)) }))
-  const notBuilt = rows.filter((row) => row.notBuilt).length
   const head = [
     '# Conformance',
     '',
-    'Each row of the specification (`service.md`) and each decision (`decisions.md`), and the tests whose names cite it. Written by',
-    '`npx pnpm conformance` from `test/conformance/rows.ts` and the names of the tests; `npx pnpm test` fails where a row has none, or where',
-    'this page is not what would be written.',
-    '',
-    `${rows.length} rows: ${rows.length - notBuilt} have tests, ${notBuilt} are not built yet.`,
+    'Each section of [the specification](specification/README.md) that holds rules, each row of its larger tables, and the tests whose names',
+    'cite them. `npx pnpm conformance` writes this page from the headings of the specification and the names of the tests. `npx pnpm test`',
+    'fails if a row has no test, or if this page is out of date.',
   ]
-  const sections = Map.groupBy(found, ({ row }) => titleOf(row))
-  const body = [...sections].flatMap(([title, entries]) => [
+  const chapters = Map.groupBy(found, ({ row }) => chapterOf(row))
+  const body = [...chapters].flatMap(([title, entries]) => [
     '',
     `## ${title}`,
     '',
-    '| row | tests | one of them |',
-    '| --- | --- | --- |',
+    '| section | about | tests | one of them |',
+    '| --- | --- | --- | --- |',
     ...entries.map(({ row, tests: own }) => lineOf(row, own)),
   ])
   return {
     page: `${[...head, ...body].join('\n')}\n`,
-    problems: found.flatMap(({ row, tests: own }) => problemsOf(row, own)),
+    problems: found.filter(({ tests: own }) => own.length === 0).map(({ row }) => `${nameOf(row)} has no test`),
   }
 }
 
-function problemsOf(row: Row, tests: readonly NamedTest[]): string[] {
-  const name = `${row.source} (${row.about})`
-  if (row.notBuilt) return tests.length === 0 ? [] : [`${name} is said to be not built, but ${tests[0]?.file} tests it`]
-  return tests.length === 0 ? [`${name} has no test`] : []
+const CHAPTERS = new Map(readSections().map(({ number, chapter }) => [number, chapter]))
+
+function chapterOf({ section }: Row): string {
+  return CHAPTERS.get(section) ?? section
 }
 
-/** Decisions stand together; numbered rules and tables under their section. */
-function titleOf({ source }: Row): string {
-  return source.replace(/ \d+$/, '')
+function nameOf({ section, about }: Row): string {
+  return `spec ${section} (${about})`
 }
 
-function lineOf(row: Row, tests: readonly NamedTest[]): string {
-  const number = /\d+$/.exec(row.source)?.[0]
-  const what = number === undefined ? row.about : `${number}. ${row.about}`
-  if (row.notBuilt) return `| ${cell(what)} | not built yet | |`
+function lineOf({ section, about }: Row, tests: readonly NamedTest[]): string {
   const files = [...new Set(tests.map(({ file }) => file))].sort()
   const links = files.map((file) => `[${labelOf(file)}](../${file})`)
-  // The shortest name is the easiest to read, and the same each time.
+  // The shortest name is the easiest to read, and the choice is the same each time.
   const [example = ''] = tests.map(({ name }) => name).sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
-  return `| ${cell(what)} | ${links.join(', ')} | ${cell(example)} |`
+  return `| ${section} | ${cell(about)} | ${links.join(', ')} | ${cell(example)} |`
 }
 
 /** `identity/directory` of services/identity/test/directory.test.ts. */

@@ -1,0 +1,72 @@
+import type { SourceFile } from './dependency-direction.ts'
+
+/** What a citation may name. */
+export interface Citable {
+  /** Numbers of the sections of docs/specification, `6.3`. */
+  readonly sections: ReadonlySet<string>
+  /** Numbers of its chapters, `6`. */
+  readonly chapters: ReadonlySet<string>
+  /** Numbers of the decision records in docs/adr. */
+  readonly adrs: ReadonlySet<number>
+}
+
+const SPECIFICATION = /^docs\/specification\/.+\.md$/
+const ADR = /^docs\/adr\/(\d{4})-.+\.md$/
+/** These files are not ours to change, hold these words as data, or say what was. */
+const EXEMPT = /^(?:pnpm-lock\.yaml|CHANGELOG\.md|test\/vectors\/|test\/check\/citations(?:\.test)?\.ts$)/
+
+/** Documents that the repository does not contain, and issues, which nobody outside can read. */
+const OUTSIDE = /[Dd]ecisions? \d|service\.md|design\.md|[Ff]ield notes|\b[Ii]ssue \d/g
+
+const NUMBERS = String.raw`\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*`
+const SPEC = new RegExp(String.raw`\bspec (${NUMBERS})`, 'g')
+const ADR_CITED = /\bADR (\d+(?:(?:, | and )\d+)*)/g
+/** Inside the specification a section is named by its number alone, in parentheses or after a word that announces it. */
+const INSIDE = /(?:\(|\b(?:see|by|of|in|than|as|that) )(\d+\.\d+(?:(?:, | and | to )\d+\.\d+)*)(?=$|[),.;: ])/g
+
+/** Reads what may be cited from the headings of the specification and the names of the decision records. */
+export function citableIn(files: readonly SourceFile[]): Citable {
+  const headings = files
+    .filter(({ path }) => SPECIFICATION.test(path))
+    .flatMap(({ text }) => [...text.matchAll(/^#{1,2} (\d+(?:\.\d+)?) /gm)].map(([, number = '']) => number))
+  return {
+    sections: new Set(headings.filter((number) => number.includes('.'))),
+    chapters: new Set(headings.filter((number) => !number.includes('.'))),
+    adrs: new Set(
+      files.flatMap(({ path }) => (ADR.exec(path)?.[1] === undefined ? [] : [Number(ADR.exec(path)?.[1])])),
+    ),
+  }
+}
+
+/** @returns one sentence for each citation that names nothing in the repository, with its place. */
+export function findBadCitations(files: readonly SourceFile[]): string[] {
+  const citable = citableIn(files)
+  return files
+    .filter(({ path }) => !EXEMPT.test(path))
+    .flatMap(({ path, text }) =>
+      text
+        .split('\n')
+        .flatMap((line, at) =>
+          problemsIn(line, SPECIFICATION.test(path), citable).map((problem) => `${path}:${at + 1}: ${problem}`),
+        ),
+    )
+}
+
+function problemsIn(line: string, isSpecification: boolean, citable: Citable): string[] {
+  const outside = [...line.matchAll(OUTSIDE)].map(([cited]) => `cites "${cited}", which is not in the repository`)
+  const specs = [...line.matchAll(SPEC), ...(isSpecification ? withoutRfcs(line).matchAll(INSIDE) : [])]
+  const missing = specs
+    .flatMap(([, numbers = '']) => numbers.match(/\d+(?:\.\d+)?/g) ?? [])
+    .filter((number) => !citable.sections.has(number) && !citable.chapters.has(number))
+    .map((number) => `cites spec ${number}, and docs/specification has no such section`)
+  const adrs = [...line.matchAll(ADR_CITED)]
+    .flatMap(([, numbers = '']) => numbers.match(/\d+/g) ?? [])
+    .filter((number) => !citable.adrs.has(Number(number)))
+    .map((number) => `cites ADR ${number}, and docs/adr has no such record`)
+  return [...outside, ...missing, ...adrs]
+}
+
+/** Sections of other documents are numbered in the same way. */
+function withoutRfcs(line: string): string {
+  return line.replaceAll(/\(?RFC \d+(?:,? (?:section )?[\d.]+)?/g, '')
+}
