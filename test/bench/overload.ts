@@ -1,6 +1,6 @@
 /**
  * Three times what the system can do, offered whatever comes back: how much of it is still done, how soon the rest is refused, what memory
- * it takes, and how soon all is as before. Capacity is measured in the same run. Source: issue 5, 4.
+ * it takes, and how soon all is as before. Capacity is measured in the same run.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -26,7 +26,6 @@ const CLIENTS = 3_000
 const WATCH_MS = 200
 /** It counts as recovered when for a second everything was accepted, at so much of the capacity of before. */
 const STEADY_SHARE = 0.7
-/** Issue 5, 4. */
 const RECOVERY_LIMIT_MS = 10_000
 const GIVEN_UP_MS = 30_000
 const MIB = 1024 * 1024

@@ -5,7 +5,7 @@ import type { Work } from './generator.ts'
 import { canMeasureCpu } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
-/** A board's most (service.md, Limits), less its owner. */
+/** A board's most (spec 11.7), less its owner. */
 const SUBSCRIBERS = 100
 
 export interface PostsOptions {

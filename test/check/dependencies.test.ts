@@ -48,7 +48,7 @@ function rows(): Map<string, string> {
   return new Map(lines.map(([, name = '', reason = '']) => [name, reason]))
 }
 
-describe('issue 6, 7: docs/dependencies.md', () => {
+describe('docs/dependencies.md', () => {
   test('has a reason for every package that is named, and names no others', () => {
     expect([...rows().keys()].toSorted()).toEqual([...direct().keys()].toSorted())
     for (const [name, reason] of rows()) expect(reason.length, name).toBeGreaterThan(4)

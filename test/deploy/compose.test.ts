@@ -177,7 +177,7 @@ function withSecrets(env: Readonly<Record<string, string>>): Record<string, stri
   )
 }
 
-test('issue 6, Compose: it is what the compose specification describes', () => {
+test('it is what the compose specification describes', () => {
   const ajv = new Ajv({
     strict: false,
     allErrors: true,
@@ -190,7 +190,7 @@ test('issue 6, Compose: it is what the compose specification describes', () => {
   expect(isCompose({ ...compose, services: { x: { imagee: 'y' } } })).toBe(false)
 })
 
-test.each(NAMES)('issue 6, Compose: %s', (name) => {
+test.each(NAMES)('%s', (name) => {
   const rule: Rule = RULES[name]
   expect(rule(readCompose())).toEqual([])
 })
@@ -245,7 +245,7 @@ const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: 
   ],
 }
 
-describe('issue 6, Compose: a rule that is broken is seen', () => {
+describe('a rule that is broken is seen', () => {
   const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
   test.each(CASES)('$name: way $way', ({ name, spoil }) => {
     const compose = JSON.parse(JSON.stringify(readCompose())) as Compose // nothing shared by anchors
@@ -255,17 +255,17 @@ describe('issue 6, Compose: a rule that is broken is seen', () => {
   })
 })
 
-describe.each(['nginx.conf', 'tls.conf'])('issue 6, Compose: the proxy (%s)', (file) => {
+describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {
   const read = (name: string): string => readFileSync(join(FOLDER, 'proxy', name), 'utf8').replace(/^\s*#.*$/gm, '')
   const text = read(file).replace('include common.conf;', read('common.conf'))
 
-  test('field notes 3.7: the target goes on as it came: no path behind proxy_pass, no rewrite', () => {
+  test('ADR 22: the target goes on as it came: no path behind proxy_pass, no rewrite', () => {
     expect(text.match(/proxy_pass [^;]*;/g)).toEqual(['proxy_pass http://gateways;', 'proxy_pass http://gateways;'])
     expect(text).not.toMatch(/\b(rewrite|try_files|alias|return)\b/)
     expect(text).toContain('proxy_set_header Host $http_host;')
   })
 
-  test('field notes 1.10: streams are not buffered, and not cut off before they end', () => {
+  test('ADR 22: streams are not buffered, and not cut off before they end', () => {
     const stream = /location = \/v2\/stream \{([^}]*)\}/.exec(text)?.[1] ?? ''
     expect(stream).toContain('proxy_buffering off;')
     const seconds = Number(/proxy_read_timeout (\d+)s/.exec(stream)?.[1])

@@ -26,7 +26,7 @@ function spell(text: string): string[] {
   return /<(component|service)>/.test(text) ? services.map((name) => text.replace(/<\w+>/, name)) : [text]
 }
 
-test('issue 6, Kubernetes: each label that is asked for is one of pods', () => {
+test('each label that is asked for is one of pods', () => {
   const labels = workloadsOf(manifests).flatMap(({ template }) => Object.entries(template.metadata?.labels ?? {}))
   const known = new Set(labels.map(([name, value]) => `${name}=${value}`))
   const asked = KUBECTL.flatMap((command) =>
@@ -36,7 +36,7 @@ test('issue 6, Kubernetes: each label that is asked for is one of pods', () => {
   expect(asked.filter((label) => !known.has(label))).toEqual([])
 })
 
-test('issue 6, Kubernetes: each deployment, stateful set, job and service that is named is there', () => {
+test('each deployment, stateful set, job and service that is named is there', () => {
   const known = new Set(manifests.map(({ kind, metadata }) => `${kind.toLowerCase()} ${metadata.name}`))
   const named = KUBECTL.flatMap((command) =>
     [...command.matchAll(KINDS)].flatMap(([, kind = '', words = '']) => {
@@ -52,13 +52,13 @@ test('issue 6, Kubernetes: each deployment, stateful set, job and service that i
   expect(named.filter((name) => !known.has(name))).toEqual([])
 })
 
-test('issue 6, Kubernetes: each overlay that is applied is there, from the root of the repository', () => {
+test('each overlay that is applied is there, from the root of the repository', () => {
   const applied = KUBECTL.flatMap((command) => [...command.matchAll(/ -k (\S+)/g)].map(([, path = '']) => path))
   expect(applied.length).toBeGreaterThan(3)
   expect(applied.filter((path) => !existsSync(join(ROOT, path, 'kustomization.yaml')))).toEqual([])
 })
 
-test('issue 6, Kubernetes: each command says whose namespace it is for', () => {
+test('each command says whose namespace it is for', () => {
   const said = KUBECTL.filter(
     (command) => !/^kubectl (-n svc|apply|replace|label namespace|create namespace) /.test(command),
   )
@@ -75,7 +75,7 @@ test('docs/deploy.md, Rotation: with the patch the job makes the other login', (
   expect(logins.toSorted()).toEqual(['boards', 'budget', 'identity', 'messaging_b', 'stream', 'webhook'])
 })
 
-test('issue 6, 5: each command of the operator that is named is one', async () => {
+test('each command of the operator that is named is one', async () => {
   const named = new Set(
     [...TEXT.matchAll(/svc admin ([a-z]+)(?: (show|retry|republish))?/g)].map(([command]) => command),
   )

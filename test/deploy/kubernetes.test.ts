@@ -34,7 +34,7 @@ function check(name: RuleName, overlay: Overlay, spoil: (manifests: Manifest[]) 
   return rule({ manifests, overlay, facts })
 }
 
-describe.each(OVERLAYS)('issue 6, Kubernetes: overlay %s', (overlay) => {
+describe.each(OVERLAYS)('overlay %s', (overlay) => {
   test('is what Kubernetes 1.36, KEDA and the Prometheus operator take, with no field that they do not know', async () => {
     expect(await findSchemaProblems(rendered.get(overlay) ?? [])).toEqual([])
   })
@@ -49,7 +49,7 @@ describe.each(OVERLAYS)('issue 6, Kubernetes: overlay %s', (overlay) => {
   })
 })
 
-test('issue 6, Kubernetes: the components that no overlay has can be added', async () => {
+test('the components that no overlay has can be added', async () => {
   const manifests = renderWith(['gateway-api'])
   expect(await findSchemaProblems(manifests)).toEqual([])
   const kinds = manifests.map(({ kind }) => kind)
@@ -57,11 +57,11 @@ test('issue 6, Kubernetes: the components that no overlay has can be added', asy
   expect(kinds).not.toContain('Ingress')
 })
 
-test('issue 6, Kubernetes: the alerts are those of deploy/observability', () => {
+test('the alerts are those of deploy/observability', () => {
   expect(readFileSync(RULE_FILE, 'utf8')).toBe(prometheusRule())
 })
 
-test('issue 6, Kubernetes: a field that does not exist, and a value that may not be, are found', async () => {
+test('a field that does not exist, and a value that may not be, are found', async () => {
   const manifests = structuredClone(rendered.get('trial') ?? [])
   containerOf(manifests, 'gateway').livenesProbe = {}
   specOf(manifests, 'Deployment', 'budget').replicas = 'two'
@@ -75,7 +75,7 @@ test('issue 6, Kubernetes: a field that does not exist, and a value that may not
   expect(problems.join('\n')).toMatch(/HTTPRoute gateway: .*"hostname"' does not exist/)
 })
 
-test('decisions 43: the policy of webhook lets it reach no block that its own rule refuses', () => {
+test('spec 10.3: the policy of webhook lets it reach no block that its own rule refuses', () => {
   const file = join(ROOT, 'services/webhook/src/domain/special-purpose.ts')
   const print = 'import(process.argv[1]).then((rows) => console.log(JSON.stringify(Object.values(rows).flat())))'
   const rows = JSON.parse(execFileSync(process.execPath, ['-e', print, file], { encoding: 'utf8' })) as [
@@ -237,7 +237,7 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
   'nothing that is for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
 }
 
-describe('issue 6, Kubernetes: a rule that is broken is seen', () => {
+describe('a rule that is broken is seen', () => {
   const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
   test.each(CASES)('$name: way $way', ({ name, spoil }) => {
     // What an overlay does not have cannot be broken in it.

@@ -1,4 +1,4 @@
-/** deploy/nats/cluster.conf on a real server. Source: issue 6, 2. */
+/** deploy/nats/cluster.conf on a real server. */
 import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'

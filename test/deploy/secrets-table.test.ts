@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ROOT, readFacts } from './facts.ts'
 
-test('issue 6, Secrets: docs/deploy.md lists every secret that there is, and no other', () => {
+test('docs/deploy.md lists every secret that there is, and no other', () => {
   const { secretKeys, variables } = readFacts()
   const text = readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8').split('## Secrets')[1]?.split('## ')[0] ?? ''
   const services = [...variables.keys()]

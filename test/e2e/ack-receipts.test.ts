@@ -1,4 +1,4 @@
-/** Single reads, acknowledgements and receipts of direct messages. Source: service.md, Endpoint rules 3; decisions 36, 46. */
+/** Single reads, acknowledgements and receipts of direct messages. Source: spec 3.11, 7.14. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -32,7 +32,7 @@ function as(role: Role, operation: OperationName, id: string): Promise<HttpAnswe
   return agent.call(method, pathOf(id))
 }
 
-describe('decisions 36: who may do what with a direct message', () => {
+describe('spec 7.10: who may do what with a direct message', () => {
   const NOT_FOUND = '404 not_found'
   const rows: [OperationName, Role, string][] = [
     ['read', 'recipient', '200'],
@@ -79,7 +79,7 @@ describe('decisions 36: who may do what with a direct message', () => {
   })
 })
 
-describe('field notes 1.13, decisions 46: whatever is not there for a caller is the same 404', () => {
+describe('spec 1.4; ADR 22: whatever is not there for a caller is the same 404', () => {
   test('but for the request id and the clock, to the byte', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const ids = [
@@ -110,7 +110,7 @@ describe('field notes 1.13, decisions 46: whatever is not there for a caller is 
   }
 })
 
-describe('decisions 36, 44: acknowledgement and receipt', () => {
+describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
   test('a receipt is accepted, then processed once the recipient has acked', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const { created_at } = (await got(sender.get(`/v2/messages/${msg_id}`))).body
@@ -127,7 +127,7 @@ describe('decisions 36, 44: acknowledgement and receipt', () => {
     }
   })
 
-  test('service.md, Message acknowledgment: repeating is idempotent, one after another and at once', async () => {
+  test('spec 7.13: repeating is idempotent, one after another and at once', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
@@ -151,7 +151,7 @@ describe('decisions 36, 44: acknowledgement and receipt', () => {
     expect((await alice.get('/v2/export')).body.messages[0].acked).toBe(true)
   })
 
-  test('service.md, Budget rules: reads and acks spend nothing', async () => {
+  test('spec 7.17: reads and acks spend nothing', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const before = await Promise.all([sender, recipient].map(spendingOf))
     for (const operation of ['read', 'ack', 'receipt'] as const) await as('recipient', operation, msg_id)

@@ -18,7 +18,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 type Policy = 'requests' | 'open' | 'contacts' | 'closed'
 type Contact = 'none' | 'accepted' | 'blocked'
 
-describe('service.md, Endpoint rules 7; decisions 22, 23: admission', () => {
+describe('spec 7.6: admission', () => {
   const DENIED = '403 admission_denied'
   // With an accepted contact there is no pending request: accepting has promoted it.
   const rows: [policy: Policy, contact: Contact, pending: 'pending' | 'no request', outcome: string][] = [
@@ -52,7 +52,7 @@ describe('service.md, Endpoint rules 7; decisions 22, 23: admission', () => {
 
     const answer = await sender.send(recipient, 'now')
     expect(laneOutcomeOf(answer)).toBe(outcome)
-    // decisions 24, 48: a rejected DM counts for nothing.
+    // spec 11.3, 11.5: a rejected DM counts for nothing.
     const accepted = answer.status === 202 ? 1 : 0
     const introduced = accepted === 1 && pending === 'no request' ? 1 : 0
     expect(await spendingOf(sender)).toEqual({
@@ -70,7 +70,7 @@ describe('service.md, Endpoint rules 7; decisions 22, 23: admission', () => {
   })
 
   test.each(['requests', 'open', 'contacts', 'closed'] as const)(
-    'decisions 23: to oneself under policy %s, again and again, and never an introduction',
+    'spec 7.6: to oneself under policy %s, again and again, and never an introduction',
     async (policy) => {
       const [agent] = await h.agents(1)
       if (policy !== 'requests') await got(agent.patch('/v2/me', { inbox_policy: policy }))
@@ -80,7 +80,7 @@ describe('service.md, Endpoint rules 7; decisions 22, 23: admission', () => {
     },
   )
 
-  test('decisions 22: closed, contacts and a block answer with one text', async () => {
+  test('spec 7.6: closed, contacts and a block answer with one text', async () => {
     const [sender, closed, contacts, blocking] = await h.agents(4)
     await got(closed.patch('/v2/me', { inbox_policy: 'closed' }))
     await got(contacts.patch('/v2/me', { inbox_policy: 'contacts' }))
@@ -115,7 +115,7 @@ describe('service.md, Endpoint rules 7; decisions 22, 23: admission', () => {
   })
 })
 
-describe('service.md, Endpoint rules 7: one unexpired pending request for each sender and recipient', () => {
+describe('spec 7.6: one unexpired pending request for each sender and recipient', () => {
   test('twenty at once over two gateways: one is accepted, and it alone is paid', async () => {
     const [sender, recipient] = await h.agents(2)
     const answers = await Promise.all(
@@ -138,7 +138,7 @@ describe('service.md, Endpoint rules 7: one unexpired pending request for each s
   })
 })
 
-describe('decisions 22: of two faults, the one that comes first in the order is answered', () => {
+describe('spec 7.2: of two faults, the one that comes first in the order is answered', () => {
   interface Fault {
     name: string
     outcome: string
@@ -230,7 +230,7 @@ describe('decisions 22: of two faults, the one that comes first in the order is 
     expect((await world.newcomer.get('/v2/events')).body.events).toEqual([])
   })
 
-  /** None is accepted; while what the sender has spent is not settled, budget knows nothing for good, which is 503 (decisions 45). */
+  /** None is accepted; while what the sender has spent is not settled, budget knows nothing for good, which is 503 (spec 3.17). */
   function sendWith(changes: Record<string, unknown>): Promise<HttpAnswer> {
     const { sender, known } = world
     return untilAnswered(() => sender.post('/v2/messages', { ...sender.envelope(known), ...changes }))

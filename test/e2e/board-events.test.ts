@@ -1,4 +1,4 @@
-/** Posts as events and in the export, and how they travel. Source: service.md, Events; decisions 31, 33, 37, 38, 51; design.md, Outbox. */
+/** Posts as events and in the export, and how they travel. Source: spec 8.8, 8.9, 9.2, 9.3, 9.4, 9.6; ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readAccepted } from '../support/accepted.ts'
 import type { Agent } from '../support/agent.ts'
@@ -32,7 +32,7 @@ async function eventsOf(agent: Agent, query = '') {
   }
 }
 
-test('service.md, Events: three kinds, one for each lane, in the order of acceptance', async () => {
+test('spec 9.2: three kinds, one for each lane, in the order of acceptance', async () => {
   const [olga, rita, eve] = await h.agents(3)
   const board = await newBoard(olga)
   await subscribe(rita, board)
@@ -51,14 +51,14 @@ test('service.md, Events: three kinds, one for each lane, in the order of accept
   for (const { message } of events) {
     expect((await got(rita.get(`/v2/messages/${message.envelope.id}`))).body).toStrictEqual(message)
   }
-  // decisions 31: the author gets none.
+  // spec 8.8: the author gets none.
   expect((await eventsOf(olga)).events).toEqual([])
-  // service.md, Endpoint rules 6: a post is in no inbox.
+  // spec 7.1: a post is in no inbox.
   expect(idsOf(await readList(rita, '/v2/inbox'))).toEqual([ids[1]])
   expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
 })
 
-describe('decisions 31: access is checked as events are read', () => {
+describe('spec 8.8: access is checked as events are read', () => {
   test.each<[Visibility, Role, by: 'self' | 'owner']>([
     ['public', 'none', 'self'],
     ['unlisted', 'none', 'owner'],
@@ -95,9 +95,9 @@ describe('decisions 31: access is checked as events are read', () => {
         const page = await got(rita.get('/v2/events', { url }))
         expect(page.body.events.map(({ cursor }: Event) => cursor)).toEqual([2, 5])
         expect(page.body.next_cursor).toBe(6)
-        expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // decisions 51: it is retained
+        expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // spec 9.6: it is retained
       }
-      // decisions 38: `limit` counts the events returned; decisions 37: skipped ones are not examined again.
+      // spec 9.4: `limit` counts the events returned; spec 9.4: skipped ones are not examined again.
       expect(await eventsOf(rita, '?limit=2')).toMatchObject({ cursors: [2, 5], next: 6 })
       expect(await eventsOf(rita, '?limit=1&after=2')).toMatchObject({ cursors: [5], next: 6 })
       expect(await eventsOf(rita, '?after=5')).toMatchObject({ cursors: [], next: 6 })
@@ -118,7 +118,7 @@ describe('decisions 31: access is checked as events are read', () => {
   })
 })
 
-describe('service.md, GET /v2/export: authored board posts', () => {
+describe('spec 12.1: GET /v2/export: authored board posts', () => {
   test('with DMs, by acceptance; those of others are not in it', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
@@ -128,7 +128,7 @@ describe('service.md, GET /v2/export: authored board posts', () => {
     expect(idsOf(await readList(wes, '/v2/export?limit=1'))).toEqual(ids)
   })
 
-  test('decisions 21: of a thread, what the caller wrote in it', async () => {
+  test('spec 6.9: of a thread, what the caller wrote in it', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     const root = await post(olga, board)
@@ -144,7 +144,7 @@ describe('service.md, GET /v2/export: authored board posts', () => {
     ['private', 'none', false],
     ['private', 'banned', false],
   ] as const)(
-    'decisions 28: on a %s board where the author is %s now: accessible %s',
+    'spec 8.2: on a %s board where the author is %s now: accessible %s',
     async (visibility, role, isThere) => {
       const [olga, wes] = await h.agents(2)
       const board = await newBoard(olga, { visibility })
@@ -158,7 +158,7 @@ describe('service.md, GET /v2/export: authored board posts', () => {
   )
 })
 
-test('design.md, Outbox: a post travels as a reference, once for each subscriber, in the order of the log', async () => {
+test('ADR 20: a post travels as a reference, once for each subscriber, in the order of the log', async () => {
   const [olga, rita, sam] = await h.agents(3)
   const board = await newBoard(olga)
   for (const reader of [rita, sam]) await subscribe(reader, board)

@@ -1,4 +1,4 @@
-/** What boards cost, and what works without a budget (service.md, Budget rules; decisions 30, 48, 52). */
+/** What boards cost, and what works without a budget (spec 8.7, 11.2, 11.3). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, spendingOf } from '../support/answers.ts'
@@ -18,7 +18,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 /**
  * While operations under way may yet give something back, budget refuses nothing for good: it is 503, and the client repeats
- * the call (decisions 45).
+ * the call (spec 4.3).
  */
 async function expectExhausted(call: () => Promise<HttpAnswer>): Promise<void> {
   expectError(await untilAnswered(call), 429, 'budget_exhausted')
@@ -32,8 +32,8 @@ async function exhaust(agent: Agent): Promise<void> {
   }
 }
 
-describe('service.md, Budget rules', () => {
-  test('decisions 48: 10 units a board: the second is 429 with Retry-After, is not there, and leaves no trace', async () => {
+describe('spec 11.2', () => {
+  test('spec 11.3: 10 units a board: the second is 429 with Retry-After, is not there, and leaves no trace', async () => {
     const [alice] = await h.agents(1)
     await newBoard(alice)
     const before = await spendingOf(alice)
@@ -44,7 +44,7 @@ describe('service.md, Budget rules', () => {
     expect((body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)).toHaveLength(1)
   })
 
-  test('decisions 48: ten boards at once with units for one: one is created, and paid for', async () => {
+  test('spec 11.3: ten boards at once with units for one: one is created, and paid for', async () => {
     const [alice] = await h.agents(1)
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -55,7 +55,7 @@ describe('service.md, Budget rules', () => {
     expect((await spendingOf(alice)).units).toBe(10)
   })
 
-  test('decisions 30, 52: with nothing left nobody is added, and banning, removing and leaving are free', async () => {
+  test('spec 8.7, 11.2: with nothing left nobody is added, and banning, removing and leaving are free', async () => {
     const [alice, bob, carol, dave] = await h.agents(4)
     const boardId = await newBoard(alice)
     await got(putRole(alice, boardId, bob, 'writer'))
@@ -74,7 +74,7 @@ describe('service.md, Budget rules', () => {
 })
 
 // Last: it ends what the others need.
-test('decisions 52: with the budget service down banning, removing, leaving and every read go on', async () => {
+test('spec 11.2: with the budget service down banning, removing, leaving and every read go on', async () => {
   const [alice, bob, carol, dave] = await h.agents(4)
   const boardId = await newBoard(alice)
   await Promise.all([subscribe(bob, boardId), subscribe(carol, boardId)])

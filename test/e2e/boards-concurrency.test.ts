@@ -1,6 +1,6 @@
 /**
  * Posts, roles and leaving at once: each post is judged at one moment between its request and its answer, so what has been
- * answered before a post begins holds for it, and what begins after its answer does not (decisions 28 to 31).
+ * answered before a post begins holds for it, and what begins after its answer does not (spec 8.4, 8.5, 8.7, 8.8).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -75,8 +75,8 @@ const split = (posts: readonly Post[], change: Change) => ({
   after: posts.filter((post) => post.begun > change.ended),
 })
 
-describe('issue 3, Posts: a role change, leaving and a post at once can be told in some order', () => {
-  test('decisions 28: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
+describe('a role change, leaving and a post at once can be told in some order', () => {
+  test('spec 8.2: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
     const [owner, writer] = await h.agents(2)
     const boardId = await newBoard(owner)
     await got(putRole(owner, boardId, writer, 'writer'))
@@ -92,7 +92,7 @@ describe('issue 3, Posts: a role change, leaving and a post at once can be told 
     expect((await boardEventsOf(owner)).toSorted()).toEqual(accepted.toSorted())
   })
 
-  test('decisions 31: a reader that leaves has an event of each post before, and of none after', async () => {
+  test('spec 9.5: a reader that leaves has an event of each post before, and of none after', async () => {
     const [owner, reader] = await h.agents(2)
     const boardId = await newBoard(owner)
     await subscribe(reader, boardId)
@@ -108,7 +108,7 @@ describe('issue 3, Posts: a role change, leaving and a post at once can be told 
     expect(after.filter(({ id }) => events.has(id))).toEqual([])
   })
 
-  test('decisions 31: one that subscribes meanwhile has an event of each post after, and of none before', async () => {
+  test('spec 8.8: one that subscribes meanwhile has an event of each post after, and of none before', async () => {
     const [owner, reader] = await h.agents(2)
     const boardId = await newBoard(owner)
     const { posts, change } = await postAround(owner, boardId, () => subscribe(reader, boardId))
@@ -119,7 +119,7 @@ describe('issue 3, Posts: a role change, leaving and a post at once can be told 
     expect(after.length).toBeGreaterThan(0)
   })
 
-  test('decisions 29: of a ban, a promotion and leaving at once the owner’s take effect, and one of them is the end', async () => {
+  test('spec 8.5: of a ban, a promotion and leaving at once the owner’s take effect, and one of them is the end', async () => {
     for (let round = 0; round < 8; round += 1) {
       const [owner, agent] = await h.agents(2)
       const boardId = await newBoard(owner)

@@ -1,4 +1,4 @@
-/** Boards and memberships for every kind of caller (decisions 27 to 32). */
+/** Boards and memberships for every kind of caller (spec 8.1, 8.2, 8.3, 8.5, 8.7, 8.8). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -27,7 +27,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
 
-describe('service.md, Board (create body)', () => {
+describe('spec 8.1 (create body)', () => {
   test('201 with every field of BoardDetails, and the same at the other gateway, also for nobody', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
@@ -36,7 +36,7 @@ describe('service.md, Board (create body)', () => {
     expect(answer.status).toBe(201)
     const { id, created_at } = answer.body
     expect(answer.body).toStrictEqual({ id, owner: alice.id, ...board, created_at })
-    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // decisions 27
+    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // spec 2.9
     // The database's clock may differ from this one a little.
     expect(created_at).toBeGreaterThan(askedSeconds - 5)
     expect(created_at).toBeLessThan(Date.now() / 1000 + 5)
@@ -46,7 +46,7 @@ describe('service.md, Board (create body)', () => {
     }
   })
 
-  test('decisions 27: posting is members and the description empty where they are left out', async () => {
+  test('spec 8.1: posting is members and the description empty where they are left out', async () => {
     const [alice] = await h.agents(1)
     for (const visibility of ['public', 'unlisted', 'private']) {
       expect((await create(alice, { title: 't', visibility })).body).toMatchObject({
@@ -59,34 +59,26 @@ describe('service.md, Board (create body)', () => {
 
   const fine = { title: 't', visibility: 'public' }
   test.each<[string, unknown, string]>([
-    ['service.md, Limits: a title of 1 character', { ...fine, title: 'a' }, '201'],
-    ['service.md, Limits: a title of 120 characters', { ...fine, title: 'a'.repeat(120) }, '201'],
-    ['decisions 7: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
-    ['decisions 6: U+0000 in a title', { ...fine, title: '\0' }, '201'],
-    ['service.md, Limits: an empty title', { ...fine, title: '' }, '400 invalid_request'],
-    ['service.md, Limits: a title of 121 characters', { ...fine, title: 'a'.repeat(121) }, '400 invalid_request'],
-    ['decisions 7: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
-    ['service.md, Board: an empty description', { ...fine, description: '' }, '201'],
-    ['service.md, Limits: a description of 2000 code points', { ...fine, description: '😀'.repeat(2000) }, '201'],
-    ['service.md, Limits: one of 2001', { ...fine, description: 'a'.repeat(2001) }, '400 invalid_request'],
-    ['decisions 7: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
-    ['service.md, Board: no title', { visibility: 'public' }, '400 invalid_request'],
-    ['service.md, Board: no visibility', { title: 't' }, '400 invalid_request'],
-    ['service.md, Board: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
-    ['service.md, Board: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
-    ['service.md, Board: a title that is no text', { ...fine, title: 1 }, '400 invalid_request'],
-    ['service.md, Board: a description that is null', { ...fine, description: null }, '400 invalid_request'],
-    ['decisions 7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
-    [
-      'service.md, Endpoint rules 12: private with anyone',
-      { ...fine, visibility: 'private', posting: 'anyone' },
-      '400 invalid_request',
-    ],
-    [
-      'service.md, Board visibility: private with members',
-      { ...fine, visibility: 'private', posting: 'members' },
-      '201',
-    ],
+    ['spec 11.7: a title of 1 character', { ...fine, title: 'a' }, '201'],
+    ['spec 11.7: a title of 120 characters', { ...fine, title: 'a'.repeat(120) }, '201'],
+    ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
+    ['spec 2.5: U+0000 in a title', { ...fine, title: '\0' }, '201'],
+    ['spec 11.7: an empty title', { ...fine, title: '' }, '400 invalid_request'],
+    ['spec 11.7: a title of 121 characters', { ...fine, title: 'a'.repeat(121) }, '400 invalid_request'],
+    ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
+    ['spec 8.1: an empty description', { ...fine, description: '' }, '201'],
+    ['spec 11.7: a description of 2000 code points', { ...fine, description: '😀'.repeat(2000) }, '201'],
+    ['spec 11.7: one of 2001', { ...fine, description: 'a'.repeat(2001) }, '400 invalid_request'],
+    ['spec 2.11: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
+    ['spec 8.1: no title', { visibility: 'public' }, '400 invalid_request'],
+    ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
+    ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
+    ['spec 8.1: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
+    ['spec 8.1: a title that is no text', { ...fine, title: 1 }, '400 invalid_request'],
+    ['spec 8.1: a description that is null', { ...fine, description: null }, '400 invalid_request'],
+    ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
+    ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
+    ['spec 8.2: private with members', { ...fine, visibility: 'private', posting: 'members' }, '201'],
   ])('%s', async (_, board, outcome) => {
     const [alice] = await h.agents(1)
     const answer = await create(alice, board)
@@ -96,11 +88,11 @@ describe('service.md, Board (create body)', () => {
     const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
     // A public board may be on a later page; what was refused is on none.
     if (outcome !== '201') expect(own).toEqual([])
-    // service.md, Budget rules: creating a board costs 10 units; decisions 48: what is refused leaves no trace.
+    // spec 11.2: creating a board costs 10 units; spec 11.3: what is refused leaves no trace.
     expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
   })
 
-  test('service.md, Endpoints: creating needs a signature', async () => {
+  test('spec 12.1: creating needs a signature', async () => {
     expectError(await call(h.place, 'POST', '/v2/boards', { body: fine }), 401, 'unauthenticated')
   })
 })
@@ -114,7 +106,7 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
   return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
 }
 
-describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is %s, %s', (visibility, posting) => {
+describe.each(BOARD_KINDS)('the matrix of spec 8.4, 8.5, 8.7 on a board that is %s, %s', (visibility, posting) => {
   let board: Staffed
   beforeAll(async () => {
     board = await staffedBoard(h, visibility, posting)
@@ -127,7 +119,7 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
   const hidden = '404 not_found'
 
   test.each(rows(['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]))(
-    'decisions 28: GET the board by %s: %s',
+    'spec 8.2: GET the board by %s: %s',
     async (standing, outcome) => {
       expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}`))).toBe(outcome)
     },
@@ -135,7 +127,7 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
 
   const refused = open ? '403 forbidden' : hidden
   test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']))(
-    'service.md, Endpoints: GET its members by %s: %s',
+    'spec 12.1: GET its members by %s: %s',
     async (standing, outcome) => {
       expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/members`))).toBe(outcome)
     },
@@ -144,7 +136,7 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
   const anyone = posting === 'anyone' ? '202' : '403 forbidden'
   const outside = open ? anyone : hidden
   test.each(rows(['202', '202', anyone, refused, outside]).slice(0, 5))(
-    'decisions 28: POST to it by %s: %s',
+    'spec 8.4: POST to it by %s: %s',
     async (standing, outcome) => {
       if (standing === 'anonymous') throw new Error('nobody cannot post')
       expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
@@ -158,12 +150,12 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
       const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
       post = answer.body.msg_id
       expect(answer.body.lane).toBe('board')
-      // decisions 31: owner and reader; the author gets none, and no ban does.
+      // spec 8.8: owner and reader; the author gets none, and no ban does.
       expect((await spendingOf(board.writer)).units - before.units).toBe(2)
     })
 
     const read = ['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]
-    test.each(rows(read))('decisions 28: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
+    test.each(rows(read))('spec 8.4: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
       const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
       expect(outcomeOf(feed)).toBe(outcome)
       if (outcome === '200') expect(JSON.stringify(feed.body.messages)).toContain(post)
@@ -171,13 +163,13 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
     })
 
     test.each(rows(['200', '403 own_post', '200', refused, open ? '200' : hidden, '401 unauthenticated']))(
-      'decisions 34: a vote for it by %s: %s',
+      'spec 8.10: a vote for it by %s: %s',
       async (standing, outcome) => {
         expect(outcomeOf(await ask(board, standing, 'PUT', `/v2/messages/${post}/vote`))).toBe(outcome)
       },
     )
 
-    test('decisions 31: an event for owner and reader, and for nobody else', async () => {
+    test('spec 8.8: an event for owner and reader, and for nobody else', async () => {
       for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
         const { body } = await got(board[standing].get('/v2/events?limit=100'))
         const has = JSON.stringify(body.events).includes(post)
@@ -187,14 +179,14 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
 
     // Last: nobody sees it then.
     test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']).toReversed())(
-      'service.md, Post hidden flag: hiding it by %s: %s',
+      'spec 8.9: hiding it by %s: %s',
       async (standing, outcome) => {
         const path = `/v2/boards/${board.boardId}/messages/${post}/visibility`
         expect(outcomeOf(await ask(board, standing, 'PUT', path, { hidden: true }))).toBe(outcome)
       },
     )
 
-    test('decisions 33: hidden, it is there by id for the owner alone, and on no feed', async () => {
+    test('spec 8.9: hidden, it is there by id for the owner alone, and on no feed', async () => {
       for (const standing of STANDINGS) {
         const outcome = standing === 'owner' ? '200' : hidden
         expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
@@ -204,7 +196,7 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
     })
   })
 
-  test('decisions 32: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
+  test('spec 8.3: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
     for (const standing of STANDINGS) {
       const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)
       const listed = body.boards[0]?.id === board.boardId
@@ -216,7 +208,7 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
   const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
   const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
 
-  test.each(OTHERS)('decisions 29: a %s assigns nobody, nor the owner', async (standing) => {
+  test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
     const seen = open || standing === 'writer' || standing === 'reader'
     const before = await rolesOf(board.owner, board.boardId)
     for (const other of [board.owner, ...OTHERS.filter((one) => one !== standing).map((one) => board[one])]) {
@@ -228,13 +220,13 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
     expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
   })
 
-  test('decisions 29: the owner cannot set its own role', async () => {
+  test('spec 8.5: the owner cannot set its own role', async () => {
     for (const role of ROLES) {
       expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
     }
   })
 
-  // decisions 29: what one may set on oneself, and 30: what that costs.
+  // spec 8.5: what one may set on oneself, and 30: what that costs.
   const OWN: Record<(typeof OTHERS)[number], readonly [string, number][]> = open
     ? {
         none: [
@@ -291,29 +283,26 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
   const own = OTHERS.flatMap((from) =>
     ROLES.map((to, at) => ({ from, to, outcome: OWN[from][at]?.[0] ?? '', units: OWN[from][at]?.[1] ?? 0 })),
   )
-  test.each(own)(
-    'decisions 29, 30: oneself from $from to $to: $outcome for $units',
-    async ({ from, to, ...expected }) => {
-      const [agent] = await h.agents(1)
-      if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
-      const answer = await putRole(agent, board.boardId, agent, to)
-      expect(outcomeOf(answer)).toBe(expected.outcome)
-      if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
-      expect((await spendingOf(agent)).units).toBe(expected.units)
-      const now = answer.status === 200 ? to : from
-      expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
-      await got(putRole(board.owner, board.boardId, agent, 'none'))
-    },
-  )
+  test.each(own)('spec 8.5, 8.7: oneself from $from to $to: $outcome for $units', async ({ from, to, ...expected }) => {
+    const [agent] = await h.agents(1)
+    if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
+    const answer = await putRole(agent, board.boardId, agent, to)
+    expect(outcomeOf(answer)).toBe(expected.outcome)
+    if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
+    expect((await spendingOf(agent)).units).toBe(expected.units)
+    const now = answer.status === 200 ? to : from
+    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
+    await got(putRole(board.owner, board.boardId, agent, 'none'))
+  })
 
-  // decisions 30: None→reader/writer and banned→reader/writer cost the caller 1 unit; the rest is free.
+  // spec 8.7: None→reader/writer and banned→reader/writer cost the caller 1 unit; the rest is free.
   const moves = ([...OTHERS] as Role[]).flatMap((from) =>
     ROLES.map((to) => {
       const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')
       return { from, to, units: added ? 1 : 0 }
     }),
   )
-  test.each(moves)('decisions 29, 30: the owner moves somebody from $from to $to for $units', async (move) => {
+  test.each(moves)('spec 8.5, 8.7: the owner moves somebody from $from to $to for $units', async (move) => {
     const [agent] = await h.agents(1)
     await got(putRole(board.owner, board.boardId, agent, move.from))
     const before = await spendingOf(board.owner)
@@ -327,8 +316,8 @@ describe.each(BOARD_KINDS)('the matrix of decisions 28 to 30 on a board that is 
   })
 })
 
-describe('service.md, Endpoints: the members of a board', () => {
-  test('decisions 29: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
+describe('spec 12.1: the members of a board', () => {
+  test('spec 8.5: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
     const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
     const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
     const expected = [
@@ -341,7 +330,7 @@ describe('service.md, Endpoints: the members of a board', () => {
     expect(body).toStrictEqual({ members: expected.sort(byId) })
   })
 
-  test.each(['owner', 'admin', '', null, 1])('service.md, Membership: the role %j is 400', async (role) => {
+  test.each(['owner', 'admin', '', null, 1])('spec 8.5: the role %j is 400', async (role) => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
     const path = `/v2/boards/${boardId}/members/${bob.id}`
@@ -349,7 +338,7 @@ describe('service.md, Endpoints: the members of a board', () => {
     expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
   })
 
-  test('decisions 29, 46: an agent that is unknown, and an id that cannot be one', async () => {
+  test('spec 3.11, 8.5: an agent that is unknown, and an id that cannot be one', async () => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
     for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {
@@ -361,8 +350,8 @@ describe('service.md, Endpoints: the members of a board', () => {
   })
 })
 
-describe('issue 3: what is absent and what may not be seen is one answer, byte for byte', () => {
-  test('decisions 28: a private board, an unknown one, and an id that cannot be one', async () => {
+describe('what is absent and what may not be seen is one answer, byte for byte', () => {
+  test('spec 8.2: a private board, an unknown one, and an id that cannot be one', async () => {
     const { boardId, none, banned } = await staffedBoard(h, 'private', 'members')
     const [other] = await h.agents(1)
     const paths = (id: string): [string, string, unknown?][] => [
@@ -382,7 +371,7 @@ describe('issue 3: what is absent and what may not be seen is one answer, byte f
         expect(answer.text).toBe(answers[0]?.text)
         expect([...answer.headers.keys()].sort()).toEqual([...(answers[0]?.headers.keys() ?? [])].sort())
       }
-      // decisions 31
+      // spec 8.8
       const posts = await Promise.all([boardId, ABSENT].map((id) => caller.send(`board:${id}`)))
       for (const post of posts) {
         expectError(post, 404, 'not_found')
@@ -394,7 +383,7 @@ describe('issue 3: what is absent and what may not be seen is one answer, byte f
   })
 })
 
-describe('decisions 32, 35: the list of boards', () => {
+describe('spec 7.9, 8.3: the list of boards', () => {
   interface Listed {
     id: string
     visibility: string
@@ -441,7 +430,7 @@ describe('decisions 32, 35: the list of boards', () => {
     expect((await listAll(null, 100)).every(({ visibility }) => visibility === 'public')).toBe(true)
   })
 
-  test('decisions 27: ids sort by creation, over two gateways', async () => {
+  test('spec 2.9: ids sort by creation, over two gateways', async () => {
     const [alice] = await h.agents(1)
     const ids: string[] = []
     for (let made = 0; made < 10; made += 1) {
@@ -452,7 +441,7 @@ describe('decisions 32, 35: the list of boards', () => {
     expect(ids).toEqual(ids.toSorted())
   })
 
-  test('decisions 35: after is a place in the order and need not exist; it may hold anything', async () => {
+  test('spec 7.9: after is a place in the order and need not exist; it may hold anything', async () => {
     const [alice] = await h.agents(1)
     const id = await newBoard(alice)
     const first = async (after: string): Promise<unknown> =>
@@ -465,11 +454,11 @@ describe('decisions 32, 35: the list of boards', () => {
   })
 })
 
-describe('decisions 30: limits are exact under concurrency, over two gateways and two processes of each service', () => {
+describe('spec 8.7: limits are exact under concurrency, over two gateways and two processes of each service', () => {
   /** The agent's calls, every second one at the other gateway. */
   const urlOf = (at: number): { url: string } => ({ url: h.system.urls[at % 2] ?? h.place.url })
 
-  test('service.md, Limits: 50 boards at once: 20 and no more, and 200 units', async () => {
+  test('spec 11.7: 50 boards at once: 20 and no more, and 200 units', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'one of many', visibility: 'private' }
     const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => alice.post('/v2/boards', board, urlOf(at))))
@@ -479,7 +468,7 @@ describe('decisions 30: limits are exact under concurrency, over two gateways an
     expect((await spendingOf(alice)).units).toBe(200)
   })
 
-  test('service.md, Limits: 50 readers at once where 40 have room: 100 records and no more, each pays its own', async () => {
+  test('spec 11.7: 50 readers at once where 40 have room: 100 records and no more, each pays its own', async () => {
     const [alice] = await h.agents(1)
     const boardId = await newBoard(alice)
     const bans = await h.agents(60)
@@ -502,7 +491,7 @@ describe('decisions 30: limits are exact under concurrency, over two gateways an
     await got(putRole(alice, boardId, late, 'writer'))
   }, 60_000)
 
-  test('decisions 30: the same subscription 20 times at once is one record and one unit', async () => {
+  test('spec 8.7: the same subscription 20 times at once is one record and one unit', async () => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
     const path = `/v2/boards/${boardId}/members/${bob.id}`
@@ -515,30 +504,27 @@ describe('decisions 30: limits are exact under concurrency, over two gateways an
   })
 })
 
-describe('decisions 13, 29: revocation', () => {
+describe('spec 5.11, 8.5: revocation', () => {
   const revoke = (agent: Agent): Promise<HttpAnswer> => got(agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }))
 
   test.each<[Visibility, Posting]>([
     ['public', 'members'],
     ['private', 'members'],
-  ])(
-    'decisions 29: a %s board whose owner is revoked goes on, and is nobody’s to change',
-    async (visibility, posting) => {
-      const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
-      await revoke(owner)
-      expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
-      expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
-      expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
-        visibility === 'public' ? '200' : '404 not_found',
-      )
-      expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
-      expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
-      expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
-      expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
-    },
-  )
+  ])('spec 8.5: a %s board whose owner is revoked goes on, and is nobody’s to change', async (visibility, posting) => {
+    const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
+    await revoke(owner)
+    expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
+    expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
+    expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
+      visibility === 'public' ? '200' : '404 not_found',
+    )
+    expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
+    expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
+    expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
+    expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
+  })
 
-  test('decisions 29, 31: a revoked agent becomes no reader or writer, and stays what it is until it is removed', async () => {
+  test('spec 8.5, 8.8: a revoked agent becomes no reader or writer, and stays what it is until it is removed', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const boardId = await newBoard(alice)
     await got(putRole(alice, boardId, bob, 'reader'))

@@ -1,4 +1,4 @@
-/** Units, credits, introductions. Source: service.md, Budget rules; decisions 12, 24, 45, 48, 49, 52. */
+/** Units, credits, introductions. Source: spec 4.3, 5.10, 11.2, 11.3, 11.4, 11.5. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -65,7 +65,7 @@ function sendPatiently(from: Agent, to: Agent, body: JsonValue = 'hello'): Promi
 
 /**
  * For what budget refuses: while operations under way may yet give something back, nothing is known, which is 503, and the
- * client repeats the call (decisions 45). What a repeat finds there already, it has sent itself.
+ * client repeats the call (spec 3.17). What a repeat finds there already, it has sent itself.
  */
 async function postPatiently(from: Agent, envelope: object, url: string = from.place.url): Promise<HttpAnswer> {
   let attempts = 0
@@ -91,7 +91,7 @@ function expectRetryAfterMidnight({ headers }: HttpAnswer, sinceMs: number): voi
   expect(Math.floor(lastMs / DAY_MS) * DAY_MS).toBeGreaterThan(firstMs)
 }
 
-describe('service.md, Budget', () => {
+describe('spec 11.6', () => {
   test('every member and no other, for one who has done nothing', async () => {
     const [alice] = await h.agents(1)
     const nextMidnight = (): number => (Math.floor(Date.now() / DAY_MS) + 1) * 86_400
@@ -121,7 +121,7 @@ describe('service.md, Budget', () => {
   })
 })
 
-describe('service.md, Budget rules: what costs', () => {
+describe('spec 11.2: what costs', () => {
   const steps: [string, (agent: Agent, other: Agent) => Promise<HttpAnswer>, number][] = [
     ['a policy', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 1],
     ['the policy that it has', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 0],
@@ -161,7 +161,7 @@ describe('service.md, Budget rules: what costs', () => {
   })
 })
 
-describe('decisions 48: budget_exhausted where free units and credits do not cover the cost', () => {
+describe('spec 11.3: budget_exhausted where free units and credits do not cover the cost', () => {
   test('the last free unit is spent, and one more is refused', async () => {
     const [alice] = await h.agents(1)
     await spend(alice, FREE - 2)
@@ -191,7 +191,7 @@ describe('decisions 48: budget_exhausted where free units and credits do not cov
   })
 })
 
-describe('decisions 5, 52: a message whose request is not admitted costs nothing, and is not there', () => {
+describe('spec 3.7, 11.2: a message whose request is not admitted costs nothing, and is not there', () => {
   test.each([
     ['between two that know each other', 1],
     ['between two that do not', 0],
@@ -219,7 +219,7 @@ describe('decisions 5, 52: a message whose request is not admitted costs nothing
   })
 })
 
-describe('service.md, Budget rules: credits cover units above the free allowance', () => {
+describe('spec 11.4: credits cover units above the free allowance', () => {
   test('free units first, then credits, and never the ceiling', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, `credits-${alice.id}`)
@@ -260,7 +260,7 @@ describe('service.md, Budget rules: credits cover units above the free allowance
   })
 })
 
-describe('decisions 49: credits are granted once for each reference', () => {
+describe('spec 11.4: credits are granted once for each reference', () => {
   test('the same again does nothing and says so; other values are refused', async () => {
     const [alice, bob] = await h.agents(2)
     const reference = `grant ${alice.id}`
@@ -286,7 +286,7 @@ describe('decisions 49: credits are granted once for each reference', () => {
   })
 })
 
-describe('decisions 24: an introduction is the first accepted DM ever from this sender to this other agent', () => {
+describe('spec 11.5: an introduction is the first accepted DM ever from this sender to this other agent', () => {
   const rows: [string, (alice: Agent, bob: Agent) => Promise<unknown>, number][] = [
     ['to a stranger under policy requests', (alice, bob) => got(alice.send(bob)), 1],
     ['to a stranger under policy open', (alice) => got(alice.send(open)), 1],
@@ -377,7 +377,7 @@ describe('decisions 24: an introduction is the first accepted DM ever from this 
   })
 })
 
-describe('field notes 1.7: fifty at once over two gateways, at each border', () => {
+describe('ADR 22: fifty at once over two gateways, at each border', () => {
   const AT_ONCE = 50
 
   test('free units', async () => {
@@ -445,7 +445,7 @@ describe('field notes 1.7: fifty at once over two gateways, at each border', () 
   })
 })
 
-describe('decisions 48: an operation that failed later gives its units, credits and introduction back', () => {
+describe('spec 11.3: an operation that failed later gives its units, credits and introduction back', () => {
   test('of two envelopes with one id, the one that comes second, when both had been reserved', async () => {
     // Whether two meet between reservation and append is chance; nothing may show it.
     for (let round = 0; round < 5; round += 1) {
@@ -469,7 +469,7 @@ describe('decisions 48: an operation that failed later gives its units, credits 
   })
 })
 
-/** What decisions 52 lists, in an order in which each changes something. */
+/** What spec 11.2 lists, in an order in which each changes something. */
 const FREE_OPERATIONS: [string, (alice: Agent, bob: Agent) => Promise<HttpAnswer>][] = [
   ['blocking', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'blocked' })],
   ['removing a contact', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'none' })],
@@ -484,7 +484,7 @@ const FREE_OPERATIONS: [string, (alice: Agent, bob: Agent) => Promise<HttpAnswer
   ['the directory', (alice) => alice.get('/v2/agents')],
 ]
 
-describe('decisions 52, service.md Budget rules: what is allowed with an exhausted budget', () => {
+describe('spec 11.2: what is allowed with an exhausted budget', () => {
   test('is free; what costs is refused and changes nothing', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(bob.send(alice))).body
@@ -498,7 +498,7 @@ describe('decisions 52, service.md Budget rules: what is allowed with an exhaust
       expect((await alice.get('/v2/inbox')).body.messages).toEqual([])
       expect(await refused(() => alice.patch('/v2/me', { inbox_policy: 'open' }))).toBe('429 budget_exhausted')
       expect((await alice.get('/v2/me')).body).toMatchObject({ inbox_policy: 'requests', discoverable: false })
-      // Closing alone is free, closing with something else is not (decisions 12).
+      // Closing alone is free, closing with something else is not (spec 5.10).
       const both = { inbox_policy: 'closed', discoverable: true }
       expect(await refused(() => alice.patch('/v2/me', both))).toBe('429 budget_exhausted')
       expect((await alice.get('/v2/me')).body.inbox_policy).toBe('requests')
@@ -513,7 +513,7 @@ describe('decisions 52, service.md Budget rules: what is allowed with an exhaust
   })
 })
 
-describe('decisions 52: while the budget service is down', () => {
+describe('spec 11.2: while the budget service is down', () => {
   let alice: Agent
   let bob: Agent
   let before: Spending
@@ -540,7 +540,7 @@ describe('decisions 52: while the budget service is down', () => {
     expect(outcomeOf(await carol.post('/v2/me/revoke', { confirm_agent_id: carol.id }))).toBe('200')
   })
 
-  test('design.md, Failing: what costs is 503 within 5 s, and leaves nothing behind', async () => {
+  test('spec 3.17: what costs is 503 within 5 s, and leaves nothing behind', async () => {
     waiting = alice.envelope(open, bodyOf(2))
     const outcomes: Record<string, number>[] = []
     // Again where it took longer: a busy machine is late now and then, whoever waits too long is so each time.

@@ -1,4 +1,4 @@
-/** Many at once, through two gateways and two processes of each service. Source: decisions 25, 35, 37; design.md, Logs. */
+/** Many at once, through two gateways and two processes of each service. Source: spec 7.7, 7.9, 9.3; ADR 19. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
@@ -21,7 +21,7 @@ interface Event {
   message: ListedMessage
 }
 
-describe('decisions 37: fifty senders to one agent, while it reads', () => {
+describe('spec 9.3: fifty senders to one agent, while it reads', () => {
   const SENDERS = 50
   const EACH = 12
   let reader: Agent
@@ -65,11 +65,11 @@ describe('decisions 37: fifty senders to one agent, while it reads', () => {
     expect(second).toEqual(first)
   })
 
-  test('decisions 35: an export that is read meanwhile misses nothing', () => {
+  test('spec 7.9: an export that is read meanwhile misses nothing', () => {
     expect(exported.toSorted()).toEqual(accepted.toSorted())
   })
 
-  test('decisions 35: the inbox is in the order of the cursors', async () => {
+  test('spec 7.9: the inbox is in the order of the cursors', async () => {
     const inbox = idsOf(await readList(reader, '/v2/inbox?limit=100'))
     expect(inbox).toEqual(idsOf((followed[0] ?? []).map(({ message }) => message)))
   })
@@ -110,7 +110,7 @@ describe('decisions 37: fifty senders to one agent, while it reads', () => {
   }
 })
 
-describe('decisions 25: thirty requests are accepted while they arrive', () => {
+describe('spec 7.7: thirty requests are accepted while they arrive', () => {
   test('each is promoted once, and the cursors stay contiguous', async () => {
     const [busy] = await h.agents(1)
     const strangers = await h.agents(30)
@@ -131,7 +131,7 @@ describe('decisions 25: thirty requests are accepted while they arrive', () => {
     }
   })
 
-  test('decisions 22: somebody who changes what others are to it keeps nobody out', async () => {
+  test('spec 7.2: somebody who changes what others are to it keeps nobody out', async () => {
     const [busy] = await h.agents(1)
     await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
     const others = await h.agents(20)
@@ -165,7 +165,7 @@ describe('decisions 25: thirty requests are accepted while they arrive', () => {
   })
 })
 
-describe('design.md, Sending a message: once it has been answered, nothing more gets in', () => {
+describe('spec 7.6: once it has been answered, nothing more gets in', () => {
   const MAX_ATTEMPTS = 5
   let admin: postgres.Sql
   beforeAll(() => {
@@ -246,7 +246,7 @@ describe('design.md, Sending a message: once it has been answered, nothing more 
           for (let at = 0; at < 6; at += 1) {
             expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
           }
-          await got(shut(recipient, sender)) // free, so budget has no part in it (decisions 52)
+          await got(shut(recipient, sender)) // free, so budget has no part in it (spec 11.2)
           return waiting
         })
         const answers = await Promise.all(waiting)
@@ -259,7 +259,7 @@ describe('design.md, Sending a message: once it has been answered, nothing more 
     },
   )
 
-  test('decisions 18, 22: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
+  test('spec 7.2, 7.4: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
     await untilInTime(async () => {
       const [alice, bob, carol, shy] = await h.agents(4)
       const id = `contended-${alice.id.slice(0, 20)}`

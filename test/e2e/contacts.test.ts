@@ -14,8 +14,8 @@ afterAll(() => h[Symbol.asyncDispose]())
 const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
-describe('service.md, Contact state: every move is set by the same PUT', () => {
-  // decisions 26, 52: accepting costs 1 unit where it changes anything; everything else is free.
+describe('spec 7.7: every move is set by the same PUT', () => {
+  // spec 7.7, 11.2: accepting costs 1 unit where it changes anything; everything else is free.
   const costs: Record<`${State} -> ${State}`, number> = {
     'none -> none': 0,
     'none -> accepted': 1,
@@ -57,7 +57,7 @@ describe('service.md, Contact state: every move is set by the same PUT', () => {
   })
 })
 
-describe('decisions 26, 46: PUT contact', () => {
+describe('spec 1.4, 7.7: PUT contact', () => {
   test('on oneself: 400 invalid_request', async () => {
     const [alice] = await h.agents(1)
     for (const state of STATES) expect(outcomeOf(await setContact(alice, alice, state))).toBe('400 invalid_request')
@@ -79,7 +79,7 @@ describe('decisions 26, 46: PUT contact', () => {
     ['an undeclared member', { state: 'accepted', note: 'x' }],
     ['an array', ['accepted']],
     ['a string', '"accepted"'],
-  ])('decisions 7: %s: 400 invalid_request', async (_name, body) => {
+  ])('spec 2.7: %s: 400 invalid_request', async (_name, body) => {
     const [alice, bob] = await h.agents(2)
     expect(outcomeOf(await alice.put(`/v2/contacts/${bob.id}`, body))).toBe('400 invalid_request')
     expect((await alice.get('/v2/contacts')).body.contacts).toEqual([])
@@ -94,7 +94,7 @@ describe('decisions 26, 46: PUT contact', () => {
   })
 })
 
-describe('decisions 35: contacts are listed in byte order of their ids', () => {
+describe('spec 7.9: contacts are listed in byte order of their ids', () => {
   let owner: Agent
   let entries: { agent_id: string; state: State }[]
   let others: Agent[]
@@ -147,7 +147,7 @@ describe('decisions 35: contacts are listed in byte order of their ids', () => {
     'limit=1.5',
     'limit=1&limit=1',
     'state=blocked',
-  ])('service.md, Limits; decisions 7: ?%s is 400 invalid_request', async (query) => {
+  ])('spec 3.12, 11.7: ?%s is 400 invalid_request', async (query) => {
     expect(outcomeOf(await owner.get(`/v2/contacts?${query}`))).toBe('400 invalid_request')
   })
 
@@ -160,7 +160,7 @@ describe('decisions 35: contacts are listed in byte order of their ids', () => {
   })
 })
 
-describe('decisions 25: accepting a contact moves its pending request into the inbox', () => {
+describe('spec 7.7: accepting a contact moves its pending request into the inbox', () => {
   test('its lane changes, it takes a new cursor with a new event, and the older event shows it as it is now', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const request = alice.envelope(bob, 'may I?')
@@ -275,7 +275,7 @@ describe('decisions 25: accepting a contact moves its pending request into the i
   })
 })
 
-describe('decisions 25: blocking leaves messages already delivered where they are', () => {
+describe('spec 7.7: blocking leaves messages already delivered where they are', () => {
   test('in both lanes, with their events', async () => {
     const [alice, bob] = await h.agents(2)
     await got(setContact(bob, alice, 'accepted'))

@@ -80,8 +80,8 @@ function namesOf({ status, text, body }: HttpAnswer): string[] {
   return body.agents.map(({ name }: { name: string }) => name)
 }
 
-describe('service.md GET /v2/agents', () => {
-  test('decisions 35: those that are discoverable and not revoked, in byte order of the name', async () => {
+describe('spec 12.1: GET /v2/agents', () => {
+  test('spec 5.9: those that are discoverable and not revoked, in byte order of the name', async () => {
     expect(LISTED).toEqual([...LISTED].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
     for (const at of h.system.urls.keys()) {
       const answer = await list('?limit=100', at)
@@ -91,14 +91,14 @@ describe('service.md GET /v2/agents', () => {
     }
   })
 
-  test('service.md Limits: a page has 50 where nobody says how much', async () => {
+  test('spec 11.7: a page has 50 where nobody says how much', async () => {
     const answer = await list()
     expect(namesOf(answer)).toEqual(LISTED.slice(0, 50))
     expect(answer.body.next_cursor).toBe(LISTED[49])
     expect(namesOf(await list(`?after=${answer.body.next_cursor}`))).toEqual(LISTED.slice(50))
   })
 
-  test('service.md Agent: each with all of its fields and no others', async () => {
+  test('spec 5.3: each with all of its fields and no others', async () => {
     const { body } = await list()
     for (const entry of body.agents) {
       const agent = agentOf(entry.name)
@@ -109,7 +109,7 @@ describe('service.md GET /v2/agents', () => {
     }
   })
 
-  test.each([1, 2, 7, 53, 54, 55, 100])('decisions 35: pages of %d hold each of them once', async (limit) => {
+  test.each([1, 2, 7, 53, 54, 55, 100])('spec 7.9: pages of %d hold each of them once', async (limit) => {
     const seen: string[] = []
     for (let after = '', page = 0; ; page += 1) {
       const answer = await list(`?limit=${limit}${after === '' ? '' : `&after=${after}`}`, page % 2)
@@ -117,7 +117,7 @@ describe('service.md GET /v2/agents', () => {
       seen.push(...names)
       const last = seen.length >= LISTED.length
       expect(names).toHaveLength(Math.min(limit, LISTED.length - page * limit))
-      // service.md: the cursor is the last name; empty where nothing follows, also behind a page that is full
+      // spec 7.9: the cursor is the last name; empty where nothing follows, also behind a page that is full
       expect(answer.body.next_cursor).toBe(last ? '' : names.at(-1))
       if (answer.body.next_cursor === '') break
       after = answer.body.next_cursor
@@ -125,7 +125,7 @@ describe('service.md GET /v2/agents', () => {
     expect(seen).toEqual(LISTED)
   })
 
-  test('decisions 35: after is a place in that order and need not exist', async () => {
+  test('spec 7.9: after is a place in that order and need not exist', async () => {
     const places = [
       '',
       '-',
@@ -166,7 +166,7 @@ describe('service.md GET /v2/agents', () => {
     }
   })
 
-  test('decisions 35: property: any text is a place', async () => {
+  test('spec 7.9: property: any text is a place', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.string({ unit: 'binary', maxLength: 20 }),
@@ -182,12 +182,12 @@ describe('service.md GET /v2/agents', () => {
     )
   })
 
-  test('decisions 35: who has withdrawn, was revoked or never asked to be listed is not', async () => {
+  test('spec 5.9: who has withdrawn, was revoked or never asked to be listed is not', async () => {
     const names = namesOf(await list('?limit=100'))
     for (const { name } of [revoked, hidden, withdrawn]) expect(names).not.toContain(name)
   })
 
-  test('service.md Settings: who becomes discoverable is listed at once, at every gateway, and leaves at once', async () => {
+  test('spec 5.10: who becomes discoverable is listed at once, at every gateway, and leaves at once', async () => {
     for (const discoverable of [true, false, true, false]) {
       expect(await hidden.patch('/v2/me', { discoverable })).toMatchObject({ status: 200, body: { discoverable } })
       for (const at of h.system.urls.keys())
@@ -195,13 +195,13 @@ describe('service.md GET /v2/agents', () => {
     }
   })
 
-  test('service.md Endpoints: a signature is optional and changes nothing', async () => {
+  test('spec 12.1: a signature is optional and changes nothing', async () => {
     expect((await hidden.get('/v2/agents')).body).toEqual((await list()).body)
   })
 })
 
-describe('service.md GET /v2/agents/{name}', () => {
-  test('decisions 35, service.md: finds whoever has the name, discoverable or not', async () => {
+describe('spec 12.1: GET /v2/agents/{name}', () => {
+  test('spec 7.9: finds whoever has the name, discoverable or not', async () => {
     for (const agent of [agentOf('a_b'), hidden, withdrawn]) {
       for (const url of h.system.urls) {
         const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`)
@@ -217,7 +217,7 @@ describe('service.md GET /v2/agents/{name}', () => {
     }
   })
 
-  test('service.md Identity lifecycle: also a revoked one, with revoked true', async () => {
+  test('spec 5.11: also a revoked one, with revoked true', async () => {
     for (const url of h.system.urls) {
       const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${revoked.name}`)
       expect(answer).toMatchObject({
@@ -240,17 +240,17 @@ describe('service.md GET /v2/agents/{name}', () => {
     'abc_hidden',
     '*',
     '%25',
-  ])('service.md Endpoint rules 1: by exact name only: %s', async (name) => {
+  ])('spec 5.9: by exact name only: %s', async (name) => {
     expectError(await call(h.place, 'GET', `/v2/agents/${name}`), 404, 'not_found')
   })
 
-  test('service.md Endpoint rules 1: not by agent id, address or key', async () => {
+  test('spec 5.9: not by agent id, address or key', async () => {
     for (const text of [hidden.id, hidden.address, hidden.pubkey]) {
       expectError(await call(h.place, 'GET', `/v2/agents/${encodeURIComponent(text)}`), 404, 'not_found')
     }
   })
 
-  test('decisions 7: a percent-encoded name is decoded', async () => {
+  test('spec 3.11: a percent-encoded name is decoded', async () => {
     const encoded = [...Buffer.from('a_b')].map((byte) => `%${byte.toString(16)}`).join('')
     expect(await call(h.place, 'GET', `/v2/agents/${encoded}`)).toMatchObject({ status: 200, body: { name: 'a_b' } })
   })
@@ -267,8 +267,8 @@ describe('service.md GET /v2/agents/{name}', () => {
   })
 })
 
-describe('service.md GET /v2/me', () => {
-  test('decisions 11: the caller, with its address and its settings', async () => {
+describe('spec 12.1: GET /v2/me', () => {
+  test('spec 2.8: the caller, with its address and its settings', async () => {
     for (const url of h.system.urls) {
       const answer = await hidden.get('/v2/me', { url })
       expect(answer.status).toBe(200)

@@ -10,7 +10,7 @@ import { bodyTextOf, OPERATIONS, type SpecOperation, targetOf } from '../support
 import { draft, send } from '../support/signed-request.ts'
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 
-/** design.md, Failing: 503 within 5 s, never a hang. */
+/** spec 3.17: 503 within 5 s, never a hang. */
 const ANSWER_LIMIT_MS = 5_000
 /** Where nobody listens a connection is refused at once, and no call waits for its deadline. */
 const REFUSAL_LIMIT_MS = 2_500
@@ -66,7 +66,7 @@ async function expectUnhealthy(): Promise<void> {
       const latest = await within(ANSWER_LIMIT_MS, () => health(url))
       return latest.status === 503 && latest
     })
-    // decisions 44
+    // spec 12.1
     expect(answer.body).toEqual({ status: 'unavailable', service: 'signed-agent-messaging', version: '2.0.0' })
     expectStamped(answer)
   }
@@ -236,8 +236,8 @@ async function closeDatabase(): Promise<AsyncDisposable> {
   }
 }
 
-describe('service.md Endpoints: GET /v2/health', () => {
-  test('decisions 44: 200 with status ok, service and version, at every gateway, signed or not', async () => {
+describe('spec 12.1: GET /v2/health', () => {
+  test('spec 12.1: 200 with status ok, service and version, at every gateway, signed or not', async () => {
     const body = { status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' }
     for (const url of h.system.urls) {
       for (const ask of [() => health(url), () => alice.get('/v2/health', { url })])
@@ -245,13 +245,13 @@ describe('service.md Endpoints: GET /v2/health', () => {
     }
   })
 
-  test('issue 2: all is well, and every operation is answered as the rest of this file expects', async () => {
+  test('all is well, and every operation is answered as the rest of this file expects', async () => {
     await expectRecovery()
   })
 })
 
-describe('design.md Failing: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
-  test('design.md Pieces: one process of each service is enough', async () => {
+describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s and never a hang', () => {
+  test('one process of each service is enough', async () => {
     const names = ['identity-1', 'messaging-1', 'boards-1', 'budget-1', 'stream-1', 'webhook-1']
     await Promise.all(names.map((name) => h.system.kill(name)))
     await expectRecovery()
@@ -259,7 +259,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Errors: no identity: nothing that is signed', async () => {
+  test('spec 4.3: no identity: nothing that is signed', async () => {
     {
       await using _killed = await killAll('identity')
       await expectUnhealthy()
@@ -275,7 +275,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test("service.md Errors: no messaging: what is identity's and budget's goes on", async () => {
+  test("spec 4.3: no messaging: what is identity's and budget's goes on", async () => {
     {
       await using _killed = await killAll('messaging')
       await expectUnhealthy()
@@ -284,7 +284,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('issue 2: what the client is told of a request names it in the log, together with what went wrong', async () => {
+  test('what the client is told of a request names it in the log, together with what went wrong', async () => {
     {
       await using _killed = await killAll('messaging')
       const answer = await alice.get('/v2/inbox', { url: h.system.urls[1] ?? '' })
@@ -296,7 +296,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('decisions 52: no budget: all but what costs something', async () => {
+  test('spec 11.2: no budget: all but what costs something', async () => {
     {
       await using _killed = await killAll('budget')
       await expectUnhealthy()
@@ -305,7 +305,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Errors: no boards: all but what is asked of a board', async () => {
+  test('spec 4.3: no boards: all but what is asked of a board', async () => {
     {
       await using _killed = await killAll('boards')
       await expectUnhealthy()
@@ -314,7 +314,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Errors: no stream: all but the stream', async () => {
+  test('spec 4.3: no stream: all but the stream', async () => {
     {
       await using _killed = await killAll('stream')
       await expectUnhealthy()
@@ -323,7 +323,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Errors: no webhook: all but the configuration', async () => {
+  test('spec 4.3: no webhook: all but the configuration', async () => {
     {
       await using _killed = await killAll('webhook')
       await expectUnhealthy()
@@ -332,7 +332,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Errors: no NATS: nothing but what the gateway knows by itself', async () => {
+  test('spec 4.3: no NATS: nothing but what the gateway knows by itself', async () => {
     {
       await using _back = { [Symbol.asyncDispose]: () => h.system.nats.restart() }
       await h.system.nats.kill()
@@ -342,7 +342,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Endpoints: no database: 503, and every call that needs one', async () => {
+  test('spec 12.1: no database: 503, and every call that needs one', async () => {
     {
       await using _cut = await cut(STORES)
       // Long enough that whoever waits longer after each attempt would be waiting when it comes back.
@@ -363,7 +363,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     ['webhook', (name) => !NEEDS_TABLES_OF_WEBHOOK.includes(name)],
     ['stream', (name) => !NEEDS_STREAM.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
-  ])('design.md Pieces: %s alone without its database is as if it were not there', async (store, goesOn) => {
+  ])('%s alone without its database is as if it were not there', async (store, goesOn) => {
     {
       await using _cut = await cut([store])
       await expectUnhealthy()
@@ -372,7 +372,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('issue 2: the request id that the client is told is in the log of the service that failed', async () => {
+  test('the request id that the client is told is in the log of the service that failed', async () => {
     {
       await using _cut = await cut(['identity'])
       const answer = await call(h.place, 'GET', '/v2/agents')
@@ -384,7 +384,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('service.md Endpoints: a database that lets nobody in: 503, and every call that needs it', async () => {
+  test('spec 12.1: a database that lets nobody in: 503, and every call that needs it', async () => {
     {
       await using _closed = await closeDatabase()
       await expectUnhealthy()
@@ -393,7 +393,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('design.md Failing: messaging and budget are there and say nothing', async () => {
+  test('messaging and budget are there and say nothing', async () => {
     // As in `within`, but frozen anew: who says nothing for long NATS takes for gone, and no call waits for it.
     let tookMs = Number.POSITIVE_INFINITY
     for (let attempt = 1; attempt <= ATTEMPTS && tookMs >= ANSWER_LIMIT_MS; attempt += 1) {
@@ -417,7 +417,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     expect(tookMs).toBeLessThan(ANSWER_LIMIT_MS)
   })
 
-  test('design.md Failing: the database is there and a table is locked', async () => {
+  test('the database is there and a table is locked', async () => {
     {
       await using admin = openAdmin(new URL(h.system.database.adminUrl).pathname.slice(1))
       await using locked = await admin.sql.reserve().then((sql) => ({
@@ -434,7 +434,7 @@ describe('design.md Failing: with a part of the system gone, 503 unavailable wit
     await expectRecovery()
   })
 
-  test('decisions 46: a 500 never shows internals', async () => {
+  test('spec 4.1: a 500 never shows internals', async () => {
     await using admin = openAdmin(new URL(h.system.database.adminUrl).pathname.slice(1))
     await admin.sql`alter table identity.agents rename to agents_elsewhere`
     const answers = await Promise.all([

@@ -111,8 +111,8 @@ async function exhaust(client: string): Promise<void> {
 
 const askForChallenge = { method: 'POST', target: '/v2/challenges', headers: { 'content-type': 'application/json' } }
 
-describe('decisions 47: requests of one client address', () => {
-  test('decisions 47: a burst is admitted, and what follows is 429 rate_limited with Retry-After', async () => {
+describe('spec 3.15: requests of one client address', () => {
+  test('spec 3.15: a burst is admitted, and what follows is 429 rate_limited with Retry-After', async () => {
     const client = newClient()
     expect(await admitted(3 * BURST, () => from(client))).toBe(BURST)
     const refused = await from(client)
@@ -121,7 +121,7 @@ describe('decisions 47: requests of one client address', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(SECONDS_EACH)
   })
 
-  test('decisions 47: every request counts, whatever it is and whatever comes of it', async () => {
+  test('spec 3.15: every request counts, whatever it is and whatever comes of it', async () => {
     const client = newClient()
     const kinds: Partial<Exchange>[] = [
       { target: '/v2/health' },
@@ -135,7 +135,7 @@ describe('decisions 47: requests of one client address', () => {
     for (const kind of kinds) expectError(await from(client, kind), 429, 'rate_limited')
   })
 
-  test('decisions 47: it is the address that counts, not the signer', async () => {
+  test('spec 3.15: it is the address that counts, not the signer', async () => {
     const [one, other] = [newClient(), newClient()]
     await exhaust(one)
     const headers = (): Record<string, string | readonly string[]> => headersOf(draft(alice))
@@ -143,7 +143,7 @@ describe('decisions 47: requests of one client address', () => {
     expect(await from(other, { target: '/v2/me', headers: headers() })).toMatchObject({ status: 200 })
   })
 
-  test('decisions 5: a request that was refused for its rate has not used its nonce', async () => {
+  test('spec 3.7: a request that was refused for its rate has not used its nonce', async () => {
     const [one, other] = [newClient(), newClient()]
     await exhaust(one)
     const request = { target: '/v2/me', headers: headersOf(draft(alice)) }
@@ -151,12 +151,12 @@ describe('decisions 47: requests of one client address', () => {
     expect(await from(other, request)).toMatchObject({ status: 200 })
   })
 
-  test('decisions 47: addresses are counted apart', async () => {
+  test('spec 3.15: addresses are counted apart', async () => {
     await exhaust('198.51.100.1')
     expect(await from('198.51.100.2')).toMatchObject({ status: 200 })
   })
 
-  test('decisions 47, field notes 1.11: an IPv6 client is its /64', async () => {
+  test('spec 3.16; ADR 22: an IPv6 client is its /64', async () => {
     const count = await admitted(3 * BURST, (at) =>
       from(`2001:db8:1:2:${(at * 1000).toString(16)}::${at.toString(16)}`),
     )
@@ -166,7 +166,7 @@ describe('decisions 47: requests of one client address', () => {
     expect(await from('2001:db8:2:2::1')).toMatchObject({ status: 200 })
   })
 
-  test('decisions 47: an IPv4 address is one client, also when it comes mapped into IPv6', async () => {
+  test('spec 3.16: an IPv4 address is one client, also when it comes mapped into IPv6', async () => {
     await exhaust('198.51.100.9')
     for (const spelling of ['::ffff:198.51.100.9', '::FFFF:c633:6409', '0:0:0:0:0:ffff:198.51.100.9']) {
       expectError(await from(spelling), 429, 'rate_limited')
@@ -175,10 +175,10 @@ describe('decisions 47: requests of one client address', () => {
   })
 })
 
-describe('decisions 47: challenges and registrations together', () => {
+describe('spec 3.15: challenges and registrations together', () => {
   const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
 
-  test('decisions 47: have a smaller burst of their own', async () => {
+  test('spec 3.15: have a smaller burst of their own', async () => {
     await together(async () => {
       const client = newClient()
       const challenge = (): Promise<HttpAnswer> => from(client, { ...askForChallenge, body })
@@ -192,7 +192,7 @@ describe('decisions 47: challenges and registrations together', () => {
     })
   })
 
-  test('decisions 47: registrations use up the challenges', async () => {
+  test('spec 3.15: registrations use up the challenges', async () => {
     const client = newClient()
     const key = new Agent(h.place, 'a-name', createKeyPair())
     const register = (): Partial<Exchange> => {
@@ -204,7 +204,7 @@ describe('decisions 47: challenges and registrations together', () => {
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
   })
 
-  test('decisions 47: they count among all requests as well', async () => {
+  test('spec 3.15: they count among all requests as well', async () => {
     await together(async () => {
       const client = newClient()
       await admitted(REGISTRATION_BURST, () => from(client, { ...askForChallenge, body }))
@@ -212,17 +212,17 @@ describe('decisions 47: challenges and registrations together', () => {
     })
   })
 
-  test('decisions 47: and where all requests are used up there are none either', async () => {
+  test('spec 3.15: and where all requests are used up there are none either', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
   })
 })
 
-describe('decisions 47, issue 3: limits hold over several gateways together, within 20 %', () => {
+describe('spec 3.15: limits hold over several gateways together, within 20 %', () => {
   const both = (at: number): string => (at % 2 === 0 ? trusting : alsoTrusting)
 
-  test('issue 3: a burst that comes in at two gateways at once is one burst', async () => {
+  test('a burst that comes in at two gateways at once is one burst', async () => {
     for (let round = 0; round < 5; round += 1) {
       await together(async () => {
         const client = newClient()
@@ -234,7 +234,7 @@ describe('decisions 47, issue 3: limits hold over several gateways together, wit
     }
   })
 
-  test('issue 3: what was used up at one gateway is used up at the other', async () => {
+  test('what was used up at one gateway is used up at the other', async () => {
     for (let round = 0; round < 5; round += 1) {
       await together(async () => {
         const client = newClient()
@@ -245,7 +245,7 @@ describe('decisions 47, issue 3: limits hold over several gateways together, wit
     }
   })
 
-  test('issue 3: challenges and registrations too', async () => {
+  test('challenges and registrations too', async () => {
     const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
     await together(async () => {
       const client = newClient()
@@ -255,13 +255,13 @@ describe('decisions 47, issue 3: limits hold over several gateways together, wit
   })
 })
 
-describe('service.md Budget rules: arbitrary forwarded headers are never trusted', () => {
-  test('service.md: X-Forwarded-For of a peer that is no configured proxy changes nothing', async () => {
+describe('spec 3.16: arbitrary forwarded headers are never trusted', () => {
+  test('spec 3.16: X-Forwarded-For of a peer that is no configured proxy changes nothing', async () => {
     const count = await admitted(3 * BURST, () => from(newClient(), {}, strict))
     expect(count).toBeLessThanOrEqual(BURST + 3)
   })
 
-  test('service.md: other headers that name a client are not looked at', async () => {
+  test('spec 3.16: other headers that name a client are not looked at', async () => {
     const client = newClient()
     const names = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-cluster-client-ip']
     const count = await admitted(3 * BURST, (at) => {
@@ -271,7 +271,7 @@ describe('service.md Budget rules: arbitrary forwarded headers are never trusted
     expect(count).toBe(BURST)
   })
 
-  test('service.md: of what a trusted proxy forwards, what the client itself wrote is not believed', async () => {
+  test('spec 3.16: of what a trusted proxy forwards, what the client itself wrote is not believed', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(`203.0.113.1, ${client}`), 429, 'rate_limited')
@@ -279,7 +279,7 @@ describe('service.md Budget rules: arbitrary forwarded headers are never trusted
     expectError(await from(`nonsense, ${client}`), 429, 'rate_limited')
   })
 
-  test('service.md: proxies behind the trusted one are passed over where they are configured too', async () => {
+  test('spec 3.16: proxies behind the trusted one are passed over where they are configured too', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(`${client}, 10.1.2.3`), 429, 'rate_limited')
@@ -288,7 +288,7 @@ describe('service.md Budget rules: arbitrary forwarded headers are never trusted
     expect(await from(`${client}, ${newClient()}`)).toMatchObject({ status: 200 })
   })
 
-  test('service.md: X-Forwarded-For that comes in several lines is one list', async () => {
+  test('spec 3.16: X-Forwarded-For that comes in several lines is one list', async () => {
     const client = newClient()
     await exhaust(client)
     const headers = { 'x-forwarded-for': [newClient(), client] }
@@ -296,7 +296,7 @@ describe('service.md Budget rules: arbitrary forwarded headers are never trusted
   })
 })
 
-describe('decisions 46: browsers of configured origins', () => {
+describe('spec 3.18: browsers of configured origins', () => {
   const preflight = {
     'access-control-request-method': 'POST',
     'access-control-request-headers': 'authorization,content-type,x-svc-nonce,x-svc-timestamp',
@@ -307,7 +307,7 @@ describe('decisions 46: browsers of configured origins', () => {
       .split(',')
       .map((part) => part.trim())
 
-  test('decisions 46: a preflight is answered, for all that a client of the API sends', async () => {
+  test('spec 3.18: a preflight is answered, for all that a client of the API sends', async () => {
     const headers = { ...preflight, origin: ORIGIN }
     const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers })
     expect([200, 204]).toContain(answer.status)
@@ -323,7 +323,7 @@ describe('decisions 46: browsers of configured origins', () => {
   })
 
   test.each(['https://elsewhere.example', 'https://app.example.evil.example', 'http://app.example', 'null'])(
-    'decisions 46: a preflight of %s is 404 as ever',
+    'spec 3.18: a preflight of %s is 404 as ever',
     async (origin) => {
       const headers = { ...preflight, origin }
       const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers })
@@ -332,12 +332,12 @@ describe('decisions 46: browsers of configured origins', () => {
     },
   )
 
-  test('decisions 46: OPTIONS that is no preflight is 404 as ever', async () => {
+  test('spec 3.18: OPTIONS that is no preflight is 404 as ever', async () => {
     const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers: { origin: ORIGIN } })
     expectError(answer, 404, 'not_found')
   })
 
-  test('decisions 46, 51: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
+  test('spec 3.11, 9.6: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
     const client = newClient()
     for (const target of ['/v2/agents', '/v2/nothing', '/v2/me']) {
       const answer = await from(client, { target, headers: { origin: ORIGIN } })
@@ -354,13 +354,13 @@ describe('decisions 46: browsers of configured origins', () => {
     expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN)
   })
 
-  test('decisions 46: other origins are told nothing', async () => {
+  test('spec 3.18: other origins are told nothing', async () => {
     const answer = await from(newClient(), { headers: { origin: 'https://elsewhere.example' } })
     expect(answer.status).toBe(200)
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('decisions 8: a signature that is supplied must be valid for a page as well', async () => {
+  test('spec 3.5: a signature that is supplied must be valid for a page as well', async () => {
     const edit = (headers: Record<string, string>): Record<string, string> => ({
       ...headers,
       origin: ORIGIN,

@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 /** The operation with everything right, called by alice; what it names does not exist. */
 function rightDraft(operation: SpecOperation, changes: Partial<Draft> = {}): Draft {
-  // The key of a registration and of a challenge is that of the body (decisions 8).
+  // The key of a registration and of a challenge is that of the body (spec 3.8).
   const body = bodyTextOf(operation)?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(alice.pubkey))
   return draft(alice, { method: operation.method, target: targetOf(operation), body, ...changes })
 }
@@ -35,11 +35,11 @@ const withBody = OPERATIONS.filter(({ body }) => body !== undefined)
 const withoutBody = OPERATIONS.filter(({ body }) => body === undefined)
 const lists = OPERATIONS.filter(({ query }) => query.includes('limit'))
 
-describe('decisions 8, 45: 413 body_too_large', () => {
+describe('spec 3.9, 4.3: 413 body_too_large', () => {
   /** White space is JSON, so that the length alone decides. */
   const padded = (text: string, bytes: number): string => text + ' '.repeat(bytes - Buffer.byteLength(text))
 
-  test('service.md Limits: a whole request of 96 KiB is taken, and one byte more is not', async () => {
+  test('spec 11.7: a whole request of 96 KiB is taken, and one byte more is not', async () => {
     const body = JSON.stringify({ pubkey: alice.pubkey })
     const headers = { 'content-type': 'application/json' }
     const post = { method: 'POST', target: '/v2/challenges', headers }
@@ -50,7 +50,7 @@ describe('decisions 8, 45: 413 body_too_large', () => {
     expectError(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
   })
 
-  test('service.md Limits: it is bytes that count, not characters', async () => {
+  test('spec 11.7: it is bytes that count, not characters', async () => {
     const body = JSON.stringify({ pubkey: '€'.repeat(33_000) })
     const headers = { 'content-type': 'application/json' }
     expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 413, 'body_too_large')
@@ -64,7 +64,7 @@ describe('decisions 8, 45: 413 body_too_large', () => {
     ['DELETE', '/v2/me'],
     ['OPTIONS', '/v2/me'],
     ['GET', '/openapi.json'],
-  ])('decisions 8: on every path, before its signature: %s %s', async (method, target) => {
+  ])('spec 3.1: on every path, before its signature: %s %s', async (method, target) => {
     const headers = { 'content-type': 'text/plain' }
     expectError(
       await exchange(url, { method, target, headers, body: '{'.repeat(REQUEST_BYTES + 1) }),
@@ -86,7 +86,7 @@ describe('decisions 8, 45: 413 body_too_large', () => {
       'many chunks, the last of which is not there',
       `${HEAD}transfer-encoding: chunked\r\n\r\n${`1000\r\n${' '.repeat(4096)}\r\n`.repeat(25)}`,
     ],
-  ])('decisions 8: it is answered and the connection closed on the strength of %s', async (_, bytes) => {
+  ])('spec 3.5: it is answered and the connection closed on the strength of %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     // The other end closes after its answer, although this one has more to say.
@@ -95,7 +95,7 @@ describe('decisions 8, 45: 413 body_too_large', () => {
     expect(others).toEqual([])
   })
 
-  test('decisions 8: what is too large is never read to its end', async () => {
+  test('spec 3.9: what is too large is never read to its end', async () => {
     using connection = openRaw(url)
     const { socket } = connection
     connection.write(`${HEAD}content-length: 1000000000\r\n\r\n`)
@@ -111,7 +111,7 @@ describe('decisions 8, 45: 413 body_too_large', () => {
   })
 })
 
-describe('decisions 45: 415 unsupported_media_type', () => {
+describe('spec 4.3: 415 unsupported_media_type', () => {
   test.each([
     ['text/plain'],
     ['application/x-www-form-urlencoded'],
@@ -123,11 +123,11 @@ describe('decisions 45: 415 unsupported_media_type', () => {
     ['application'],
     ['*/*'],
     [''],
-  ])('service.md Endpoints: a body of type %j', async (contentType) => {
+  ])('spec 12.1: a body of type %j', async (contentType) => {
     expectError(await send(draft(alice, { method: 'PATCH', body: '{}', contentType })), 415, 'unsupported_media_type')
   })
 
-  test('service.md Endpoints: a body of no type', async () => {
+  test('spec 12.1: a body of no type', async () => {
     const edit: Draft['edit'] = ({ 'content-type': _, ...headers }) => headers
     expectError(await send(draft(alice, { method: 'PATCH', body: '{}', edit })), 415, 'unsupported_media_type')
   })
@@ -142,19 +142,19 @@ describe('decisions 45: 415 unsupported_media_type', () => {
     expect(await send(draft(alice, { method: 'PATCH', body: '{}', contentType }))).toMatchObject({ status: 200 })
   })
 
-  test.each(withBody)('service.md Endpoints: $method $path', async (operation) => {
+  test.each(withBody)('spec 12.1: $method $path', async (operation) => {
     const answer = await send(rightDraft(operation, { contentType: 'text/plain' }))
     expectError(answer, 415, 'unsupported_media_type')
   })
 
-  test('field notes 1.1: an empty body may have a type, on an operation that takes none', async () => {
+  test('ADR 22: an empty body may have a type, on an operation that takes none', async () => {
     const headers = { 'content-type': 'application/json' }
     expect(await exchange(url, { target: '/v2/agents', headers })).toMatchObject({ status: 200 })
     expect(await exchange(url, { target: '/v2/agents', headers, body: '' })).toMatchObject({ status: 200 })
   })
 })
 
-describe('decisions 6: 400 invalid_json', () => {
+describe('spec 2.5: 400 invalid_json', () => {
   const nested = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
   const bytes = (...parts: (string | number[])[]): Uint8Array =>
     Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : Uint8Array.from(part))))
@@ -220,7 +220,7 @@ describe('decisions 6: 400 invalid_json', () => {
     ['a code point beyond the last', bytes('{"a":"', [0xf4, 0x90, 0x80, 0x80], '"}')],
     ['a byte that UTF-8 has not, outside strings', bytes('{}', [0xff])],
   ]
-  test.each(invalid)('decisions 6: %s', async (_, body) => {
+  test.each(invalid)('spec 2.5: %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' }
     expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 400, 'invalid_json')
     expectError(await send(draft(alice, { method: 'POST', target: '/v2/messages', body })), 400, 'invalid_json')
@@ -247,15 +247,15 @@ describe('decisions 6: 400 invalid_json', () => {
     ['null at the top', 'null'],
     ['an array at the top', '[]'],
   ]
-  test.each(valid)('decisions 6: I-JSON, so refused for what it says alone: %s', async (_, body) => {
+  test.each(valid)('spec 2.5: I-JSON, so refused for what it says alone: %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' }
     const answer = await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body })
     expectError(answer, 400, 'invalid_request')
   })
 })
 
-describe('decisions 7: 400 invalid_request', () => {
-  test.each(withBody)('decisions 7: a member that $method $path does not declare', async (operation) => {
+describe('spec 2.7: 400 invalid_request', () => {
+  test.each(withBody)('spec 2.7: a member that $method $path does not declare', async (operation) => {
     const right = rightDraft(operation)
     for (const name of ['undeclared', 'constructor', 'toString', '']) {
       const body = JSON.stringify({ ...JSON.parse(String(right.body)), [name]: null })
@@ -263,7 +263,7 @@ describe('decisions 7: 400 invalid_request', () => {
     }
   })
 
-  test.each(OPERATIONS)('decisions 7: a query parameter that $method $path does not declare', async (operation) => {
+  test.each(OPERATIONS)('spec 3.12: a query parameter that $method $path does not declare', async (operation) => {
     for (const query of [
       'undeclared=1',
       'undeclared',
@@ -287,7 +287,7 @@ describe('decisions 7: 400 invalid_request', () => {
     thread_id: 'thread-1',
     after: '1',
   }
-  test.each(declared)('decisions 7: $name twice on $method $path', async ({ name, ...operation }) => {
+  test.each(declared)('spec 2.7: $name twice on $method $path', async ({ name, ...operation }) => {
     const one = `${name}=${VALUES[name]}`
     const encoded = `%${Buffer.from(name).toString('hex', 0, 1)}${name.slice(1)}=${VALUES[name]}`
     for (const query of [`${one}&${one}`, `${one}&${name}=`, `${name}&${one}`, `${one}&${encoded}`]) {
@@ -299,13 +299,13 @@ describe('decisions 7: 400 invalid_request', () => {
     }
   })
 
-  test('decisions 7: a query that is no percent-encoded UTF-8', async () => {
+  test('spec 3.12: a query that is no percent-encoded UTF-8', async () => {
     for (const query of ['after=%', 'after=%zz', 'after=%ff', '%ff=1', 'after=%c0%af', 'after=%ed%a0%80']) {
       expectError(await call(h.place, 'GET', `/v2/agents?${query}`), 400, 'invalid_request')
     }
   })
 
-  test.each(withoutBody)('decisions 7: a body on $method $path, which takes none', async (operation) => {
+  test.each(withoutBody)('spec 3.10: a body on $method $path, which takes none', async (operation) => {
     for (const body of ['{}', 'null', ' ', 'x']) {
       expectError(await send(rightDraft(operation, { body })), 400, 'invalid_request')
     }
@@ -341,13 +341,13 @@ describe('decisions 7: 400 invalid_request', () => {
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, {}],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: 'Accepted' }],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: true }],
-  ])('decisions 45: %s %s does not take %j', async (method, target, value) => {
+  ])('spec 4.3: %s %s does not take %j', async (method, target, value) => {
     const body = JSON.stringify(value).replace('"own"', JSON.stringify(alice.pubkey))
     expectError(await send(draft(alice, { method, target, body })), 400, 'invalid_request')
   })
 })
 
-describe('service.md Limits: list page size', () => {
+describe('spec 11.7: list page size', () => {
   async function statusesOf(operation: SpecOperation, limits: readonly string[]): Promise<Record<string, string>> {
     const answers = await Promise.all(
       limits.map((limit) => send(rightDraft(operation, { target: `${targetOf(operation)}?limit=${limit}` }))),
@@ -357,7 +357,7 @@ describe('service.md Limits: list page size', () => {
     )
   }
 
-  test.each(lists)('service.md Endpoints: $path takes a limit of 1 to 100', async (operation) => {
+  test.each(lists)('spec 12.1: $path takes a limit of 1 to 100', async (operation) => {
     // The list of a board that is not there.
     const taken = operation.path.includes('{') ? '404 not_found' : '200 '
     expect(await statusesOf(operation, ['1', '50', '99', '100'])).toEqual({
@@ -393,7 +393,7 @@ describe('service.md Limits: list page size', () => {
     'null',
     '[5]',
   ]
-  test.each(lists)('service.md Endpoints: $path takes no other limit', async (operation) => {
+  test.each(lists)('spec 12.1: $path takes no other limit', async (operation) => {
     const refused = Object.fromEntries(WRONG.map((limit) => [limit, '400 invalid_request']))
     expect(await statusesOf(operation, WRONG)).toEqual(refused)
   })
@@ -407,18 +407,18 @@ describe('service.md Limits: list page size', () => {
     ['unacked=TRUE'],
     ['unacked='],
     ['unacked'],
-  ])('decisions 7: the inbox does not take %s', async (query) => {
+  ])('spec 3.12: the inbox does not take %s', async (query) => {
     expectError(await send(draft(alice, { target: `/v2/inbox?${query}` })), 400, 'invalid_request')
   })
 
-  test('decisions 7: a query that declares nothing is no query', async () => {
+  test('spec 3.12: a query that declares nothing is no query', async () => {
     for (const query of ['?', '?&', '?&&limit=1&']) {
       expect(await send(draft(alice, { target: `/v2/contacts${query}` }))).toMatchObject({ status: 200 })
     }
   })
 })
 
-describe('decisions 46: 404 not_found', () => {
+describe('spec 1.4: 404 not_found', () => {
   test.each([
     '/',
     '/v2',
@@ -455,7 +455,7 @@ describe('decisions 46: 404 not_found', () => {
     `/${'x'.repeat(8000)}`,
     `/v2/agents/${'x'.repeat(8000)}`,
     `${'/x'.repeat(2000)}`,
-  ])('decisions 46: an unknown path: %s', async (target) => {
+  ])('spec 3.11: an unknown path: %s', async (target) => {
     expectError(await exchange(url, { target }), 404, 'not_found')
     expectError(await send(draft(alice, { target })), 404, 'not_found')
   })
@@ -467,25 +467,22 @@ describe('decisions 46: 404 not_found', () => {
     const others = METHODS.filter((method) => !(known.length > 0 ? known : ['GET']).includes(method))
     return [{ path, others, target: targetOf({ ...(OPERATIONS[0] as SpecOperation), path }) }]
   })
-  test.each(unknown)(
-    'decisions 46: every method of $path that the specification has not',
-    async ({ others, target }) => {
-      for (const method of others) {
-        expectError(await exchange(url, { method, target }), 404, 'not_found')
-        expectError(await send(draft(alice, { method, target })), 404, 'not_found')
-      }
-      const head = await exchange(url, { method: 'HEAD', target })
-      expect(head).toMatchObject({ status: 404, text: '' })
-      expectStamped(head)
-    },
-  )
+  test.each(unknown)('spec 3.11: every method of $path that the specification has not', async ({ others, target }) => {
+    for (const method of others) {
+      expectError(await exchange(url, { method, target }), 404, 'not_found')
+      expectError(await send(draft(alice, { method, target })), 404, 'not_found')
+    }
+    const head = await exchange(url, { method: 'HEAD', target })
+    expect(head).toMatchObject({ status: 404, text: '' })
+    expectStamped(head)
+  })
 
   test.each([
     ['a method that Node has not heard of', 'BREW /v2/me HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['a method in lower case', 'get /v2/me HTTP/1.1\r\nhost: x\r\n\r\n'],
     ['CONNECT', 'CONNECT elsewhere.example:443 HTTP/1.1\r\nhost: elsewhere.example:443\r\n\r\n'],
     ['OPTIONS of the whole server', 'OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n'],
-  ])('decisions 46: %s', async (_, bytes) => {
+  ])('spec 3.11: %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     expectError(parseAnswers(await connection.ended)[0] ?? none(), 404, 'not_found')
@@ -539,16 +536,13 @@ describe('decisions 46: 404 not_found', () => {
     ],
   ] as const
   const rows = ids.flatMap(([method, path, values]) => values.map((id) => ({ method, path, id })))
-  test.each(rows)(
-    'decisions 46: an id in a path that cannot be one: $method $path$id',
-    async ({ method, path, id }) => {
-      const body = method === 'PUT' ? '{"state":"blocked"}' : undefined
-      expectError(await send(draft(alice, { method, target: path + id, body })), 404, 'not_found')
-      if (path !== '/v2/messages/') return
-      expectError(await send(draft(alice, { method: 'POST', target: `${path}${id}/ack` })), 404, 'not_found')
-      expectError(await send(draft(alice, { target: `${path}${id}/receipts` })), 404, 'not_found')
-    },
-  )
+  test.each(rows)('spec 3.11: an id in a path that cannot be one: $method $path$id', async ({ method, path, id }) => {
+    const body = method === 'PUT' ? '{"state":"blocked"}' : undefined
+    expectError(await send(draft(alice, { method, target: path + id, body })), 404, 'not_found')
+    if (path !== '/v2/messages/') return
+    expectError(await send(draft(alice, { method: 'POST', target: `${path}${id}/ack` })), 404, 'not_found')
+    expectError(await send(draft(alice, { target: `${path}${id}/receipts` })), 404, 'not_found')
+  })
 
   test.each([
     ['GET', '/v2/agents/absent', undefined],
@@ -556,11 +550,11 @@ describe('decisions 46: 404 not_found', () => {
     ['POST', '/v2/messages/absent-message/ack', undefined],
     ['GET', '/v2/messages/absent-message/receipts', undefined],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, '{"state":"blocked"}'],
-  ])('service.md Errors: what is absent: %s %s', async (method, target, body) => {
+  ])('spec 4.1: what is absent: %s %s', async (method, target, body) => {
     expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
   })
 
-  test('decisions 46: no origin may call from a browser where none is configured', async () => {
+  test('spec 3.18: no origin may call from a browser where none is configured', async () => {
     const origin = 'https://app.example'
     const preflight = {
       origin,
@@ -577,7 +571,7 @@ describe('decisions 46: 404 not_found', () => {
   })
 })
 
-describe('service.md Errors: HTTP that is none is answered in the same shape', () => {
+describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
   // Whoever asks for health is told soon that a service is slow; everybody else waits for it.
   const AGENTS = { status: 200, body: { agents: [], next_cursor: '' } }
   const GET = 'GET /v2/agents HTTP/1.1\r\nhost: x\r\n'
@@ -605,7 +599,7 @@ describe('service.md Errors: HTTP that is none is answered in the same shape', (
     ['a length and chunks', `${POST}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
     ['a chunk size that is none', `${POST}transfer-encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n`],
     ['a chunk that is longer than it says', `${POST}transfer-encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n`],
-  ])('decisions 46: %s', async (_, bytes) => {
+  ])('spec 3.11: %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     const [answer, ...others] = parseAnswers(await connection.ended)
@@ -613,7 +607,7 @@ describe('service.md Errors: HTTP that is none is answered in the same shape', (
     expect(others).toEqual([])
   })
 
-  test('decisions 46: a request that came whole before what broke is answered first', async () => {
+  test('spec 3.11: a request that came whole before what broke is answered first', async () => {
     using connection = openRaw(url)
     connection.write(`${GET}\r\n${'GET /v2/agents/absent HTTP/1.1\r\nhost: x\r\n\r\n'}GARBAGE\r\n\r\n`)
     const [first, second, third, ...others] = parseAnswers(await connection.ended)
@@ -660,8 +654,8 @@ describe('service.md Errors: HTTP that is none is answered in the same shape', (
   })
 })
 
-describe('decisions 46, 51: every answer', () => {
-  test('decisions 46: carries an X-Request-Id of its own, also where the client sends one', async () => {
+describe('spec 1.4, 9.6: every answer', () => {
+  test('spec 3.14: carries an X-Request-Id of its own, also where the client sends one', async () => {
     const headers = { 'x-request-id': 'mine' }
     const requests = [...Array(20).keys()].map((at) =>
       call(h.place, 'GET', at % 2 === 0 ? '/v2/health' : '/v2/nothing', { headers, url: h.system.urls[at % 2] ?? '' }),
@@ -671,11 +665,11 @@ describe('decisions 46, 51: every answer', () => {
     expect(ids).not.toContain('mine')
   })
 
-  test.each(OPERATIONS)('decisions 46, 51: of $method $path carries X-Request-Id and Date', async (operation) => {
+  test.each(OPERATIONS)('spec 3.14: of $method $path carries X-Request-Id and Date', async (operation) => {
     expectStamped(await send(rightDraft(operation)))
   })
 
-  test('service.md Endpoints: bodies are JSON and say so', async () => {
+  test('spec 12.1: bodies are JSON and say so', async () => {
     for (const target of [
       '/v2/health',
       '/v2/agents',

@@ -1,4 +1,4 @@
-/** Every event is on the stream ACCEPTED, whatever happens to NATS and to who committed it. Source: design.md, Outbox. */
+/** Every event is on the stream ACCEPTED, whatever happens to NATS and to who committed it. Source: ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type AcceptedMessage, readAccepted } from '../support/accepted.ts'
 import type { Agent } from '../support/agent.ts'
@@ -76,7 +76,7 @@ async function sendUntilAccepted(from: Agent, to: Agent, body: number): Promise<
   await got(untilAnswered(() => from.post('/v2/messages', envelope)))
 }
 
-describe('design.md, Outbox: one message for each log entry', () => {
+describe('ADR 20: one message for each log entry', () => {
   test('subject, Nats-Msg-Id and payload, for every lane; each once', async () => {
     const open = await newRecipient()
     const [shy, alice, ...others] = await h.agents(7)
@@ -107,7 +107,7 @@ describe('design.md, Outbox: one message for each log entry', () => {
   })
 })
 
-describe('design.md, Outbox: published by any other process if the one that committed died', () => {
+describe('ADR 20: published by any other process if the one that committed died', () => {
   test('killed behind the commit', async () => {
     const open = await newRecipient()
     const [alice] = await h.agents(1)
@@ -124,7 +124,7 @@ describe('design.md, Outbox: published by any other process if the one that comm
   })
 })
 
-describe('design.md, Outbox: while NATS comes and goes', () => {
+describe('ADR 20: while NATS comes and goes', () => {
   const restarts: { how: string; restart: () => Promise<void>; times: 'once' | 'at least once' }[] = [
     {
       how: 'killed and started',

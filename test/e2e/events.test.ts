@@ -1,4 +1,4 @@
-/** GET /v2/events. Source: service.md, Durable history; decisions 37, 38, 51. Expiry is in expiry.test.ts. */
+/** GET /v2/events. Source: spec 9.3, 9.4, 9.6. Expiry is in expiry.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
@@ -37,7 +37,7 @@ function latest({ headers }: HttpAnswer): string | null {
   return headers.get('x-svc-latest-cursor')
 }
 
-describe('service.md, Event and Events', () => {
+describe('spec 9.1', () => {
   test('every member and no other; cursors rise by one from 1, in the order of acceptance', async () => {
     const answer = await got(bob.get('/v2/events'))
     expect(answer.body.retention_days).toBe(30)
@@ -57,7 +57,7 @@ describe('service.md, Event and Events', () => {
     expect((await got(alice.get('/v2/events'))).body).toEqual({ events: [], next_cursor: 0, retention_days: 30 })
   })
 
-  test('service.md, Operation to event: nothing but acceptance makes one', async () => {
+  test('spec 9.2: nothing but acceptance makes one', async () => {
     const [carol, dave] = await h.agents(2)
     await got(carol.put(`/v2/contacts/${dave.id}`, { state: 'blocked' }))
     await got(carol.patch('/v2/me', { inbox_policy: 'closed', discoverable: true }))
@@ -66,7 +66,7 @@ describe('service.md, Event and Events', () => {
   })
 })
 
-describe('decisions 37: next_cursor is the last cursor examined, or after where there is none', () => {
+describe('spec 9.4: next_cursor is the last cursor examined, or after where there is none', () => {
   const rows: [query: string, cursors: number[], nextCursor: number][] = [
     ['', [1, 2, 3, 4, 5, 6, 7], 7],
     ['?after=0', [1, 2, 3, 4, 5, 6, 7], 7],
@@ -93,7 +93,7 @@ describe('decisions 37: next_cursor is the last cursor examined, or after where 
   })
 })
 
-describe('decisions 38: after', () => {
+describe('spec 9.4: after', () => {
   test.each(['', '-1', '1.5', '1e1', 'x', '0x1', '%201', '1%00', '+1', '%D9%A3', 'null', '99999999999999999999'])(
     '%j is 400 invalid_cursor',
     async (after) => {
@@ -102,7 +102,7 @@ describe('decisions 38: after', () => {
   )
 
   test.each(['limit=0', 'limit=101', 'limit=x', 'after=1&after=1', 'lane=inbox', 'kind=inbox', 'unacked=true'])(
-    'service.md, Limits; decisions 7: ?%s is 400 invalid_request',
+    'spec 2.7, 11.7: ?%s is 400 invalid_request',
     async (query) => {
       expect(outcomeOf(await bob.get(`/v2/events?${query}`))).toBe('400 invalid_request')
     },
@@ -114,7 +114,7 @@ describe('decisions 38: after', () => {
   })
 })
 
-describe('decisions 51: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
+describe('spec 9.6: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
   test('the next one to come where there is none', async () => {
     const [carol, dave] = await h.agents(2)
     for (const query of ['', '?after=5']) {
@@ -138,6 +138,6 @@ describe('decisions 51: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
   })
 })
 
-test('service.md, Authentication: without a signature 401', async () => {
+test('spec 3.1: without a signature 401', async () => {
   expect((await fetch(`${h.place.url}/v2/events`)).status).toBe(401)
 })

@@ -1,4 +1,4 @@
-/** Expiry and purge. Source: service.md, Limits (message expiry, expired messages); decisions 18, 20, 21, 25, 37, 50, 51. */
+/** Expiry and purge. Source: spec 11.7 (message expiry, expired messages); spec 6.8, 6.9, 7.4, 7.7, 9.3, 9.6. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
@@ -74,7 +74,7 @@ async function makeAll(ttl: number): Promise<void> {
   expect(shown.map(({ text }) => text.includes('"short"'))).toEqual([true, true, true])
 }
 
-describe('service.md, Limits: expired messages are excluded from reads at once', () => {
+describe('spec 11.7: expired messages are excluded from reads at once', () => {
   // All asked for in the moment of expiry, before a purge can have come.
   let single: HttpAnswer[]
   let lists: Record<string, readonly ListedMessage[]>
@@ -139,32 +139,32 @@ describe('service.md, Limits: expired messages are excluded from reads at once',
     }
   })
 
-  test('decisions 21: of a thread the members stay that live', () => {
+  test('spec 7.12: of a thread the members stay that live', () => {
     expect(threads.map(idsOf)).toEqual([[member], [], [member], [member]])
   })
 
-  test('decisions 37, 51: its event is skipped', () => {
+  test('spec 9.4, 9.6: its event is skipped', () => {
     expect(events.body.events[0].cursor).toBe(2)
     expect(limited.body).toMatchObject({ events: [{ cursor: 2 }], next_cursor: 2 })
     expect(events.headers.get('x-svc-earliest-cursor')).toBe('2')
   })
 
-  test('decisions 37, 51: where all have expired, next_cursor is behind them, and they are not examined again', () => {
+  test('spec 9.4, 9.6: where all have expired, next_cursor is behind them, and they are not examined again', () => {
     expect(eventsOfDave.body).toMatchObject({ events: [], next_cursor: 2 })
     expect(eventsOfDave.headers.get('x-svc-earliest-cursor')).toBe('3')
     expect(eventsOfDave.headers.get('x-svc-latest-cursor')).toBe('2')
   })
 
-  test('decisions 21: nothing can refer to it', () => {
+  test('spec 6.9: nothing can refer to it', () => {
     expect(references.map(outcomeOf)).toEqual(['400 invalid_reference', '400 invalid_reference', '202', '202'])
   })
 
-  test('decisions 25: an expired request is not promoted', async () => {
+  test('spec 7.7: an expired request is not promoted', async () => {
     expect(eventsAfterAccepting.body).toMatchObject({ events: [], next_cursor: 2 })
     expect(await readList(dave, '/v2/inbox')).toEqual([])
   })
 
-  test('service.md, Endpoint rules 7: an expired request is not pending', async () => {
+  test('spec 7.6: an expired request is not pending', async () => {
     expect(secondRequest).toMatchObject({ status: 202, body: { lane: 'requests', duplicate: false } })
     expect(outcomeOf(thirdRequest)).toBe('409 request_pending')
     const { body } = await got(dave.get('/v2/events'))
@@ -173,13 +173,13 @@ describe('service.md, Limits: expired messages are excluded from reads at once',
     ])
   })
 
-  test('decisions 18: its id stays taken', () => {
+  test('spec 7.4: its id stays taken', () => {
     expect(retries[0]).toMatchObject({ status: 200, body: { duplicate: true, lane: 'inbox' } })
     expect(outcomeOf(retries[1] as HttpAnswer)).toBe('409 id_conflict')
   })
 })
 
-describe('decisions 50: a purged message leaves its id taken', () => {
+describe('spec 7.4: a purged message leaves its id taken', () => {
   test('while it is purged and afterwards, an identical retry is 200 and all else is 409', async () => {
     const outcomes: string[][] = []
     await eventually(
@@ -227,7 +227,7 @@ describe('decisions 50: a purged message leaves its id taken', () => {
     ).toEqual([msg_id])
     expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
     expect(Number(after.headers.get('x-svc-earliest-cursor'))).toBeGreaterThan(2)
-    // service.md, Durable history: a cursor older than retention returns what remains. The next one may expire any moment.
+    // spec 9.4: a cursor older than retention returns what remains. The next one may expire any moment.
     const remaining = await got(bob.get('/v2/events?after=1'))
     expect(remaining.body.events[0].cursor).toBe(Number(remaining.headers.get('x-svc-earliest-cursor')))
   }, 90_000)

@@ -1,4 +1,4 @@
-/** GET /v2/boards/{board}/messages. Source: service.md, Endpoint rules 4, 10; decisions 21, 28, 33, 35. */
+/** GET /v2/boards/{board}/messages. Source: spec 6.9, 7.9, 8.2, 8.9. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
@@ -32,7 +32,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const idsOn = (page: { body: { messages: ListedMessage[] } }) => page.body.messages.map(({ envelope }) => envelope.id)
 const thread = () => [root, ...posts.filter((_, at) => at % 2 === 1)]
 
-describe('decisions 35: posts in the order of arrival', () => {
+describe('spec 7.9: posts in the order of arrival', () => {
   test.each([1, 2, 3, 7, 8, 9, 100])(
     'pages of %d give each once, over both gateways; the last has no cursor',
     async (limit) => {
@@ -47,13 +47,13 @@ describe('decisions 35: posts in the order of arrival', () => {
     },
   )
 
-  test.each([1, 2, 100])('decisions 21: by thread, the root and its members, in pages of %d', async (limit) => {
+  test.each([1, 2, 100])('spec 7.12: by thread, the root and its members, in pages of %d', async (limit) => {
     const pages = await readPages(eve, `/v2/boards/${board}/messages?thread_id=${root}&limit=${limit}`)
     expect(pages.flatMap(idsOn)).toEqual(thread())
   })
 
   test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
-    'decisions 21: a thread_id that names nothing gives an empty list: %j',
+    'spec 7.12: a thread_id that names nothing gives an empty list: %j',
     async (id) => {
       const { body } = await got(eve.get(`/v2/boards/${board}/messages?thread_id=${id}`))
       expect(body).toEqual({ messages: [], next_cursor: '' })
@@ -82,7 +82,7 @@ describe('decisions 35: posts in the order of arrival', () => {
   })
 })
 
-describe('decisions 35: after', () => {
+describe('spec 7.9: after', () => {
   test('one of this board is good for everybody and every filter; any other is 400', async () => {
     const path = `/v2/boards/${board}/messages`
     const { next_cursor } = (await got(eve.get(`${path}?limit=1`))).body
@@ -97,14 +97,14 @@ describe('decisions 35: after', () => {
   })
 
   test.each(['limit=0', 'limit=101', 'lane=board', 'unacked=true', 'after=a&after=b'])(
-    'decisions 7: ?%s is 400 invalid_request',
+    'spec 2.7: ?%s is 400 invalid_request',
     async (query) => {
       expect(outcomeOf(await eve.get(`/v2/boards/${board}/messages?${query}`))).toBe('400 invalid_request')
     },
   )
 })
 
-test('decisions 28: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
+test('spec 8.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
   const closed = await newBoard(olga, { visibility: 'private' })
   await got(putRole(olga, closed, wes, 'reader'))
   for (let count = 0; count < 2; count += 1) await got(olga.send(`board:${closed}`))
@@ -124,7 +124,7 @@ test('decisions 28: a private board’s feed and an unknown one’s are the same
   }
 })
 
-test('service.md, Authentication: a signature that is supplied must be valid', async () => {
+test('spec 3.1: a signature that is supplied must be valid', async () => {
   const bad = await eve.get(`/v2/boards/${board}/messages`, { sign: { method: 'POST' } })
   expect(outcomeOf(bad)).toBe('401 signature_invalid')
 })

@@ -1,4 +1,4 @@
-/** PUT /v2/boards/{board}/messages/{id}/visibility. Source: service.md, Post hidden flag; decisions 33, 52. */
+/** PUT /v2/boards/{board}/messages/{id}/visibility. Source: spec 8.9, 11.2. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -39,7 +39,7 @@ async function seenBy(agent: Agent) {
   }
 }
 
-test('decisions 33: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
+test('spec 8.9: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
   const both = [first, second]
   const shown = { feed: both, thread: both, byId: '200' }
   const gone = { feed: [first], thread: [first] }
@@ -59,7 +59,7 @@ test('decisions 33: hidden, it is nowhere but by its id for the owner; restored,
   expect(await spendingOf(olga)).toEqual(before)
 })
 
-test('issue 3: a hidden post and an unknown one are the same 404, byte for byte, for all but the owner', async () => {
+test('a hidden post and an unknown one are the same 404, byte for byte, for all but the owner', async () => {
   await got(hide(olga, second, true))
   try {
     for (const agent of [wes, rita]) {
@@ -78,7 +78,7 @@ test('issue 3: a hidden post and an unknown one are the same 404, byte for byte,
   }
 })
 
-describe('service.md, Post hidden flag: the owner of the board alone', () => {
+describe('spec 8.9: the owner of the board alone', () => {
   test('others are 403, also for a post that is not there', async () => {
     for (const agent of [wes, rita, (await h.agents(1))[0]]) {
       for (const id of [second, 'absent-message']) expect(outcomeOf(await hide(agent, id, true))).toBe('403 forbidden')
@@ -102,7 +102,7 @@ describe('service.md, Post hidden flag: the owner of the board alone', () => {
   })
 })
 
-test('decisions 52: hiding is free, and goes on with an exhausted budget', async () => {
+test('spec 11.2: hiding is free, and goes on with an exhausted budget', async () => {
   const [spender] = await h.agents(1)
   const own = await newBoard(spender)
   const { msg_id } = (await got(spender.send(`board:${own}`, 'x'.repeat(10 * 1024 - 2)))).body
@@ -115,7 +115,7 @@ test('decisions 52: hiding is free, and goes on with an exhausted budget', async
 })
 
 test.each([{}, { hidden: 'true' }, { hidden: null }, { hidden: 1 }, { hidden: true, why: '' }, [], 'true'])(
-  'decisions 7: a body of %j is 400 invalid_request',
+  'spec 2.7: a body of %j is 400 invalid_request',
   async (body) => {
     const path = `/v2/boards/${board}/messages/${second}/visibility`
     expect(outcomeOf(await olga.put(path, JSON.stringify(body)))).toBe('400 invalid_request')

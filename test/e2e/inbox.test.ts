@@ -1,4 +1,4 @@
-/** GET /v2/inbox and GET /v2/export. Source: service.md, Endpoints, Endpoint rules 2 and 4, Limits; decisions 7, 21, 35. */
+/** GET /v2/inbox and GET /v2/export. Source: spec 7.9, 7.11, 12.1, Limits; spec 2.7, 7.9, 7.12. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -45,7 +45,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('decisions 35: message lists are in order of arrival, oldest first, in pages', () => {
+describe('spec 7.9: message lists are in order of arrival, oldest first, in pages', () => {
   const filters: [string, (message: (typeof all)[number]) => boolean][] = [
     ['/v2/inbox', ({ received, lane }) => received && lane === 'inbox'],
     ['/v2/inbox?lane=inbox', ({ received, lane }) => received && lane === 'inbox'],
@@ -69,7 +69,7 @@ describe('decisions 35: message lists are in order of arrival, oldest first, in 
     expect(sizes).toEqual(expected.length <= limit ? [expected.length] : fullPages(expected.length, limit))
   })
 
-  test('service.md, Limits: 50 where nothing is said', async () => {
+  test('spec 11.7: 50 where nothing is said', async () => {
     for (const list of ['inbox', 'export']) {
       const { body } = await got(reader.get(`/v2/${list}`))
       expect(Object.keys(body)).toEqual(['messages', 'next_cursor'])
@@ -116,7 +116,7 @@ describe('decisions 35: message lists are in order of arrival, oldest first, in 
   }
 })
 
-describe('service.md, Endpoints: whose messages these are', () => {
+describe('spec 12.1: whose messages these are', () => {
   test('export has what one sent and what one received, and what one sent to oneself once', async () => {
     const mine = await readList(reader, '/v2/export')
     expect(new Set(idsOf(mine)).size).toBe(mine.length)
@@ -145,7 +145,7 @@ describe('service.md, Endpoints: whose messages these are', () => {
   })
 })
 
-describe('service.md, Limits; decisions 7: query parameters', () => {
+describe('spec 3.12, 11.7: query parameters', () => {
   const rows: [string, string][] = [
     ['limit=1', '200'],
     ['limit=100', '200'],
@@ -184,12 +184,12 @@ describe('service.md, Limits; decisions 7: query parameters', () => {
     expect(outcomeOf(await reader.get(`/v2/export?${query}`))).toBe(outcome)
   })
 
-  test('decisions 7: a body on an operation that takes none is 400', async () => {
+  test('spec 3.10: a body on an operation that takes none is 400', async () => {
     expect(outcomeOf(await friend.post(`/v2/messages/${all[0]?.id}/ack`, {}))).toBe('400 invalid_request')
   })
 })
 
-describe('decisions 35: a cursor that this list has not issued is 400 invalid_cursor', () => {
+describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor', () => {
   const INVALID = '400 invalid_cursor'
   let inbox: string
   let exported: string
@@ -242,7 +242,7 @@ describe('decisions 35: a cursor that this list has not issued is 400 invalid_cu
   })
 })
 
-describe('decisions 35: a page holds fewer messages where their bytes would pass 512 KiB', () => {
+describe('spec 7.9: a page holds fewer messages where their bytes would pass 512 KiB', () => {
   let heavy: Agent
   let sent: string[]
   beforeAll(async () => {

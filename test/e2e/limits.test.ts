@@ -1,5 +1,5 @@
 /**
- * service.md, Limits, row by row: what is still taken and what is not any more, over HTTP. Streams and webhooks have their
+ * spec 11.7, row by row: what is still taken and what is not any more, over HTTP. Streams and webhooks have their
  * own tests, request rates edge-limits.test.ts.
  */
 import { randomBytes } from 'node:crypto'
@@ -66,7 +66,7 @@ function textOf(characters: number, character = 'a'): string {
   return character.repeat(characters)
 }
 
-describe('service.md Limits: list page size: 1..100, default 50', () => {
+describe('spec 11.7: list page size: 1..100, default 50', () => {
   const LISTS = ['/v2/agents', '/v2/boards', '/v2/contacts', '/v2/inbox', '/v2/export', '/v2/events']
   test.each(LISTS)('%s', async (path) => {
     for (const [limit, outcome] of [
@@ -89,7 +89,7 @@ describe('service.md Limits: list page size: 1..100, default 50', () => {
   })
 })
 
-describe('service.md Limits: HTTP timestamp tolerance: plus or minus 60 seconds', () => {
+describe('spec 11.7: HTTP timestamp tolerance: plus or minus 60 seconds', () => {
   test.each([
     [-60, '200'],
     [60, '200'],
@@ -101,7 +101,7 @@ describe('service.md Limits: HTTP timestamp tolerance: plus or minus 60 seconds'
   })
 })
 
-describe('service.md Limits: HTTP nonce: 32..128 hex characters', () => {
+describe('spec 11.7: HTTP nonce: 32..128 hex characters', () => {
   test.each([
     [32, '200'],
     [128, '200'],
@@ -114,7 +114,7 @@ describe('service.md Limits: HTTP nonce: 32..128 hex characters', () => {
   })
 })
 
-describe('service.md Limits: registration challenge lifetime: 5 minutes, single use', () => {
+describe('spec 11.7: registration challenge lifetime: 5 minutes, single use', () => {
   // That the second in which it expires is too late is in services/identity/src/domain/registration.test.ts.
   test('it lasts for 300 s', async () => {
     const agent = new Agent(h.place)
@@ -136,7 +136,7 @@ describe('service.md Limits: registration challenge lifetime: 5 minutes, single 
   })
 })
 
-describe('service.md Limits: name length: 3..32', () => {
+describe('spec 11.7: name length: 3..32', () => {
   test.each([
     [3, '201'],
     [32, '201'],
@@ -150,7 +150,7 @@ describe('service.md Limits: name length: 3..32', () => {
   })
 })
 
-describe('service.md Limits: envelope id: 8..80 characters of A-Za-z0-9_-', () => {
+describe('spec 11.7: envelope id: 8..80 characters of A-Za-z0-9_-', () => {
   test.each([
     ['8', () => idOf(8), '202'],
     ['80', () => idOf(80), '202'],
@@ -176,7 +176,7 @@ const SIZES: [string, string, JsonValue, string][] = [
   ['board post size', '32 KiB and a byte', `${textOf((32 * KIB - 2) / 3, '€')}a`, '413 message_too_large'],
 ]
 
-describe('service.md Limits: DM size 4000 characters and 16 KiB, board post size 16000 characters and 32 KiB', () => {
+describe('spec 11.7: DM size 4000 characters and 16 KiB, board post size 16000 characters and 32 KiB', () => {
   test.each(SIZES)('%s: %s', async (row, _, body, outcome) => {
     const to = row === 'DM size' ? open : `board:${board}`
     expect(outcomeOf(await rich.send(to, body))).toBe(outcome)
@@ -201,7 +201,7 @@ describe('service.md Limits: DM size 4000 characters and 16 KiB, board post size
   })
 })
 
-describe('service.md Limits: whole request: 96 KiB', () => {
+describe('spec 11.7: whole request: 96 KiB', () => {
   test.each([
     [96 * KIB, '202'],
     [96 * KIB + 1, '413 body_too_large'],
@@ -211,7 +211,7 @@ describe('service.md Limits: whole request: 96 KiB', () => {
   })
 })
 
-describe('service.md Limits: initial message timestamp: at most 5 minutes in the past and at most 1 minute ahead', () => {
+describe('spec 11.7: initial message timestamp: at most 5 minutes in the past and at most 1 minute ahead', () => {
   // To the millisecond: services/messaging/src/domain/acceptance.test.ts. Here time passes between this clock and the look.
   test.each([
     ['5 minutes ago, all but what it may take', -300_000 + QUICK_MS, '202'],
@@ -224,7 +224,7 @@ describe('service.md Limits: initial message timestamp: at most 5 minutes in the
   })
 })
 
-describe('service.md Limits: message expiry', () => {
+describe('spec 11.7: message expiry', () => {
   test.each([
     ['retention, where ttl is absent', undefined, 30 * DAY_SECONDS],
     ['retention, where ttl is 0', 0, 30 * DAY_SECONDS],
@@ -248,7 +248,7 @@ describe('service.md Limits: message expiry', () => {
   })
 })
 
-describe('service.md Limits: expired messages: excluded from reads at once', () => {
+describe('spec 11.7: expired messages: excluded from reads at once', () => {
   test('in the second in which it expires it is not there', async () => {
     // One that was too late already is sent anew.
     const { id, overSeconds } = await eventually(async () => {
@@ -264,7 +264,7 @@ describe('service.md Limits: expired messages: excluded from reads at once', () 
   })
 })
 
-describe('service.md Limits: board title 1..120 characters, board description up to 2000 characters', () => {
+describe('spec 11.7: board title 1..120 characters, board description up to 2000 characters', () => {
   test.each([
     ['title', 1, '201'],
     ['title', 120, '201'],
@@ -281,7 +281,7 @@ describe('service.md Limits: board title 1..120 characters, board description up
   })
 })
 
-describe('service.md Limits: boards per owner: 20', () => {
+describe('spec 11.7: boards per owner: 20', () => {
   test('the twentieth is created, and one more is not', async () => {
     const [owner] = await h.agents(1)
     await operator.grant(owner.id, 1_000, 'boards')
@@ -292,8 +292,8 @@ describe('service.md Limits: boards per owner: 20', () => {
   })
 })
 
-describe('service.md Limits: membership records per board: 100', () => {
-  test('decisions 30: readers, writers and bans count, the owner does not; the hundredth is set, and one more is not', async () => {
+describe('spec 11.7: membership records per board: 100', () => {
+  test('spec 8.7: readers, writers and bans count, the owner does not; the hundredth is set, and one more is not', async () => {
     const [owner, last] = await h.agents(2)
     await operator.grant(owner.id, 1_000, 'members')
     const path = `/v2/boards/${(await got(owner.post('/v2/boards', { title: 'full', visibility: 'public' }))).body.id}`
@@ -313,7 +313,7 @@ describe('service.md Limits: membership records per board: 100', () => {
   })
 })
 
-describe('service.md Limits: units and introductions per UTC day', () => {
+describe('spec 11.7: units and introductions per UTC day', () => {
   /** A sealed message of so many KiB, 16 at most: so many units. */
   async function spend(agent: Agent, units: number): Promise<void> {
     for (let left = units; left > 0; left -= 16) {

@@ -51,8 +51,8 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-describe('decisions 14: the discovery manifest', () => {
-  test('decisions 14: every member and value, and no others', () => {
+describe('spec 5.1: the discovery manifest', () => {
+  test('spec 5.1: every member and value, and no others', () => {
     expect(manifest.status).toBe(200)
     expect(manifest.body).toEqual(
       expectedManifest({
@@ -70,7 +70,7 @@ describe('decisions 14: the discovery manifest', () => {
     )
   })
 
-  test('service.md: the same at every gateway, signed or not', async () => {
+  test('spec 5.1: the same at every gateway, signed or not', async () => {
     for (const url of h.system.urls) {
       const again = await call({ ...h.place, url }, 'GET', '/.well-known/agent.json')
       expectStamped(again)
@@ -79,7 +79,7 @@ describe('decisions 14: the discovery manifest', () => {
     }
   })
 
-  test('decisions 14: what it says is what the system does', async () => {
+  test('spec 5.1: what it says is what the system does', async () => {
     const { registration, limits, retention_days } = manifest.body
     const challenge = await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })
     expect(challenge.body).toMatchObject({ difficulty: registration.difficulty, algorithm: registration.algorithm })
@@ -94,13 +94,13 @@ describe('decisions 14: the discovery manifest', () => {
     expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
   })
 
-  test('service.md: the authority is what requests are signed for, and the end of every address', async () => {
+  test('spec 3.3, 5.1: the authority is what requests are signed for, and the end of every address', async () => {
     const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
     expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
   })
 })
 
-describe('decisions 46: the OpenAPI description', () => {
+describe('spec 1.4: the OpenAPI description', () => {
   const lower = ({ method, path }: SpecOperation): [string, string] => [path, method.toLowerCase()]
 
   function describedOf(operation: SpecOperation): Described {
@@ -110,7 +110,7 @@ describe('decisions 46: the OpenAPI description', () => {
     return described
   }
 
-  test('service.md: OpenAPI 3.1 of this version of the API, as JSON, the same at every gateway', async () => {
+  test('spec 1.4: OpenAPI 3.1 of this version of the API, as JSON, the same at every gateway', async () => {
     expect(openapi.status).toBe(200)
     expect(openapi.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
     expect(openapi.body).toMatchObject({ openapi: expect.stringMatching(/^3\.1\.\d+$/), info: { version: '2.0.0' } })
@@ -121,7 +121,7 @@ describe('decisions 46: the OpenAPI description', () => {
     }
   })
 
-  test('decisions 46: has the operations of the specification that there are so far, and no others', () => {
+  test('spec 1.4: has the operations of the specification that there are so far, and no others', () => {
     const described = Object.entries<object>(openapi.body.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${path} ${method}`),
     )
@@ -140,7 +140,7 @@ describe('decisions 46: the OpenAPI description', () => {
     for (const ref of refs) expect(() => api.resolve({ $ref: ref })).not.toThrow()
   })
 
-  test.each(OPERATIONS)('service.md Endpoints: $method $path: who needs a signature', (operation) => {
+  test.each(OPERATIONS)('spec 12.1: $method $path: who needs a signature', (operation) => {
     const { security } = describedOf(operation)
     const schemes = Object.keys(openapi.body.components.securitySchemes)
     expect(schemes).toHaveLength(1)
@@ -150,7 +150,7 @@ describe('decisions 46: the OpenAPI description', () => {
     if (operation.auth === 'optional') expect(security).toContainEqual({})
   })
 
-  test.each(OPERATIONS)('service.md Endpoints: $method $path: parameters of path, query and headers', (operation) => {
+  test.each(OPERATIONS)('spec 12.1: $method $path: parameters of path, query and headers', (operation) => {
     const parameters = describedOf(operation).parameters.map((parameter) => api.resolve(parameter))
     const namesIn = (place: string): unknown[] =>
       parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
@@ -171,7 +171,7 @@ describe('decisions 46: the OpenAPI description', () => {
       expect(limit.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 50 })
   })
 
-  test.each(OPERATIONS)('service.md Endpoints: $method $path: its body', (operation) => {
+  test.each(OPERATIONS)('spec 12.1: $method $path: its body', (operation) => {
     const { requestBody } = describedOf(operation)
     if (operation.body === undefined) {
       expect(requestBody).toBeUndefined()
@@ -181,11 +181,11 @@ describe('decisions 46: the OpenAPI description', () => {
     expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json'])
     const schema = requestBody?.content['application/json']?.schema ?? {}
     expect(api.findMisfitsBy(schema, operation.body)).toEqual([])
-    // decisions 7: closed
+    // spec 2.7: closed
     expect(api.findMisfitsBy(schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
   })
 
-  test.each(OPERATIONS)('service.md Errors: $method $path: its statuses', (operation) => {
+  test.each(OPERATIONS)('spec 4.3: $method $path: its statuses', (operation) => {
     const { responses } = describedOf(operation)
     const own = [...operation.success, ...operation.faults, ...(operation.body === undefined ? [] : [415])]
     const everywhere = [400, 401, 409, 413, 429, 500, 503]
@@ -221,7 +221,7 @@ describe('decisions 46: the OpenAPI description', () => {
     return codes[status] ?? ''
   }
 
-  // service.md, Resources and their fields
+  // spec 2.7
   const REQUEST: Record<string, { all: string[]; required: string[] }> = {
     'POST /v2/challenges': same('pubkey'),
     'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),
@@ -284,14 +284,14 @@ describe('decisions 46: the OpenAPI description', () => {
     }
   }
 
-  test.each(Object.keys(REQUEST))('service.md Resources: the body of %s', (name) => {
+  test.each(Object.keys(REQUEST))('spec 2.7: the body of %s', (name) => {
     const operation = operationOf(name)
     const { all = [], required = [] } = REQUEST[name] ?? {}
     const schema = describedOf(operation).requestBody?.content['application/json']?.schema
     expect(fieldsOf(schema)).toEqual({ all: [...all].sort(), required: [...required].sort(), closed: true })
   })
 
-  test('service.md Envelope: signed, or sealed', () => {
+  test('spec 6.1: signed, or sealed', () => {
     const schema = resolved(
       describedOf(operationOf('POST /v2/messages')).requestBody?.content['application/json']?.schema,
     )
@@ -310,7 +310,7 @@ describe('decisions 46: the OpenAPI description', () => {
     }
   })
 
-  test.each(Object.keys(ANSWER))('service.md Resources: the answer of %s', (name) => {
+  test.each(Object.keys(ANSWER))('spec 2.7: the answer of %s', (name) => {
     const operation = operationOf(name)
     const fields = [...(ANSWER[name] ?? [])].sort()
     for (const status of operation.success.filter((one) => one < 300)) {
@@ -325,7 +325,7 @@ describe('decisions 46: the OpenAPI description', () => {
     return operation
   }
 
-  test('service.md Resources: what is answered fits what is described', async () => {
+  test('spec 2.7: what is answered fits what is described', async () => {
     const fits = (name: string, answer: HttpAnswer, status: number): void => {
       expect(answer.status, `${name}: ${answer.text}`).toBe(status)
       const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}

@@ -40,20 +40,20 @@ const everyResponse = () =>
     Object.entries(operation.responses).map(([status, response]) => ({ name: `${name}: ${status}`, status, response })),
   )
 
-describe('decisions 46: the description is complete', () => {
-  test('decisions 46: every operation of the specification, and no others', () => {
+describe('spec 1.4: the description is complete', () => {
+  test('spec 3.11: every operation of the specification, and no others', () => {
     const names = described().map(({ name }) => name)
     expect(names.toSorted()).toEqual(SPECIFIED.toSorted())
   })
 
-  test.each(SPECIFIED)('service.md, Endpoints: %s: has a name, says who may call it, and answers a success', (name) => {
+  test.each(SPECIFIED)('spec 12.1: %s: has a name, says who may call it, and answers a success', (name) => {
     const [operation] = described().flatMap((one) => (one.name === name ? [one.operation] : []))
     expect(operation?.operationId).toMatch(/^[a-z]+[A-Z]\w+$/)
     expect(operation?.security.length).toBeGreaterThan(0)
     expect(Object.keys(operation?.responses ?? {}).filter((status) => status.startsWith('2'))).not.toEqual([])
   })
 
-  test('decisions 45: every code, each under its status, with its text', () => {
+  test('spec 4.3: every code, each under its status, with its text', () => {
     const codes = everyResponse().flatMap(({ name, status, response }) =>
       Object.entries(response.content['application/json']?.examples ?? {}).flatMap(([code, { value }]) => {
         if (code === 'answer') return []
@@ -105,7 +105,7 @@ describe('decisions 46: the description is complete', () => {
     }
   })
 
-  test('decisions 45, 46, 51: the headers of every answer, Retry-After of every 429 and 503, WWW-Authenticate of every 401', () => {
+  test('spec 3.11, 4.2, 9.6: the headers of every answer, Retry-After of every 429 and 503, WWW-Authenticate of every 401', () => {
     for (const { name, status, response } of everyResponse()) {
       const names = Object.keys(response.headers)
       expect(names, name).toEqual(expect.arrayContaining(['X-Request-Id', 'Date', 'Cache-Control']))

@@ -66,7 +66,7 @@ async function contentsOf(table: string): Promise<string> {
 }
 
 describe('svc admin status', () => {
-  test('issue 6, 4: services with their processes, versions, rates and lags', async () => {
+  test('services with their processes, versions, rates and lags', async () => {
     const [ben] = await h.agents(1)
     // Whoever is slow to answer a look is not in it: then there is another.
     await eventually(async () => {
@@ -146,7 +146,7 @@ describe('svc admin status', () => {
 })
 
 describe('svc admin grant', () => {
-  test('decisions 49: a dry run says what it would do and does nothing; the same grant again changes nothing', async () => {
+  test('spec 11.4: a dry run says what it would do and does nothing; the same grant again changes nothing', async () => {
     const [anna] = await h.agents(1)
     const grant = (...rest: string[]) => documentOf('grant', anna.id, '7', 'dry', ...rest)
     const before = [await contentsOf('budget.accounts'), await contentsOf('budget.grants')]
@@ -160,7 +160,7 @@ describe('svc admin grant', () => {
 })
 
 describe('svc admin outbox', () => {
-  test('issue 6, 5: shows rows with their sequences, and what waits', async () => {
+  test('shows rows with their sequences, and what waits', async () => {
     const [anna, ben] = await friends()
     await got(anna.send(ben))
     await eventually(async () => {
@@ -171,7 +171,7 @@ describe('svc admin outbox', () => {
     expect(stdout).toMatch(/^to publish +0\noldest +none\n\nrow +events +committed +published +up to sequence\n\d+ +1 /)
   })
 
-  test('issue 6, 5: publishes a range again: a dry run changes nothing, a repeat is nobody’s second event', async () => {
+  test('publishes a range again: a dry run changes nothing, a repeat is nobody’s second event', async () => {
     const [anna, ben] = await friends()
     await setWebhook(ben, '/again')
     await got(anna.send(ben, 'one'))
@@ -197,7 +197,7 @@ describe('svc admin outbox', () => {
 })
 
 describe('svc admin jobs', () => {
-  test('issue 6, 5: what was given up is shown, and retried once: a dry run changes nothing, a repeat nothing more', async () => {
+  test('what was given up is shown, and retried once: a dry run changes nothing, a repeat nothing more', async () => {
     const [anna, ben] = await friends()
     receiver.answer('/broken', 500)
     await setWebhook(ben, '/broken')
@@ -255,7 +255,7 @@ describe('svc admin jobs', () => {
 })
 
 describe('svc admin purge', () => {
-  test('issue 6, 5: removes what has expired: a dry run counts it and changes nothing, a repeat finds nothing', async () => {
+  test('removes what has expired: a dry run counts it and changes nothing, a repeat finds nothing', async () => {
     const [anna, ben] = await friends()
     const messages = 3
     for (let sent = 0; sent < messages; sent += 1) await got(anna.send(ben))
@@ -312,7 +312,7 @@ describe('svc admin verify', () => {
     await untilResolved(admin)
   })
 
-  test('issue 6, 5: right books are right, for all and for one agent, also in small pages', async () => {
+  test('right books are right, for all and for one agent, also in small pages', async () => {
     const all = await operate('verify')
     expect(all).toMatchObject({ exitCode: 0, stderr: '' })
     expect(all.stdout.match(/^.*?(?= {2})/gm)).toEqual(CHECKED)
@@ -321,7 +321,7 @@ describe('svc admin verify', () => {
     expect(await verified('--agent', anna.id)).toMatchObject({ exitCode: 0, wrong: [] })
   })
 
-  test('issue 6, 5: charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
+  test('charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
     // As if a minute and more had passed since, unless the day is younger than that.
     await admin`
       update budget.reservations set deadline_ms = deadline_ms - least(
@@ -341,7 +341,7 @@ describe('svc admin verify', () => {
     expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
   })
 
-  test('issue 6, 5: it may run while the system works', async () => {
+  test('it may run while the system works', async () => {
     const [cora, dan] = await friends()
     let working = true
     const load = Promise.all(
@@ -484,7 +484,7 @@ describe('svc admin verify', () => {
     ],
   ]
 
-  test.each(BREACHES)('issue 6, 5: %s is found: %s', async (_, rule, breakBooks) => {
+  test.each(BREACHES)('%s is found: %s', async (_, rule, breakBooks) => {
     const mend = await breakBooks()
     try {
       const { exitCode, wrong } = await verified()

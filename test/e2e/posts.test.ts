@@ -1,4 +1,4 @@
-/** POST /v2/messages to a board, as clients see it. Source: service.md, Endpoint rules 3, 5, 6, Budget rules; decisions 17, 18, 21, 22, 28, 31, 36. Who may post is in boards.test.ts. */
+/** POST /v2/messages to a board, as clients see it. Source: spec 7.1, 7.4, 7.10, Budget rules; spec 6.5, 6.9, 7.2, 7.4, 7.10, 8.4, 8.8. Who may post is in boards.test.ts. */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -26,7 +26,7 @@ afterAll(async () => {
   await h[Symbol.asyncDispose]()
 })
 
-describe('service.md, SendResult: a post', () => {
+describe('spec 7.3: a post', () => {
   test('is 202 with lane board, and 200 with duplicate true when it is repeated, on either gateway, at no further cost', async () => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga)
@@ -47,7 +47,7 @@ describe('service.md, SendResult: a post', () => {
     expect(idsOf(await readList(rita, `/v2/boards/${board}/messages`))).toEqual([envelope.id])
   })
 
-  test('decisions 18: the same post 20 times at once is accepted once', async () => {
+  test('spec 7.4: the same post 20 times at once is accepted once', async () => {
     const [olga] = await h.agents(1)
     const board = await newBoard(olga)
     const envelope = olga.envelope(`board:${board}`)
@@ -61,7 +61,7 @@ describe('service.md, SendResult: a post', () => {
     expect((await spendingOf(olga)).units).toBe(11)
   })
 
-  test('decisions 18, 31: so it is while its price changes, and what is paid is the price of those who got it', async () => {
+  test('spec 7.4, 8.8: so it is while its price changes, and what is paid is the price of those who got it', async () => {
     const [olga, rita, sven] = await h.agents(3)
     const board = await newBoard(olga)
     await subscribe(rita, board)
@@ -82,7 +82,7 @@ describe('service.md, SendResult: a post', () => {
     }
   })
 
-  test('decisions 18: after a ban the author’s retry is a duplicate, and a new post 403', async () => {
+  test('spec 7.4: after a ban the author’s retry is a duplicate, and a new post 403', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { visibility: 'private' })
     await got(putRole(olga, board, wes, 'writer'))
@@ -93,7 +93,7 @@ describe('service.md, SendResult: a post', () => {
     expect(outcomeOf(await wes.send(`board:${board}`))).toBe('404 not_found')
   })
 
-  test('service.md, Message: it is read as it was sent, by its id and on the feed, also by nobody', async () => {
+  test('spec 7.8: it is read as it was sent, by its id and on the feed, also by nobody', async () => {
     const [olga] = await h.agents(1)
     const board = await newBoard(olga, { visibility: 'unlisted' })
     const envelope = olga.envelope(`board:${board}`, { n: 1.5, text: '\0ü😀', list: [null, true] }, { ttl: 3_600 })
@@ -112,7 +112,7 @@ describe('service.md, SendResult: a post', () => {
     expect(feed.text).toBe(`{"messages":[${single.text}],"next_cursor":""}`)
   })
 
-  test('decisions 16, 17: a sealed one is taken by its shape, and its decoded bytes are charged', async () => {
+  test('spec 6.4, 6.5: a sealed one is taken by its shape, and its decoded bytes are charged', async () => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga)
     const { body: _, sig: __, ...head } = olga.envelope(`board:${board}`)
@@ -128,7 +128,7 @@ describe('service.md, SendResult: a post', () => {
   })
 })
 
-describe('service.md, Budget rules; decisions 31: cost × subscribed recipients', () => {
+describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
   test('ceil(bytes / 1024) for each of owner, writers and readers without the author; bans do not count, none is one', async () => {
     const [olga, wes, rita, bart] = await h.agents(4)
     const board = await newBoard(olga, { posting: 'anyone' })
@@ -150,7 +150,7 @@ describe('service.md, Budget rules; decisions 31: cost × subscribed recipients'
     expect(await spendingOf(wes)).toMatchObject({ units: 9, introductions: 0 })
   })
 
-  test('decisions 22, 48: past the units it is 429, is not there, and leaves no trace in the budget', async () => {
+  test('spec 7.2, 11.3: past the units it is 429, is not there, and leaves no trace in the budget', async () => {
     const [olga, rita, sam] = await h.agents(3)
     const board = await newBoard(olga)
     for (const reader of [rita, sam]) await subscribe(reader, board)
@@ -165,7 +165,7 @@ describe('service.md, Budget rules; decisions 31: cost × subscribed recipients'
     expectError(await rita.get(`/v2/messages/${refused.id}`), 404, 'not_found')
   })
 
-  test('issue 3, Posts: 32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
+  test('32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
     const [olga] = await h.agents(1)
     const readers: Agent[] = []
     while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once: a machine may be slow
@@ -196,7 +196,7 @@ describe('service.md, Budget rules; decisions 31: cost × subscribed recipients'
   })
 })
 
-describe('decisions 21: references of a post stay on its board', () => {
+describe('spec 6.9: references of a post stay on its board', () => {
   test('to any live post of it, by whomever; thread_id to a root; to nothing else', async () => {
     const [olga, wes] = await h.agents(2)
     const [board, other] = [await newBoard(olga, { posting: 'anyone' }), await newBoard(olga, { posting: 'anyone' })]
@@ -231,7 +231,7 @@ describe('decisions 21: references of a post stay on its board', () => {
     expect(outcomeOf(await olga.send(wes, 'about a post', { reply_to: root }))).toBe(INVALID)
   })
 
-  test('decisions 22: time, then the board, then references', async () => {
+  test('spec 7.2: time, then the board, then references', async () => {
     const [olga, eve] = await h.agents(2)
     const board = await newBoard(olga)
     const ts = new Date(Date.now() - 400_000).toISOString()
@@ -244,7 +244,7 @@ describe('decisions 21: references of a post stay on its board', () => {
   })
 })
 
-test('decisions 36: ack and receipts of a post are 404 for everybody, the answer for an unknown id', async () => {
+test('spec 7.14: ack and receipts of a post are 404 for everybody, the answer for an unknown id', async () => {
   const [olga, rita] = await h.agents(2)
   const board = await newBoard(olga)
   await subscribe(rita, board)
@@ -264,7 +264,7 @@ test('decisions 36: ack and receipts of a post are 404 for everybody, the answer
   }
 })
 
-test('decisions 19: a board’s address that is malformed is 400, one of nothing 404', async () => {
+test('spec 6.2: a board’s address that is malformed is 400, one of nothing 404', async () => {
   const [olga] = await h.agents(1)
   for (const to of [
     'board:',
@@ -279,7 +279,7 @@ test('decisions 19: a board’s address that is malformed is 400, one of nothing
     expect(outcomeOf(await olga.send(`board:${to}`))).toBe('404 not_found')
 })
 
-test('service.md, Limits: an expired post is excluded from every read at once, and takes no vote, reply or hiding', async () => {
+test('spec 11.7: an expired post is excluded from every read at once, and takes no vote, reply or hiding', async () => {
   const [olga, rita] = await h.agents(2)
   const board = await newBoard(olga)
   await subscribe(rita, board)

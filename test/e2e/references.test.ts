@@ -1,4 +1,4 @@
-/** decisions 21: reply_to and thread_id, and listing by thread. */
+/** spec 7.12: reply_to and thread_id, and listing by thread. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -41,7 +41,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const OK = '202'
 const INVALID = '400 invalid_reference'
 
-describe('decisions 21: from alice to bob', () => {
+describe('spec 6.9: from alice to bob', () => {
   const rows: [target: string, replyTo: string, threadId: string][] = [
     ['root', OK, OK],
     ['root of the other', OK, OK],
@@ -61,7 +61,7 @@ describe('decisions 21: from alice to bob', () => {
     expect(outcomeOf(await sendReferring('thread_id', target))).toBe(outcome)
   })
 
-  // Any string is a well-formed reference (service.md, Envelope); those that cannot be ids name nothing.
+  // Any string is a well-formed reference (spec 6.1); those that cannot be ids name nothing.
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'with\u0000nul', 'ünïcödé-id', "'; drop table --"])(
     '%j names nothing',
     async (id) => {
@@ -91,7 +91,7 @@ describe('decisions 21: from alice to bob', () => {
     await untilSpent(before)
   })
 
-  test('decisions 48: nor do twenty equal ones at once, also where each gateway reserves ahead', async () => {
+  test('spec 11.3: nor do twenty equal ones at once, also where each gateway reserves ahead', async () => {
     const { urls } = h.system
     for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
     const before = await spendingOf(alice)
@@ -116,7 +116,7 @@ describe('decisions 21: from alice to bob', () => {
   }
 })
 
-describe('decisions 21: the same two participants', () => {
+describe('spec 6.9: the same two participants', () => {
   test('one who is in neither cannot refer to it, nor one of the two to another agent', async () => {
     expect(outcomeOf(await carol.send(alice, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
     expect(outcomeOf(await carol.send(bob, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
@@ -137,7 +137,7 @@ describe('decisions 21: the same two participants', () => {
   })
 })
 
-describe('decisions 21: listing by thread_id', () => {
+describe('spec 7.12: listing by thread_id', () => {
   let dave: Agent
   let erin: Agent
   let root: string

@@ -1,4 +1,4 @@
-/** Challenges and registrations: every answer of decisions 10 in its order, keys, names, and many at once. */
+/** Challenges and registrations: every answer of spec 5.6 in its order, keys, names, and many at once. */
 import { createHash, createHmac, randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -58,7 +58,7 @@ function askForChallenge(pubkey: string, place = h.place): Promise<HttpAnswer> {
 
 function expectRegistered(answer: HttpAnswer, agent: Agent): void {
   expect(answer.status, answer.text).toBe(201)
-  // decisions 3, 11
+  // spec 2.3, 5.8
   const agentId = agentIdOf(agent.key.publicKey)
   expect(answer.body).toEqual({ agent_id: agentId, address: `${agent.name}@${h.system.authority}` })
   expectStamped(answer)
@@ -78,8 +78,8 @@ function leadingZeroBits(hash: Buffer): number {
   return bits.indexOf('1')
 }
 
-describe('service.md Registration procedure: challenges', () => {
-  test('decisions 9: 201 with challenge, difficulty, expires_at and algorithm, and nothing else', async () => {
+describe('spec 5.4: challenges', () => {
+  test('spec 5.4: 201 with challenge, difficulty, expires_at and algorithm, and nothing else', async () => {
     const before = unixSeconds()
     const answer = await askForChallenge(newAgent().pubkey)
     const after = unixSeconds()
@@ -92,13 +92,13 @@ describe('service.md Registration procedure: challenges', () => {
     expectStamped(answer)
   })
 
-  test('decisions 14: difficulty and lifetime are those of the manifest', async () => {
+  test('spec 5.1: difficulty and lifetime are those of the manifest', async () => {
     const manifest = await call(h.place, 'GET', '/.well-known/agent.json')
     const { registration } = manifest.body
     expect(registration).toEqual({ algorithm: 'sha256', difficulty: DIFFICULTY, challenge_seconds: CHALLENGE_SECONDS })
   })
 
-  test('service.md: each challenge is another one, also for one key', async () => {
+  test('spec 5.4: each challenge is another one, also for one key', async () => {
     const { pubkey } = newAgent()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => askForChallenge(pubkey, { ...h.place, url: h.system.urls[at % 2] ?? '' })),
@@ -106,7 +106,7 @@ describe('service.md Registration procedure: challenges', () => {
     expect(new Set(answers.map(({ body }) => body.challenge)).size).toBe(20)
   })
 
-  test('decisions 9: issuing a challenge writes nothing to any store', async () => {
+  test('spec 5.4: issuing a challenge writes nothing to any store', async () => {
     const sql = postgres(h.system.database.adminUrl, { max: 1 })
     try {
       const before = await rowsWritten(sql)
@@ -133,7 +133,7 @@ describe('service.md Registration procedure: challenges', () => {
   }
 })
 
-describe('decisions 2: public keys', () => {
+describe('spec 2.2: public keys', () => {
   // The first of RFC 8032: names of tests must not change from run to run.
   const key = createKeyPair(Buffer.from('9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60', 'hex'))
   const hex = Buffer.from(key.publicKey).toString('hex')
@@ -142,7 +142,7 @@ describe('decisions 2: public keys', () => {
     ['lower case', (text) => text],
     ['upper case', (text) => text.toUpperCase()],
     ['mixed case', (text) => text.slice(0, 32) + text.slice(32).toUpperCase()],
-  ])('decisions 2: %s is taken, and lower case is returned', async (_, spell) => {
+  ])('spec 2.2: %s is taken, and lower case is returned', async (_, spell) => {
     const agent = newAgent()
     const own = Buffer.from(agent.key.publicKey).toString('hex')
     const pubkey = `ed25519:${spell(own)}`
@@ -152,7 +152,7 @@ describe('decisions 2: public keys', () => {
     expect(found.body.pubkey).toBe(`ed25519:${own}`)
   })
 
-  test('decisions 2: a challenge for one spelling of a key is one for the others', async () => {
+  test('spec 2.2: a challenge for one spelling of a key is one for the others', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     const pubkey = `ed25519:${agent.pubkey.slice('ed25519:'.length).toUpperCase()}`
@@ -201,7 +201,7 @@ describe('decisions 2: public keys', () => {
     ),
   ]
 
-  test('decisions 2: the tables below have what they say', () => {
+  test('spec 2.2: the tables below have what they say', () => {
     expect(smallOrder).toHaveLength(14)
     for (const [, encoding] of mixed) {
       const point = Point.fromHex(encoding)
@@ -210,7 +210,7 @@ describe('decisions 2: public keys', () => {
     for (const [, encoding] of noPoint) expect(() => Point.fromHex(encoding)).toThrow()
   })
 
-  test.each(wrong)('decisions 2: 400 invalid_pubkey: %s: %j', async (_, pubkey) => {
+  test.each(wrong)('spec 2.2: 400 invalid_pubkey: %s: %j', async (_, pubkey) => {
     expectError(await askForChallenge(pubkey), 400, 'invalid_pubkey')
     // In the name of whoever would have these bytes for a key, as far as there are 32 of them.
     const bytes = Buffer.from(/^ed25519:([0-9a-f]{64})$/.exec(pubkey)?.[1] ?? '', 'hex')
@@ -224,8 +224,8 @@ describe('decisions 2: public keys', () => {
     expectError(await register(agent, registration, { edit }), 400, 'invalid_pubkey')
   })
 
-  test('decisions 2: with a key of small order any signature would verify', async () => {
-    // R is the identity and S is 0, which cofactorless verification takes from this key for every message (field notes 3.1).
+  test('spec 2.2: with a key of small order any signature would verify', async () => {
+    // R is the identity and S is 0, which cofactorless verification takes from this key for every message (ADR 22).
     const identity = `01${'00'.repeat(31)}`
     const signature = Buffer.concat([Buffer.from(identity, 'hex'), Buffer.alloc(32)]).toString('base64')
     const body = JSON.stringify({ name: 'anyone', pubkey: `ed25519:${identity}`, challenge: 'none', nonce: '1' })
@@ -240,8 +240,8 @@ describe('decisions 2: public keys', () => {
   })
 })
 
-describe('decisions 10: registration', () => {
-  test('decisions 10, 11: 201 with id and address, and what the identity is then', async () => {
+describe('spec 5.6: registration', () => {
+  test('spec 2.8, 5.6: 201 with id and address, and what the identity is then', async () => {
     const agent = newAgent()
     const before = unixSeconds()
     expectRegistered(await register(agent, await prepare(agent)), agent)
@@ -264,7 +264,7 @@ describe('decisions 10: registration', () => {
   })
 
   test.each(['abc', 'a'.repeat(32), '0ab', '000', 'a-b', 'a_b', 'a--', 'a__', '9-_', 'register'])(
-    'service.md Name rules: %s is a name',
+    'spec 2.8: %s is a name',
     async (name) => {
       const agent = newAgent(name)
       expectRegistered(await register(agent, await prepare(agent)), agent)
@@ -300,12 +300,12 @@ describe('decisions 10: registration', () => {
     '😀😀😀',
     'a\tb',
     'abc\u200b',
-  ])('decisions 10: 400 invalid_name: %j', async (name) => {
+  ])('spec 5.6: 400 invalid_name: %j', async (name) => {
     const agent = newAgent(name)
     expectError(await register(agent, await prepare(agent)), 400, 'invalid_name')
   })
 
-  test('decisions 10: an identical repeat is 201 with the same body, whatever its challenge and its work', async () => {
+  test('spec 5.6: an identical repeat is 201 with the same body, whatever its challenge and its work', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     expectRegistered(await register(agent, registration), agent)
@@ -321,7 +321,7 @@ describe('decisions 10: registration', () => {
     }
   })
 
-  test('decisions 10: an identical repeat of a revoked identity is 201, and it stays revoked', async () => {
+  test('spec 5.6: an identical repeat of a revoked identity is 201, and it stays revoked', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     await register(agent, registration)
@@ -333,14 +333,14 @@ describe('decisions 10: registration', () => {
     }
   })
 
-  test('service.md Name rules: the name of a revoked identity is not free', async () => {
+  test('spec 2.8: the name of a revoked identity is not free', async () => {
     const [former, next] = [newAgent(), newAgent()]
     await register(former, await prepare(former))
     await former.post('/v2/me/revoke', { confirm_agent_id: former.id })
     expectError(await register(next, await prepare(next, { name: former.name })), 409, 'name_taken')
   })
 
-  test('decisions 10: only success consumes the challenge', async () => {
+  test('spec 5.6: only success consumes the challenge', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))
     const registration = await prepare(agent)
@@ -350,7 +350,7 @@ describe('decisions 10: registration', () => {
     expectRegistered(await register(agent, registration), agent)
   })
 
-  test('decisions 9: a challenge that one process issued is good at every other one', async () => {
+  test('spec 5.4: a challenge that one process issued is good at every other one', async () => {
     for (let at = 0; at < 8; at += 1) {
       const agent = newAgent()
       const registration = await prepare(agent)
@@ -359,7 +359,7 @@ describe('decisions 10: registration', () => {
   })
 })
 
-describe('decisions 10: challenge_invalid', () => {
+describe('spec 5.6: challenge_invalid', () => {
   const bad: [string, (challenge: string) => string][] = [
     ['nothing', () => ''],
     ['something else', () => 'challenge'],
@@ -376,7 +376,7 @@ describe('decisions 10: challenge_invalid', () => {
     ['one whose time is over', (challenge) => expired(challenge)],
     ['one whose time is over now', (challenge) => expiringAt(challenge, unixSeconds())],
   ]
-  test.each(bad)('decisions 10: 400 challenge_invalid: %s', async (_, change) => {
+  test.each(bad)('spec 5.6: 400 challenge_invalid: %s', async (_, change) => {
     const agent = newAgent()
     const registration = await prepare(agent)
     const challenge = change(registration.challenge)
@@ -384,7 +384,7 @@ describe('decisions 10: challenge_invalid', () => {
     expectError(await register(agent, { ...registration, challenge, nonce }), 400, 'challenge_invalid')
   })
 
-  test('decisions 10: 400 challenge_invalid: one for another key', async () => {
+  test('spec 5.6: 400 challenge_invalid: one for another key', async () => {
     const [agent, other] = [newAgent(), newAgent()]
     const { challenge, nonce } = await prepare(other)
     expectError(
@@ -405,7 +405,7 @@ describe('decisions 10: challenge_invalid', () => {
   })
 })
 
-describe('decisions 9, 10: pow_invalid', () => {
+describe('spec 5.4, 5.6: pow_invalid', () => {
   const forms: [string, (counter: number) => string, boolean][] = [
     ['one character', (counter) => String.fromCharCode(0x21 + counter), true],
     ['128 characters', (counter) => String(counter).padStart(128, '0'), true],
@@ -420,7 +420,7 @@ describe('decisions 9, 10: pow_invalid', () => {
     ['a letter that is not ASCII', (counter) => `${counter}é`, false],
     ['an emoji', (counter) => `${counter}😀`, false],
   ]
-  test.each(forms)('decisions 9: a nonce of %s, its work done', async (about, form, taken) => {
+  test.each(forms)('spec 5.5: a nonce of %s, its work done', async (about, form, taken) => {
     const agent = newAgent()
     let registration = await prepare(agent)
     if (about === 'nothing' || about === 'one character') {
@@ -443,14 +443,14 @@ describe('decisions 9, 10: pow_invalid', () => {
     })
   }
 
-  test('decisions 10: 400 pow_invalid: a nonce whose work is not done', async () => {
+  test('spec 5.6: 400 pow_invalid: a nonce whose work is not done', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     const nonce = findNonce(registration.challenge, String, false)
     expectError(await register(agent, { ...registration, nonce }), 400, 'pow_invalid')
   })
 
-  test('service.md: exactly the leading bits count: one less is too few, as many are enough', async () => {
+  test('spec 5.5: exactly the leading bits count: one less is too few, as many are enough', async () => {
     for (const [bits, taken] of [
       [DIFFICULTY - 1, false],
       [DIFFICULTY, true],
@@ -468,7 +468,7 @@ describe('decisions 9, 10: pow_invalid', () => {
     }
   })
 
-  test('decisions 10: 400 pow_invalid: work for another challenge of the same key', async () => {
+  test('spec 5.6: 400 pow_invalid: work for another challenge of the same key', async () => {
     const agent = newAgent()
     const [one, other] = [await prepare(agent), await prepare(agent)]
     const form = (counter: number): string => String(counter)
@@ -484,7 +484,7 @@ describe('decisions 9, 10: pow_invalid', () => {
   }
 })
 
-describe('decisions 10: the order of the checks', () => {
+describe('spec 5.6: the order of the checks', () => {
   interface Fault {
     readonly status: number
     readonly code: string
@@ -533,18 +533,18 @@ describe('decisions 10: the order of the checks', () => {
     }
   }
 
-  test.each(faults)('decisions 10: $status $code', async ({ status, code, put }) => {
+  test.each(faults)('spec 5.6: $status $code', async ({ status, code, put }) => {
     const { agent, right, given: around } = await given()
     expectError(await register(agent, put(right, around)), status, code)
   })
 
-  test.each(pairs)('decisions 10: $first.code comes before $second.code', async ({ first, second }) => {
+  test.each(pairs)('spec 5.6: $first.code comes before $second.code', async ({ first, second }) => {
     const { agent, right, given: around } = await given()
     const both = first.put(second.put(right, around), around)
     expectError(await register(agent, both), first.status, first.code)
   })
 
-  test('decisions 10: an identical repeat comes before everything but the name', async () => {
+  test('spec 5.6: an identical repeat comes before everything but the name', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     await register(agent, registration)
@@ -552,7 +552,7 @@ describe('decisions 10: the order of the checks', () => {
     expectRegistered(await register(agent, { ...registration, challenge: 'x', nonce: '' }), agent)
   })
 
-  test('decisions 10: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
+  test('spec 5.6: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
     const [owner, taker] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))
     expectError(await register(taker, await prepare(taker, { name: owner.name })), 409, 'name_taken')
@@ -562,7 +562,7 @@ describe('decisions 10: the order of the checks', () => {
   })
 })
 
-describe('decisions 8: who signs a registration', () => {
+describe('spec 3.5: who signs a registration', () => {
   test.each<[string, string, (agent: Agent, other: Agent) => Promise<Draft>]>([
     [
       'another key, in its own name',
@@ -608,26 +608,26 @@ describe('decisions 8: who signs a registration', () => {
       'unauthenticated',
       async (agent) => signedBy(agent, await prepare(agent), { nonce: 'a'.repeat(33) }),
     ],
-  ])('decisions 8: %s: 401 %s', async (_, code, make) => {
+  ])('spec 3.5: %s: 401 %s', async (_, code, make) => {
     const agent = newAgent()
     const answer = await send(await make(agent, newAgent()))
     expectError(answer, 401, code)
     expectError(await call(h.place, 'GET', `/v2/agents/${agent.name}`), 404, 'not_found')
   })
 
-  test('service.md Endpoints: nobody: 401 unauthenticated', async () => {
+  test('spec 12.1: nobody: 401 unauthenticated', async () => {
     const agent = newAgent()
     const answer = await call(h.place, 'POST', '/v2/agents/register', { body: await prepare(agent) })
     expectError(answer, 401, 'unauthenticated')
   })
 
-  test('decisions 8: a bad signature comes before a bad name, a bad challenge and bad work', async () => {
+  test('spec 3.5: a bad signature comes before a bad name, a bad challenge and bad work', async () => {
     const agent = newAgent('X')
     const registration = await prepare(agent, { challenge: 'none', nonce: ' ' })
     expectError(await send(signedBy(newAgent(), registration)), 401, 'signature_invalid')
   })
 
-  test('decisions 5: the nonce of a registration is consumed, whatever came of it', async () => {
+  test('spec 3.7: the nonce of a registration is consumed, whatever came of it', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     const refused = signedBy(agent, { ...registration, name: 'X' })
@@ -652,7 +652,7 @@ describe('decisions 8: who signs a registration', () => {
   }
 })
 
-describe('issue 2: many registrations at once', () => {
+describe('many registrations at once', () => {
   const COUNT = 16
 
   function atBoth<T>(list: readonly T[], run: (item: T, url: string) => Promise<HttpAnswer>): Promise<HttpAnswer[]> {
@@ -666,7 +666,7 @@ describe('issue 2: many registrations at once', () => {
     )
   }
 
-  test('decisions 10: one name, many keys: one has it, and the others are 409 name_taken', async () => {
+  test('spec 5.6: one name, many keys: one has it, and the others are 409 name_taken', async () => {
     for (let round = 0; round < 3; round += 1) {
       const name = `wanted-${round}`
       const agents = Array.from({ length: COUNT }, () => newAgent(name))
@@ -678,7 +678,7 @@ describe('issue 2: many registrations at once', () => {
     }
   })
 
-  test('decisions 10: one challenge, many names: one is registered, and the others are 409 challenge_consumed', async () => {
+  test('spec 5.6: one challenge, many names: one is registered, and the others are 409 challenge_consumed', async () => {
     for (let round = 0; round < 3; round += 1) {
       const agent = newAgent()
       const registration = await prepare(agent)
@@ -689,7 +689,7 @@ describe('issue 2: many registrations at once', () => {
     }
   })
 
-  test('decisions 10: one key, many names, each with its own challenge: one is registered, and the others are 409 key_registered', async () => {
+  test('spec 5.6: one key, many names, each with its own challenge: one is registered, and the others are 409 key_registered', async () => {
     const agent = newAgent()
     const names = Array.from({ length: COUNT }, (_, at) => `own-${at}-${agent.name}`)
     const registrations = await Promise.all(names.map((name) => prepare(agent, { name })))
@@ -698,7 +698,7 @@ describe('issue 2: many registrations at once', () => {
     expect(await registeredOf(names)).toHaveLength(1)
   })
 
-  test('decisions 10: one registration, many times: all are 201 with one body, and one identity comes of it', async () => {
+  test('spec 5.6: one registration, many times: all are 201 with one body, and one identity comes of it', async () => {
     for (let round = 0; round < 3; round += 1) {
       const agent = newAgent()
       const registration = await prepare(agent)
@@ -707,7 +707,7 @@ describe('issue 2: many registrations at once', () => {
     }
   })
 
-  test('service.md Rules: one signed request, many times: one is 201, and the others are 409 nonce_replayed', async () => {
+  test('spec 3.7: one signed request, many times: one is 201, and the others are 409 nonce_replayed', async () => {
     const agent = newAgent()
     const body = JSON.stringify(await prepare(agent))
     const request = draft(agent, { method: 'POST', target: '/v2/agents/register', body })

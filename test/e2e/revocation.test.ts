@@ -28,12 +28,12 @@ function revoke(agent: Agent, url = agent.place.url): Promise<HttpAnswer> {
 
 function expectRevoked(answer: HttpAnswer): void {
   expect(answer.status, answer.text).toBe(200)
-  expect(answer.body).toEqual({ status: 'revoked' }) // decisions 44
+  expect(answer.body).toEqual({ status: 'revoked' }) // spec 5.11
   expectStamped(answer)
 }
 
-describe('decisions 13: confirmation', () => {
-  test('decisions 13: 400 confirmation_mismatch for anything but the own id, and nothing is revoked', async () => {
+describe('spec 5.11: confirmation', () => {
+  test('spec 5.11: 400 confirmation_mismatch for anything but the own id, and nothing is revoked', async () => {
     const [agent, other] = await pair()
     const { id, name, address, pubkey } = agent
     const spellings = [id.toLowerCase(), ` ${id}`, `${id}\n`, id.slice(0, -1)]
@@ -46,11 +46,11 @@ describe('decisions 13: confirmation', () => {
   })
 })
 
-describe('decisions 13: revoked', () => {
-  test('decisions 13: the next request is 401 signer_revoked, whichever it is, at every gateway', async () => {
+describe('spec 5.11: revoked', () => {
+  test('spec 5.11: the next request is 401 signer_revoked, whichever it is, at every gateway', async () => {
     const [agent] = await pair()
     expectRevoked(await revoke(agent))
-    // A registration is the one thing that its key may repeat (decisions 10).
+    // A registration is the one thing that its key may repeat (spec 5.6).
     for (const operation of OPERATIONS.filter(({ path }) => path !== '/v2/agents/register')) {
       const body = bodyTextOf(operation)?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(agent.pubkey))
       for (const url of h.system.urls) {
@@ -61,7 +61,7 @@ describe('decisions 13: revoked', () => {
     for (const url of h.system.urls) expectError(await revoke(agent, url), 401, 'signer_revoked')
   })
 
-  test('decisions 13: a DM to it is 404 recipient_unavailable, whoever sends it, under an open policy too, and sealed', async () => {
+  test('spec 5.11: a DM to it is 404 recipient_unavailable, whoever sends it, under an open policy too, and sealed', async () => {
     for (const policy of ['requests', 'open'] as const) {
       const [agent, friend] = await pair()
       const [stranger] = await pair()
@@ -77,13 +77,13 @@ describe('decisions 13: revoked', () => {
           }
         }
       }
-      // decisions 48: what was refused leaves no trace
+      // spec 11.3: what was refused leaves no trace
       expect((await friend.get('/v2/budget')).body.used_units).toBe(used)
       expect((await stranger.get('/v2/budget')).body).toMatchObject({ used_units: 0, used_introductions: 0 })
     }
   })
 
-  test('decisions 18: an identical retry of what it had received is still 200, and a conflict a conflict', async () => {
+  test('spec 7.4: an identical retry of what it had received is still 200, and a conflict a conflict', async () => {
     const [agent, sender] = await pair()
     const envelope = sender.envelope(agent)
     expect(await sender.post('/v2/messages', envelope)).toMatchObject({ status: 202 })
@@ -92,7 +92,7 @@ describe('decisions 13: revoked', () => {
     expectError(await sender.post('/v2/messages', { ...envelope, body: 'other' }), 409, 'id_conflict')
   })
 
-  test('service.md: what it had sent stays with those who received it', async () => {
+  test('spec 5.11: what it had sent stays with those who received it', async () => {
     const [agent, recipient] = await pair()
     const envelope = agent.envelope(recipient)
     expect(await agent.post('/v2/messages', envelope)).toMatchObject({ status: 202 })
@@ -101,11 +101,11 @@ describe('decisions 13: revoked', () => {
     expect((await recipient.get('/v2/inbox?lane=requests')).body.messages).toMatchObject([{ envelope }])
     expect(await recipient.post(`/v2/messages/${envelope.id}/ack`)).toMatchObject({ status: 200 })
     expect(await recipient.put(`/v2/contacts/${agent.id}`, { state: 'blocked' })).toMatchObject({ status: 200 })
-    // decisions 35: revoked identities are not listed
+    // spec 5.9: revoked identities are not listed
     expect((await recipient.get('/v2/contacts')).body.contacts).toEqual([])
   })
 
-  test('decisions 13: many at once revoke once: each is 200, or 401 signer_revoked where it came after', async () => {
+  test('spec 5.11: many at once revoke once: each is 200, or 401 signer_revoked where it came after', async () => {
     for (let round = 0; round < 3; round += 1) {
       const [agent] = await pair()
       const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => revoke(agent, h.system.urls[at % 2])))
@@ -117,7 +117,7 @@ describe('decisions 13: revoked', () => {
     }
   })
 
-  test('design.md Sending a message: once it has been answered, nothing more gets in', async () => {
+  test('spec 7.6: once it has been answered, nothing more gets in', async () => {
     for (let round = 0; round < 4; round += 1) {
       const [agent] = await pair()
       const senders = await h.agents(2)
@@ -143,8 +143,8 @@ describe('decisions 13: revoked', () => {
   })
 })
 
-describe('service.md Budget rules: revoking is allowed with an exhausted budget', () => {
-  test('service.md Budget rules: with no units left', async () => {
+describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
+  test('spec 11.3: with no units left', async () => {
     const [agent] = await pair()
     for (let at = 0; at < DAILY_FREE_UNITS; at += 1) {
       expect(await agent.patch('/v2/me', { discoverable: at % 2 === 0 })).toMatchObject({ status: 200 })
@@ -154,7 +154,7 @@ describe('service.md Budget rules: revoking is allowed with an exhausted budget'
     expectRevoked(await revoke(agent))
   })
 
-  test('decisions 52: with the budget service down', async () => {
+  test('spec 11.2: with the budget service down', async () => {
     const [agent, sender] = await pair()
     const names = ['budget-1', 'budget-2']
     await Promise.all(names.map((name) => h.system.kill(name)))
@@ -167,8 +167,8 @@ describe('service.md Budget rules: revoking is allowed with an exhausted budget'
 })
 
 // Last, because it stops what the others need.
-describe('decisions 45: with messaging down', () => {
-  test('decisions 13, 45: 503, the signer is refused all the same, and its mailbox closes when messaging is back', async () => {
+describe('spec 4.3: with messaging down', () => {
+  test('spec 3.17, 5.11: 503, the signer is refused all the same, and its mailbox closes when messaging is back', async () => {
     const [agent, sender] = await pair()
     expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
     const names = ['messaging-1', 'messaging-2']

@@ -1,4 +1,4 @@
-/** The shape of an envelope, signed and sealed. Source: service.md, Envelope; decisions 1, 4, 7, 15, 16. */
+/** The shape of an envelope, signed and sealed. Source: spec 2.1, 2.4, 2.7, 6.1, 6.3, 6.4. */
 import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { openEnvelope } from '@svc/envelope/seal.ts'
@@ -25,7 +25,7 @@ const INVALID = '400 invalid_envelope'
 const SIG = Buffer.alloc(64, 7).toString('base64')
 const KEY = Buffer.alloc(32, 7).toString('base64')
 
-describe('service.md Envelope: members of any envelope', () => {
+describe('spec 6.1: members of any envelope', () => {
   const rows: [string, Changes, string][] = [
     ['as it should be', {}, '202'],
     ['an undeclared member', { subject: 'hello' }, '400 invalid_request'],
@@ -103,7 +103,7 @@ describe('service.md Envelope: members of any envelope', () => {
   })
 })
 
-describe('service.md Envelope: ts is a date-time (RFC 3339)', () => {
+describe('spec 6.1: ts is a date-time (RFC 3339)', () => {
   const minute = (at: Date): string => at.toISOString().slice(0, 16)
   const now = new Date()
   const tomorrow = new Date(now.getTime() + 86_400_000)
@@ -136,7 +136,7 @@ describe('service.md Envelope: ts is a date-time (RFC 3339)', () => {
   })
 })
 
-describe('service.md Envelope: either body and sig, or body_enc and ephemeral_pub', () => {
+describe('spec 6.1: either body and sig, or body_enc and ephemeral_pub', () => {
   const payload = { body: 'hello', sig: SIG, body_enc: 'AAAA', ephemeral_pub: KEY }
   const names = Object.keys(payload) as (keyof typeof payload)[]
   const subsets = Array.from({ length: 16 }, (_, bits) => names.filter((_, at) => bits & (1 << at)))
@@ -161,7 +161,7 @@ describe('service.md Envelope: either body and sig, or body_enc and ephemeral_pu
   })
 })
 
-describe('decisions 4: base64 is padded and canonical', () => {
+describe('spec 2.4: base64 is padded and canonical', () => {
   const bytes = Buffer.alloc(64, 0xff)
   const rows: [string, 'sig' | 'body_enc' | 'ephemeral_pub', string, string][] = [
     ['64 bytes, whatever they are: envelope signatures are for recipients', 'sig', SIG, '202'],
@@ -195,7 +195,7 @@ describe('decisions 4: base64 is padded and canonical', () => {
   })
 })
 
-describe('decisions 16: the server opens nothing', () => {
+describe('spec 6.4: the server opens nothing', () => {
   test('what was sealed is opened by its recipient alone, and verified', async () => {
     const sealed = await alice.sealed(open, { secret: 'for the recipient' })
     await got(alice.post('/v2/messages', sealed))
@@ -213,7 +213,7 @@ describe('decisions 16: the server opens nothing', () => {
   })
 })
 
-test('service.md Budget rules: nothing that was refused here has cost anything', async () => {
+test('spec 11.2: nothing that was refused here has cost anything', async () => {
   const [carol] = await h.agents(1)
   const refused: unknown[] = [
     {},

@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('service.md SendResult', () => {
+describe('spec 7.3', () => {
   test('a new message is 202 with every member and no other', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
@@ -43,7 +43,7 @@ describe('service.md SendResult', () => {
     expect((await alice.send(open)).body.lane).toBe('inbox')
   })
 
-  test('decisions 16: a sealed message is authenticated by the request, arrives as it was sent, and is 202', async () => {
+  test('spec 6.4: a sealed message is authenticated by the request, arrives as it was sent, and is 202', async () => {
     const [alice] = await h.agents(1)
     const envelope = await alice.sealed(open, { secret: 'only for the recipient' })
     const answer = await alice.post('/v2/messages', envelope)
@@ -51,13 +51,13 @@ describe('service.md SendResult', () => {
     expect((await open.get(`/v2/messages/${envelope.id}`)).body.envelope).toStrictEqual(envelope)
   })
 
-  test.each(['request', 'response', 'event', 'error'] as const)('service.md Envelope: type %s', async (type) => {
+  test.each(['request', 'response', 'event', 'error'] as const)('spec 6.1: type %s', async (type) => {
     const [alice] = await h.agents(1)
     expect(outcomeOf(await alice.send(open, 'hello', { type }))).toBe('202')
   })
 })
 
-describe('decisions 18: an identical retry is 200 with duplicate true, and costs nothing', () => {
+describe('spec 7.4: an identical retry is 200 with duplicate true, and costs nothing', () => {
   const body = { n: 100, text: 'hello', list: [1.5, { b: 1, a: 2 }] }
   const spellings: [string, (envelope: SignedEnvelope) => string][] = [
     ['the same bytes', (envelope) => JSON.stringify(envelope)],
@@ -148,7 +148,7 @@ describe('decisions 18: an identical retry is 200 with duplicate true, and costs
   })
 })
 
-describe('decisions 18: the same id with anything else is 409 id_conflict', () => {
+describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
   const others: [string, (envelope: SignedEnvelope, from: Agent) => SignedEnvelope | SealedEnvelope][] = [
     ['another body', (envelope) => ({ ...envelope, body: 'other' })],
     ['another type', (envelope) => ({ ...envelope, type: 'event' })],
@@ -206,7 +206,7 @@ describe('decisions 18: the same id with anything else is 409 id_conflict', () =
   })
 })
 
-describe('decisions 17: size and cost use the same bytes', () => {
+describe('spec 6.5: size and cost use the same bytes', () => {
   // 16 KiB of a signed body cannot be reached: 4,000 code points of UTF-8 are 16,000 bytes at most.
   const bodies: [string, JsonValue, string, number][] = [
     ['one digit', 7, '202', 1],
@@ -259,7 +259,7 @@ describe('decisions 17: size and cost use the same bytes', () => {
   })
 })
 
-describe('decisions 6: an envelope is returned with the values that were sent', () => {
+describe('spec 2.5: an envelope is returned with the values that were sent', () => {
   // Written as JSON, since that is what is sent: 1.0 and 1e2 must come back as these numbers, as JSON.stringify spells them.
   const bodies: string[] = [
     'null',
@@ -295,7 +295,7 @@ describe('decisions 6: an envelope is returned with the values that were sent', 
       (await alice.get('/v2/export')).body.messages[0],
       (await newestOf(open)).message,
     ]
-    const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (decisions 17)
+    const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.5)
     for (const { envelope } of found) {
       // An absent member is not undefined; vitest's own would look at members called `constructor`.
       assert.deepStrictEqual(envelope, JSON.parse(written))
@@ -312,7 +312,7 @@ describe('decisions 6: an envelope is returned with the values that were sent', 
   })
 })
 
-describe('decisions 19: recipients', () => {
+describe('spec 6.2: recipients', () => {
   const recipients: [string, (authority: string) => string, string][] = [
     ['an unknown name', (at) => `nobody-here@${at}`, '404 recipient_unavailable'],
     ['another authority', () => 'nobody-here@example.org', '400 recipient_not_local'],
@@ -345,7 +345,7 @@ describe('decisions 19: recipients', () => {
     expect(outcomeOf(await alice.send(open.id))).toBe('400 invalid_envelope')
   })
 
-  test('decisions 13: a revoked recipient answers like one that never was', async () => {
+  test('spec 5.11: a revoked recipient answers like one that never was', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob)) // known to both gateways
     await got(bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))
@@ -365,7 +365,7 @@ describe('decisions 19: recipients', () => {
   })
 })
 
-describe('decisions 20: the time window, and ts + ttl', () => {
+describe('spec 6.7: the time window, and ts + ttl', () => {
   const cases: [string, number, number | undefined, string][] = [
     ['299 s ago', -299, undefined, '202'],
     ['301 s ago', -301, undefined, '400 envelope_timestamp_out_of_range'],
@@ -434,7 +434,7 @@ function reversed<T extends object>(value: T): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).toReversed())
 }
 
-/** A sealed envelope in the place of a signed one; the server opens nothing, so any bytes will do (decisions 16). */
+/** A sealed envelope in the place of a signed one; the server opens nothing, so any bytes will do (spec 6.4). */
 function sealedAs({ body: _body, sig: _sig, ...head }: SignedEnvelope, bytes: number): SealedEnvelope {
   return {
     ...head,

@@ -51,7 +51,7 @@ const STATES: readonly Current[] = POLICIES.flatMap((inbox_policy) =>
   [false, true].map((discoverable) => ({ inbox_policy, discoverable })),
 )
 
-/** decisions 12: 1 unit where it changes anything besides closing the inbox; closing alone is free, and so is changing nothing. */
+/** spec 5.10: 1 unit where it changes anything besides closing the inbox; closing alone is free, and so is changing nothing. */
 function costOf(before: Current, patch: Settings): number {
   const after = { ...before, ...patch }
   const closes = after.inbox_policy === 'closed' && before.inbox_policy !== 'closed'
@@ -69,7 +69,7 @@ async function exhaust(agent: Agent): Promise<void> {
 
 function expectExhausted(answer: HttpAnswer): void {
   expectError(answer, 429, 'budget_exhausted')
-  // decisions 45: the seconds to the next UTC midnight
+  // spec 4.3: the seconds to the next UTC midnight
   const left = SECONDS_PER_DAY - ((Date.now() / 1000) % SECONDS_PER_DAY)
   expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(60)
 }
@@ -79,15 +79,15 @@ function patch(agent: Agent, settings: Settings, url: string = agent.place.url):
   return untilAnswered(() => agent.patch('/v2/me', settings, { url }))
 }
 
-describe('decisions 12: what a PATCH costs', () => {
-  test('decisions 12: the table below has every combination', () => {
+describe('spec 5.10: what a PATCH costs', () => {
+  test('spec 5.10: the table below has every combination', () => {
     expect([STATES.length, PATCHES.length]).toEqual([8, 15])
     const costs = STATES.flatMap((before) => PATCHES.map((patch) => costOf(before, patch)))
     // Discoverable absent or as it is; the policy absent, as it is or, from the six states that are not, closed.
     expect(costs.filter((cost) => cost === 0)).toHaveLength(8 * 2 * 2 + 6 * 2)
   })
 
-  test.concurrent.each(STATES)('decisions 12: from $inbox_policy, discoverable $discoverable', async (before) => {
+  test.concurrent.each(STATES)('spec 5.10: from $inbox_policy, discoverable $discoverable', async (before) => {
     // Half of them each, so that the units of a day are enough.
     const callers = await agents(2)
     for (const [at, patch] of PATCHES.entries()) {
@@ -102,7 +102,7 @@ describe('decisions 12: what a PATCH costs', () => {
     }
   })
 
-  test('decisions 12: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
+  test('spec 5.10: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
     const [agent] = await agents(1)
     const changes: Settings[] = [
       { discoverable: true },
@@ -119,7 +119,7 @@ describe('decisions 12: what a PATCH costs', () => {
     }
   })
 
-  test('decisions 12: many different ones at once cost 1 unit for each change, and one of them is what stays', async () => {
+  test('spec 5.10: many different ones at once cost 1 unit for each change, and one of them is what stays', async () => {
     const [agent] = await agents(1)
     const policies: InboxPolicy[] = ['open', 'contacts', 'requests']
     const answers = await Promise.all(
@@ -136,7 +136,7 @@ describe('decisions 12: what a PATCH costs', () => {
     })
   })
 
-  test('decisions 45: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
+  test('spec 4.3: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
     const [agent] = await agents(1)
     const before = await current(agent)
     for (const patch of [{ inbox_policy: 'friends' }, { discoverable: 'yes' }, { inbox_policy: 'open', x: 1 }]) {
@@ -147,8 +147,8 @@ describe('decisions 12: what a PATCH costs', () => {
   })
 })
 
-describe('service.md Budget rules: with an exhausted budget', () => {
-  test('decisions 48: what costs something is 429 budget_exhausted and changes nothing; what is free is done', async () => {
+describe('spec 11.2: with an exhausted budget', () => {
+  test('spec 11.3: what costs something is 429 budget_exhausted and changes nothing; what is free is done', async () => {
     const [agent] = await agents(1)
     await exhaust(agent)
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
@@ -172,7 +172,7 @@ describe('service.md Budget rules: with an exhausted budget', () => {
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
   })
 
-  test('decisions 48: of many changes at once as many are done as there are units', async () => {
+  test('spec 11.3: of many changes at once as many are done as there are units', async () => {
     const [agent] = await agents(1)
     await exhaustUpTo(agent, 3)
     const before = await current(agent)
@@ -191,8 +191,8 @@ describe('service.md Budget rules: with an exhausted budget', () => {
   }
 })
 
-describe('design.md Sending a message: an inbox policy is in force when it has been answered', () => {
-  test('service.md Endpoint rules 7: at every gateway and every process of messaging', async () => {
+describe('spec 7.6: an inbox policy is in force when it has been answered', () => {
+  test('spec 7.6: at every gateway and every process of messaging', async () => {
     const [owner, friend, stranger] = await agents(3)
     if (friend === undefined || stranger === undefined) throw new Error('three agents were asked for')
     expect(await owner.put(`/v2/contacts/${friend.id}`, { state: 'accepted' })).toMatchObject({ status: 200 })
@@ -217,8 +217,8 @@ describe('design.md Sending a message: an inbox policy is in force when it has b
 })
 
 // From here on tests stop what the others need.
-describe('design.md Sending a message: with messaging down', () => {
-  test('decisions 45, design.md: 503 in time, and a repeat converges, paid for once', async () => {
+describe('with messaging down', () => {
+  test('spec 3.17: 503 in time, and a repeat converges, paid for once', async () => {
     const [open, closed, sender] = await agents(3)
     if (closed === undefined || sender === undefined) throw new Error('three agents were asked for')
     const names = ['messaging-1', 'messaging-2']
@@ -246,8 +246,8 @@ describe('design.md Sending a message: with messaging down', () => {
   })
 })
 
-describe('decisions 52: with the budget service down', () => {
-  test('decisions 52: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
+describe('spec 11.2: with the budget service down', () => {
+  test('spec 11.2: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
     const [agent, exhausted] = await agents(2)
     if (exhausted === undefined) throw new Error('two agents were asked for')
     await exhaust(exhausted)

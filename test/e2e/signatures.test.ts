@@ -121,25 +121,25 @@ describe('a request that is right in everything', () => {
       () => ({ edit: replace('host', 'elsewhere.example') }),
     ],
     ['the gateway that has another port than the authority', () => ({ url: h.system.urls[1] ?? '' })],
-  ])('service.md Signed string: %s', async (_, changes) => {
+  ])('spec 3.3: %s', async (_, changes) => {
     const answer = await use(draft(alice, changes()), 200)
     expectStamped(answer)
   })
 
-  test('service.md Signed string: a body that comes in chunks', async () => {
+  test('spec 3.3: a body that comes in chunks', async () => {
     const request = draft(alice, { method: 'PATCH', body: '{}' })
     const headers = { ...headersOf(request), 'transfer-encoding': 'chunked' }
     const { method, target, body } = request
     expect(await exchange(alice.place.url, { method, target, headers, body })).toMatchObject({ status: 200 })
   })
 
-  test('service.md Signed string: a body in any encoding of bytes is hashed as it is, also where it is then refused', async () => {
+  test('spec 3.3: a body in any encoding of bytes is hashed as it is, also where it is then refused', async () => {
     const request = draft(alice, { method: 'PATCH', body: Uint8Array.of(0xff, 0xfe, 0x00) })
     expectError(await send(request), 400, 'invalid_json')
   })
 })
 
-describe('decisions 8: header syntax', () => {
+describe('spec 3.2: header syntax', () => {
   const rows: [string, Draft['edit']][] = [
     ['no X-SVC-Timestamp', omit(TIMESTAMP)],
     ['no X-SVC-Nonce', omit(NONCE)],
@@ -195,7 +195,7 @@ describe('decisions 8: header syntax', () => {
     ['a nonce behind 0x', replace(NONCE, (right) => `0x${right}`)],
     ['a nonce with hyphens', replace(NONCE, (right) => `${right.slice(0, 16)}--${right.slice(16)}`)],
   ]
-  test.each(rows)('decisions 8, 45: 401 unauthenticated: %s', async (_, edit) => {
+  test.each(rows)('spec 3.5, 4.3: 401 unauthenticated: %s', async (_, edit) => {
     expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
   })
 
@@ -206,14 +206,14 @@ describe('decisions 8: header syntax', () => {
     ['33 digits', `${freshNonce(16)}0`],
     ['127 digits', freshNonce(64).slice(1)],
     ['130 digits', freshNonce(65)],
-  ])('service.md Headers: 401 unauthenticated: a nonce of %s, with a signature over it', async (_, nonce) => {
+  ])('spec 3.2: 401 unauthenticated: a nonce of %s, with a signature over it', async (_, nonce) => {
     expectError(await send(draft(alice, { nonce })), 401, 'unauthenticated')
   })
 })
 
-describe('decisions 8: timestamp', () => {
+describe('spec 3.5: timestamp', () => {
   test.each([-60, -59, 0, 59, 60])(
-    'service.md Limits: %d s from the clock of the server is within tolerance',
+    'spec 11.7: %d s from the clock of the server is within tolerance',
     async (offset) => {
       const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
       expect(answer).toMatchObject({ status: 200 })
@@ -221,25 +221,25 @@ describe('decisions 8: timestamp', () => {
   )
 
   test.each([-61, 61, -3600, 3600, -1_000_000_000, 86_400 * 365 * 1000])(
-    'service.md Limits: 401 timestamp_out_of_range: %d s from the clock of the server',
+    'spec 11.7: 401 timestamp_out_of_range: %d s from the clock of the server',
     async (offset) => {
       const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
       expectError(answer, 401, 'timestamp_out_of_range')
     },
   )
 
-  test('decisions 8: 401 timestamp_out_of_range: the beginning of time, and milliseconds in the place of seconds', async () => {
+  test('spec 3.5: 401 timestamp_out_of_range: the beginning of time, and milliseconds in the place of seconds', async () => {
     expectError(await send(draft(alice, { timestamp: 0 })), 401, 'timestamp_out_of_range')
     expectError(await send(draft(alice, { timestamp: Date.now() })), 401, 'timestamp_out_of_range')
   })
 })
 
-describe('decisions 8: signer and signature', () => {
-  test('decisions 45: 401 signer_unknown: a key that nobody registered', async () => {
+describe('spec 3.5: signer and signature', () => {
+  test('spec 4.3: 401 signer_unknown: a key that nobody registered', async () => {
     expectError(await send(draft(stranger)), 401, 'signer_unknown')
   })
 
-  test('decisions 13: 401 signer_revoked: a key that was revoked', async () => {
+  test('spec 5.11: 401 signer_revoked: a key that was revoked', async () => {
     expectError(await send(draft(revoked)), 401, 'signer_revoked')
   })
 
@@ -293,18 +293,18 @@ describe('decisions 8: signer and signature', () => {
     ['one bit differs', () => ({ edit: flipBit })],
     ['S is not below L', () => ({ edit: notReduced })],
     ['all of it is zero', () => ({ edit: editBytes((bytes) => bytes.fill(0)) })],
-  ])('service.md Rules: 401 signature_invalid: %s', async (_, changes) => {
+  ])('spec 3.3: 401 signature_invalid: %s', async (_, changes) => {
     expectError(await send(draft(alice, changes())), 401, 'signature_invalid')
   })
 
-  test('decisions 15: a signature that was made for an envelope is none for a request', async () => {
+  test('spec 6.3: a signature that was made for an envelope is none for a request', async () => {
     const { sig } = alice.envelope(bob)
     expectError(await send(draft(alice, { edit: editSignature(() => sig) })), 401, 'signature_invalid')
   })
 })
 
-describe('decisions 5: nonces', () => {
-  test('service.md Rules: 409 nonce_replayed: the same request again, at either gateway', async () => {
+describe('spec 3.7: nonces', () => {
+  test('spec 3.7: 409 nonce_replayed: the same request again, at either gateway', async () => {
     const request = draft(alice)
     await use(request, 200)
     for (const url of h.system.urls) expectError(await send({ ...request, url }), 409, 'nonce_replayed')
@@ -319,25 +319,25 @@ describe('decisions 5: nonces', () => {
     ['on a path where the signature is optional', (nonce) => ({ nonce, target: '/v2/agents' })],
     ['on an unknown path', (nonce) => ({ nonce, target: '/v2/nothing' })],
     ['with a body that is refused', (nonce) => ({ nonce, method: 'PATCH', body: '{' })],
-  ])('decisions 5: 409 nonce_replayed: a used nonce %s', async (_, changes) => {
+  ])('spec 3.7: 409 nonce_replayed: a used nonce %s', async (_, changes) => {
     const nonce = `abcdef${freshNonce(13)}`
     await use(draft(alice, { nonce, url: h.place.url }), 200)
     expectError(await send(draft(alice, changes(nonce))), 409, 'nonce_replayed')
   })
 
-  test('decisions 5: a nonce that was used in upper case is used in lower case', async () => {
+  test('spec 3.7: a nonce that was used in upper case is used in lower case', async () => {
     const nonce = `abcdef${freshNonce(13)}`
     await use(draft(alice, { nonce: nonce.toUpperCase() }), 200)
     expectError(await send(draft(alice, { nonce })), 409, 'nonce_replayed')
   })
 
-  test("decisions 5: nonces are each signer's own", async () => {
+  test("spec 3.7: nonces are each signer's own", async () => {
     const nonce = freshNonce()
     await use(draft(alice, { nonce }), 200)
     await use(draft(bob, { nonce }), 200)
   })
 
-  test('decisions 5: nonces are compared by all of their bytes', async () => {
+  test('spec 3.7: nonces are compared by all of their bytes', async () => {
     const nonce = freshNonce(63)
     await use(draft(alice, { nonce }), 200)
     await use(draft(alice, { nonce: `${nonce}00` }), 200)
@@ -379,7 +379,7 @@ describe('decisions 5: nonces', () => {
     ],
     ['415, another content type', 415, () => ({ method: 'PATCH', body: '{}', contentType: 'text/plain' })],
   ])(
-    'decisions 5: a request that verified has used its nonce, also where it was answered %s',
+    'spec 3.7: a request that verified has used its nonce, also where it was answered %s',
     async (_, status, changes) => {
       const nonce = freshNonce()
       await use(draft(alice, { ...(await changes()), nonce }), status)
@@ -397,14 +397,14 @@ describe('decisions 5: nonces', () => {
       'somebody else had signed it',
       () => ({ signer: bob, edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)) }),
     ],
-  ])('decisions 5: a nonce is not used up by a request that did not verify: %s', async (_, changes) => {
+  ])('spec 3.7: a nonce is not used up by a request that did not verify: %s', async (_, changes) => {
     const nonce = freshNonce()
     const refused = await send(draft(alice, { ...changes(), nonce }))
     expect([401, 413]).toContain(refused.status)
     await use(draft(alice, { nonce }), 200)
   })
 
-  test('issue 2: the same request to two gateways at once: one wins, one is 409', async () => {
+  test('the same request to two gateways at once: one wins, one is 409', async () => {
     for (let round = 0; round < 60; round += 1) {
       const request = draft(round % 2 === 0 ? alice : bob)
       const answers = await Promise.all(gatewaysFrom(round % 2).map((url) => send({ ...request, url })))
@@ -413,7 +413,7 @@ describe('decisions 5: nonces', () => {
     }
   })
 
-  test('issue 2: of many requests with one nonce at once, whatever else they say, one wins', async () => {
+  test('of many requests with one nonce at once, whatever else they say, one wins', async () => {
     const nonce = freshNonce()
     const requests = Array.from({ length: 24 }, (_, at) =>
       draft(alice, {
@@ -427,7 +427,7 @@ describe('decisions 5: nonces', () => {
     expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(23).fill(409)])
   })
 
-  test('service.md Rules: an envelope that is sent twice at once with one nonce is accepted once, and the copy is 409', async () => {
+  test('spec 3.7: an envelope that is sent twice at once with one nonce is accepted once, and the copy is 409', async () => {
     const envelope = alice.envelope(alice)
     const request = draft(alice, { method: 'POST', target: '/v2/messages', body: JSON.stringify(envelope) })
     const answers = await Promise.all(h.system.urls.map((url) => send({ ...request, url })))
@@ -435,7 +435,7 @@ describe('decisions 5: nonces', () => {
   })
 })
 
-describe('decisions 8: the order of the checks', () => {
+describe('spec 3.5: the order of the checks', () => {
   interface Fault {
     readonly name: string
     readonly status: number
@@ -547,11 +547,11 @@ describe('decisions 8: the order of the checks', () => {
       .map((second) => ({ first, second })),
   )
 
-  test.each(faults)('decisions 8: $name alone: $status $code', async ({ status, code, put }) => {
+  test.each(faults)('spec 3.5: $name alone: $status $code', async ({ status, code, put }) => {
     expectError(await send(draft(alice, put({}))), status, code)
   })
 
-  test.each(pairs)('decisions 8: $first.name comes before $second.name', async ({ first, second }) => {
+  test.each(pairs)('spec 3.5: $first.name comes before $second.name', async ({ first, second }) => {
     // The later fault is put first, so that where both change one thing the earlier one stays.
     const request = draft(alice, first.put(second.put({})))
     expectError(await send(request), first.status, first.code)
@@ -570,7 +570,7 @@ describe('decisions 8: the order of the checks', () => {
   }
 })
 
-describe('decisions 8: it holds on every path', () => {
+describe('spec 3.1: it holds on every path', () => {
   const places: [string, string, number][] = [
     ['GET', '/v2/health', 200],
     ['GET', '/v2/agents', 200],
@@ -595,7 +595,7 @@ describe('decisions 8: it holds on every path', () => {
     ['a revoked signer', 401, 'signer_revoked', () => ({ signer: revoked })],
     ['a used nonce', 409, 'nonce_replayed', () => ({ nonce: used })],
   ]
-  test.each(places)('decisions 8: %s %s answers %d to a valid signature', async (method, target, status) => {
+  test.each(places)('spec 3.5: %s %s answers %d to a valid signature', async (method, target, status) => {
     expectStamped(await use(draft(alice, { method, target }), status))
   })
 
@@ -603,7 +603,7 @@ describe('decisions 8: it holds on every path', () => {
     faults.map(([name, status, code, changes]) => ({ method, target, name, status, code, changes })),
   )
   test.each(rows)(
-    'decisions 8: $method $target with $name: $status',
+    'spec 3.5: $method $target with $name: $status',
     async ({ method, target, status, code, changes }) => {
       const answer = await send(draft(alice, { method, target, ...changes() }))
       if (method !== 'HEAD') expectError(answer, status, code)
@@ -612,11 +612,11 @@ describe('decisions 8: it holds on every path', () => {
   )
 })
 
-describe('service.md Authentication: who needs a signature', () => {
+describe('spec 3.1: who needs a signature', () => {
   const required = OPERATIONS.filter(({ auth }) => auth === 'required')
   const optional = OPERATIONS.filter(({ auth }) => auth === 'optional')
 
-  test.each(required)('service.md Endpoints: $method $path without one: 401 unauthenticated', async (operation) => {
+  test.each(required)('spec 12.1: $method $path without one: 401 unauthenticated', async (operation) => {
     const body = bodyTextOf(operation)
     const sent = body === undefined ? {} : { body }
     expectError(await call(h.place, operation.method, targetOf(operation), sent), 401, 'unauthenticated')
@@ -630,7 +630,7 @@ describe('service.md Authentication: who needs a signature', () => {
   })
 
   test.each(required)(
-    'decisions 8: $method $path without one is 401 before its body, its query and its ids are looked at',
+    'spec 3.5: $method $path without one is 401 before its body, its query and its ids are looked at',
     async ({ method, path }) => {
       const target = `${path.replace(/\{\w+\}/, '!')}?undeclared=1`
       const headers = { 'content-type': 'text/plain' }
@@ -638,14 +638,14 @@ describe('service.md Authentication: who needs a signature', () => {
     },
   )
 
-  test.each(optional)('service.md Endpoints: $method $path without one is answered', async (operation) => {
+  test.each(optional)('spec 12.1: $method $path without one is answered', async (operation) => {
     const body = bodyTextOf(operation)
     const answer = await call(h.place, operation.method, targetOf(operation), body === undefined ? {} : { body })
     expect([...operation.success, ...operation.faults]).toContain(answer.status)
     expectStamped(answer)
   })
 
-  test('service.md Authentication: one that is supplied must be valid, although none was needed', async () => {
+  test('spec 3.1: one that is supplied must be valid, although none was needed', async () => {
     for (const operation of optional) {
       const request = draft(alice, {
         method: operation.method,
@@ -657,13 +657,13 @@ describe('service.md Authentication: who needs a signature', () => {
   })
 })
 
-describe('decisions 8: the key of the body', () => {
+describe('spec 3.8: the key of the body', () => {
   const other = createKeyPair()
   const pubkeyOf = (agent: Agent): string => JSON.stringify({ pubkey: agent.pubkey })
   const challenge = (signer: Agent, about: Agent, changes: Partial<Draft> = {}): Promise<HttpAnswer> =>
     send(draft(signer, { method: 'POST', target: '/v2/challenges', body: pubkeyOf(about), ...changes }))
 
-  test('decisions 8: a signed POST /v2/challenges is verified by the key of its body, registered or not', async () => {
+  test('spec 3.8: a signed POST /v2/challenges is verified by the key of its body, registered or not', async () => {
     expect(await challenge(stranger, stranger)).toMatchObject({ status: 201 })
     expect(await challenge(alice, alice)).toMatchObject({ status: 201 })
   })
@@ -708,13 +708,13 @@ describe('decisions 8: the key of the body', () => {
       () => challenge(stranger, stranger, { nonce: freshNonce().slice(1) }),
     ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
-  ])('decisions 8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
+  ])('spec 3.5: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
   })
 })
 
-describe('service.md Rules: consumed nonces are stored durably', () => {
-  test('service.md Rules: a nonce is used up also when every process of identity and both gateways were killed since', async () => {
+describe('spec 3.7: consumed nonces are stored durably', () => {
+  test('spec 3.7: a nonce is used up also when every process of identity and both gateways were killed since', async () => {
     const request = draft(alice)
     await use(request, 200)
     const names = ['identity-1', 'identity-2', 'gateway-1', 'gateway-2']

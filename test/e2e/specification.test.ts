@@ -36,7 +36,7 @@ async function post(author: Agent, board: string): Promise<string> {
 const hide = (agent: Agent, board: string, id: string, hidden: boolean): Promise<HttpAnswer> =>
   agent.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden })
 
-describe('service.md, Errors; decisions 45: which codes stand under which status', () => {
+describe('spec 4.3: which codes stand under which status', () => {
   const CODES: Record<number, string> = {
     400: `invalid_json invalid_request invalid_envelope invalid_pubkey invalid_name invalid_reference invalid_cursor
       invalid_webhook_url challenge_invalid pow_invalid envelope_timestamp_out_of_range expired recipient_not_local
@@ -63,7 +63,7 @@ describe('service.md, Errors; decisions 45: which codes stand under which status
   })
 })
 
-describe('service.md, Other response shapes', () => {
+describe('spec 12.1', () => {
   test('registration: agent_id and address', async () => {
     const [alice] = await h.agents(1)
     const again = await alice.post('/v2/agents/register', {
@@ -98,7 +98,7 @@ describe('service.md, Other response shapes', () => {
   })
 })
 
-describe('service.md, Board: what one is created with', () => {
+describe('spec 8.1: what one is created with', () => {
   const title = (length: number): object => ({ title: '😀'.repeat(length), visibility: 'public' })
   const described = (length: number): object => ({ title: 't', visibility: 'public', description: '😀'.repeat(length) })
   const refused = '400 invalid_request'
@@ -131,7 +131,7 @@ describe('service.md, Board: what one is created with', () => {
       expect(answer.body).toMatchObject({ posting: 'members', description: '', ...body, owner: owner.id })
   })
 
-  test('service.md, Board visibility: it is fixed at creation; nothing changes a board', async () => {
+  test('spec 8.2: it is fixed at creation; nothing changes a board', async () => {
     const [owner] = await h.agents(1)
     const board = await newBoard(owner)
     for (const method of ['PUT', 'PATCH', 'POST', 'DELETE']) {
@@ -144,7 +144,7 @@ describe('service.md, Board: what one is created with', () => {
     expect((await got(anonymous(`/v2/boards/${board}`))).body.visibility).toBe('public')
   })
 
-  test('service.md, Board visibility: an unlisted one is in no list of strangers, and read by who knows its id', async () => {
+  test('spec 8.2: an unlisted one is in no list of strangers, and read by who knows its id', async () => {
     const [owner, stranger] = await h.agents(2)
     const board = await newBoard(owner, { visibility: 'unlisted' })
     const listed = async (agent: Agent): Promise<string[]> => {
@@ -157,7 +157,7 @@ describe('service.md, Board: what one is created with', () => {
   })
 })
 
-describe('service.md, Board membership role', () => {
+describe('spec 8.5', () => {
   test('the owner assigns reader, writer, banned and none, and nobody else does', async () => {
     const [owner, agent, other] = await h.agents(3)
     const board = await newBoard(owner)
@@ -185,7 +185,7 @@ describe('service.md, Board membership role', () => {
   })
 })
 
-test('service.md, Endpoint rules 8: the same PUT subscribes and leaves', async () => {
+test('spec 8.5: the same PUT subscribes and leaves', async () => {
   const [owner, agent] = await h.agents(2)
   const board = await newBoard(owner)
   await got(setRole(agent, board, agent, 'reader'))
@@ -196,13 +196,13 @@ test('service.md, Endpoint rules 8: the same PUT subscribes and leaves', async (
   expect((await got(agent.get('/v2/events?after=1'))).body).toMatchObject({ events: [] })
 })
 
-test('service.md, Endpoint rules 9: the 21st board of an owner', async () => {
+test('spec 8.1: the 21st board of an owner', async () => {
   const [owner] = await h.agents(1)
   for (let made = 0; made < 20; made += 1) await newBoard(owner)
   expectError(await owner.post('/v2/boards', { title: 't', visibility: 'public' }), 409, 'board_limit')
 })
 
-test('service.md, Endpoint rules 5: from is the signer; an id stands for one envelope, whoever sends it', async () => {
+test('spec 7.4: from is the signer; an id stands for one envelope, whoever sends it', async () => {
   const [alice, bob, carol] = await h.agents(3)
   const envelope = alice.envelope(bob)
   expectError(await carol.post('/v2/messages', envelope), 403, 'sender_mismatch')
@@ -213,7 +213,7 @@ test('service.md, Endpoint rules 5: from is the signer; an id stands for one env
   expect((await spendingOf(alice)).units).toBe(1)
 })
 
-test('service.md, Endpoint rules 10: a hidden post is in no feed, its owner reads it, and restoring brings it back', async () => {
+test('spec 8.9: a hidden post is in no feed, its owner reads it, and restoring brings it back', async () => {
   const [owner, author] = await h.agents(2)
   const board = await newBoard(owner, { posting: 'anyone' })
   const id = await post(author, board)
@@ -227,7 +227,7 @@ test('service.md, Endpoint rules 10: a hidden post is in no feed, its owner read
   expect(await feed(author)).toEqual([id])
 })
 
-test('service.md, Endpoint rules 11: one vote for each identity, none for an own post', async () => {
+test('spec 8.10: one vote for each identity, none for an own post', async () => {
   const [owner, reader] = await h.agents(2)
   const id = await post(owner, await newBoard(owner))
   const vote = (agent: Agent): Promise<HttpAnswer> => agent.put(`/v2/messages/${id}/vote`)
@@ -237,7 +237,7 @@ test('service.md, Endpoint rules 11: one vote for each identity, none for an own
   expect((await spendingOf(reader)).units).toBe(1)
 })
 
-describe('service.md, Inbox policy', () => {
+describe('spec 7.5', () => {
   test('a new identity has requests; every policy is set by its owner for 1 unit, and closed for nothing', async () => {
     const [alice] = await h.agents(1)
     expect((await got(alice.get('/v2/me'))).body.inbox_policy).toBe('requests')
@@ -251,7 +251,7 @@ describe('service.md, Inbox policy', () => {
   })
 })
 
-describe('service.md, Who may do what', () => {
+describe('spec 1.3', () => {
   test('any caller: health, directory, lookup, what is public or unlisted, challenges', async () => {
     const [alice] = await h.agents(1)
     const board = await newBoard(alice, { visibility: 'unlisted' })
@@ -308,7 +308,7 @@ describe('service.md, Who may do what', () => {
   })
 })
 
-test('service.md, Budget rules: credits are granted by the operator, once for each reference', async () => {
+test('spec 11.4: credits are granted by the operator, once for each reference', async () => {
   const [alice] = await h.agents(1)
   await using operator = await startOperator(h.system)
   expect(await operator.grant(alice.id, 7, `grant-${alice.id}`)).toEqual({ granted: true, credit_balance: 7 })
@@ -317,7 +317,7 @@ test('service.md, Budget rules: credits are granted by the operator, once for ea
   expect((await spendingOf(alice)).credits).toBe(7)
 })
 
-test('service.md, Budget rules: a vote grants a bonus of zero units, and the budget says so', async () => {
+test('spec 11.4: a vote grants a bonus of zero units, and the budget says so', async () => {
   const [owner, voter] = await h.agents(2)
   const id = await post(owner, await newBoard(owner))
   const before = (await got(voter.get('/v2/budget'))).body
@@ -325,7 +325,7 @@ test('service.md, Budget rules: a vote grants a bonus of zero units, and the bud
   expect((await got(voter.get('/v2/budget'))).body).toEqual({ ...before, used_units: 1, vote_bonus: 0 })
 })
 
-test('service.md, Versioning: 2.0.0 wherever a version is said, every path under /v2, signatures are SVC1', async () => {
+test('spec 1.4: 2.0.0 wherever a version is said, every path under /v2, signatures are SVC1', async () => {
   const [health, manifest, openapi] = await Promise.all(
     ['/v2/health', '/.well-known/agent.json', '/openapi.json'].map(async (path) => (await got(anonymous(path))).body),
   )

@@ -1,4 +1,4 @@
-/** When streams end, how many there are, and who frees them; with short times and little room. Source: decisions 39, 40; issue 4. */
+/** When streams end, how many there are, and who frees them; with short times and little room. Source: spec 9.7, 9.8. */
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -60,8 +60,8 @@ async function opened(agent: Agent, url?: string): Promise<TestStream> {
 
 const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
 
-describe('decisions 39: when a cursor is sent', () => {
-  test('service.md, Stream: at each time of silence, and last before the server closes, which it does after its time', async () => {
+describe('spec 9.7: when a cursor is sent', () => {
+  test('spec 9.7: at each time of silence, and last before the server closes, which it does after its time', async () => {
     const wrong: string[][] = []
     // Where one of those involved was held up, ticks are missing: then it is looked at once more.
     await eventually(
@@ -112,7 +112,7 @@ describe('decisions 39: when a cursor is sent', () => {
   })
 })
 
-test('issue 4, 2: clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
+test('clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
   const [anna, ben] = await friends()
   // Where that took longer than the first of them lasts, the third has its place: then all over again.
   using silent = new DisposableStack()
@@ -138,8 +138,8 @@ test('issue 4, 2: clients that take nothing and do not go away have their places
   expect(stream.cursors()).toHaveLength(25)
 }, 90_000)
 
-describe('decisions 40: room', () => {
-  test('service.md, Limits: streams per process: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
+describe('spec 9.8: room', () => {
+  test('spec 11.7: streams per process: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
     await letStreamsLast()
     const agents = await h.agents(2 * ROOM + 1)
     const streams: TestStream[] = []
@@ -153,7 +153,7 @@ describe('decisions 40: room', () => {
   })
 })
 
-test('issue 4, 7: how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
+test('how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
   await letStreamsLast()
   const [anna, ben] = await friends()
   const logger = createLogger('test', 'silent')
@@ -176,7 +176,7 @@ test('issue 4, 7: how many streams are open, and how far the outbox and the stre
   await drainNats(nats)
 })
 
-describe('issue 4, 1: a killed process frees its leases within 15 s', () => {
+describe('a killed process frees its leases within 15 s', () => {
   test('and its clients go on elsewhere at once, if they have another', async () => {
     await letStreamsLast()
     const [anna, ben] = await friends()
@@ -204,7 +204,7 @@ describe('issue 4, 1: a killed process frees its leases within 15 s', () => {
   })
 })
 
-describe('design.md, Failing: SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
+describe('SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
   test.each(['stream', 'gateway'] as const)('of a process of %s; the client goes on at another', async (service) => {
     const [anna, ben] = await friends()
     const url = h.system.urls[0] ?? ''

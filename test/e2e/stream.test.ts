@@ -1,4 +1,4 @@
-/** The event stream over HTTP, through two gateways and two stream processes. Source: service.md, Stream; decisions 38-40, 51. */
+/** The event stream over HTTP, through two gateways and two stream processes. Source: spec 9.4, 9.6, 9.7, 9.8. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
 import { call } from '../support/agent.ts'
@@ -45,7 +45,7 @@ async function opened(agent: Agent, query = '', url?: string): Promise<TestStrea
   return stream
 }
 
-test('service.md, GET /v2/stream: history, then what comes, each event once and as /v2/events gives it', async () => {
+test('spec 12.1: GET /v2/stream: history, then what comes, each event once and as /v2/events gives it', async () => {
   const [anna, ben] = await friends()
   const ids = [await send(anna, ben), await send(anna, ben)]
   using stream = await opened(ben)
@@ -59,7 +59,7 @@ test('service.md, GET /v2/stream: history, then what comes, each event once and 
   expect(written).toEqual(events)
 })
 
-test('service.md, Stream; decisions 39: two event types, retry first, the id of each is its cursor', async () => {
+test('spec 9.7: two event types, retry first, the id of each is its cursor', async () => {
   const [anna, ben] = await friends()
   await send(anna, ben)
   using stream = await openEventStream(ben)
@@ -80,7 +80,7 @@ test('service.md, Stream; decisions 39: two event types, retry first, the id of 
   }
 })
 
-test('decisions 6: an envelope is delivered with exactly the text that was sent, from history and live', async () => {
+test('spec 2.5: an envelope is delivered with exactly the text that was sent, from history and live', async () => {
   const [anna, ben] = await friends()
   // A number that a parser would write otherwise, what would break lines, and U+0000.
   const body = { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] }
@@ -96,7 +96,7 @@ test('decisions 6: an envelope is delivered with exactly the text that was sent,
   }
 })
 
-describe('decisions 38: where a stream begins', () => {
+describe('spec 9.4: where a stream begins', () => {
   const rows: [what: string, query: string, lastEventId: string | undefined, first: number | undefined][] = [
     ['nothing said', '', undefined, 1],
     ['after=0', '?after=0', undefined, 1],
@@ -140,7 +140,7 @@ describe('decisions 38: where a stream begins', () => {
     expectError(answerOf(stream), 400, 'invalid_cursor')
   })
 
-  test('decisions 7: an undeclared query parameter is 400', async () => {
+  test('spec 3.12: an undeclared query parameter is 400', async () => {
     using stream = await openEventStream(ben, '?limit=1')
     expectError(answerOf(stream), 400, 'invalid_request')
   })
@@ -151,12 +151,12 @@ describe('decisions 38: where a stream begins', () => {
   })
 })
 
-test('service.md, Stream: it takes a signature, and Last-Event-ID is no credential', async () => {
+test('spec 9.7: it takes a signature, and Last-Event-ID is no credential', async () => {
   const answer = await call(h.place, 'GET', '/v2/stream', { headers: { 'last-event-id': '1' } })
   expectError(answer, 401, 'unauthenticated')
 })
 
-test('decisions 51: the earliest cursor is the oldest retained event, or the next one to come; the latest was ever appended', async () => {
+test('spec 9.6: the earliest cursor is the oldest retained event, or the next one to come; the latest was ever appended', async () => {
   const [anna, ben] = await friends()
   using empty = await opened(ben)
   expect(empty.headers.get('x-svc-earliest-cursor')).toBe('1')
@@ -170,7 +170,7 @@ test('decisions 51: the earliest cursor is the oldest retained event, or the nex
   })
 })
 
-describe('decisions 37: what is skipped', () => {
+describe('spec 9.4: what is skipped', () => {
   test('expired events, whose cursor is passed over', async () => {
     const [anna, ben] = await friends()
     const short = await sendShort(anna, ben)
@@ -181,7 +181,7 @@ describe('decisions 37: what is skipped', () => {
     expect(stream.cursors()).toEqual([2])
   })
 
-  test('decisions 33: hidden posts', async () => {
+  test('spec 8.9: hidden posts', async () => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga)
     await subscribe(rita, board)
@@ -193,7 +193,7 @@ describe('decisions 37: what is skipped', () => {
   })
 })
 
-test('service.md, Events: three kinds, live, in the order of acceptance', async () => {
+test('spec 9.2: three kinds, live, in the order of acceptance', async () => {
   const [olga, rita, eve] = await h.agents(3)
   const board = await newBoard(olga)
   await subscribe(rita, board)
@@ -210,14 +210,14 @@ test('service.md, Events: three kinds, live, in the order of acceptance', async 
   const { events } = (await got(rita.get('/v2/events'))).body
   const written = stream.frames.filter(({ event }) => event === 'message').map(({ data }) => JSON.parse(data ?? ''))
   expect(written).toEqual(events)
-  // decisions 25: a request that is accepted comes again, as an event of the inbox.
+  // spec 7.7: a request that is accepted comes again, as an event of the inbox.
   await got(rita.put(`/v2/contacts/${eve.id}`, { state: 'accepted' }))
   await stream.until('message', 5)
   const last = stream.frames.findLast(({ event }) => event === 'message')
   expect(JSON.parse(last?.data ?? '')).toMatchObject({ cursor: 5, kind: 'inbox' })
 })
 
-describe('decisions 31: whoever left or was banned gets no new posts, and keeps events of what it may still read', () => {
+describe('spec 9.5: whoever left or was banned gets no new posts, and keeps events of what it may still read', () => {
   test.each([
     ['public', 'none', 'self', true],
     ['private', 'none', 'owner', false],
@@ -245,8 +245,8 @@ describe('decisions 31: whoever left or was banned gets no new posts, and keeps 
   })
 })
 
-describe('decisions 40: two streams of one identity, over all processes', () => {
-  test('service.md, Limits: streams per identity: of 20 at once, over both gateways, two are opened and the others are 429 stream_limit', async () => {
+describe('spec 9.8: two streams of one identity, over all processes', () => {
+  test('spec 11.7: streams per identity: of 20 at once, over both gateways, two are opened and the others are 429 stream_limit', async () => {
     const [ben] = await h.agents(1)
     const urls = h.system.urls
     const streams = await Promise.all(
@@ -276,7 +276,7 @@ describe('decisions 40: two streams of one identity, over all processes', () => 
   })
 })
 
-test('decisions 13: the streams of a revoked identity are closed within 2 s, with a last cursor', async () => {
+test('spec 5.11: the streams of a revoked identity are closed within 2 s, with a last cursor', async () => {
   const tookMs: number[] = []
   // A busy machine may make it late once, but not again and again.
   while (tookMs.length < 3 && !tookMs.some((ms) => ms < 2_000)) {

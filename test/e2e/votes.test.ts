@@ -1,4 +1,4 @@
-/** PUT and DELETE /v2/messages/{id}/vote. Source: service.md, Vote, Budget rules; decisions 34, 44, 52. Who may vote is in boards.test.ts. */
+/** PUT and DELETE /v2/messages/{id}/vote. Source: spec 8.10, Budget rules; spec 8.10, 11.2. Who may vote is in boards.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -23,7 +23,7 @@ async function newPost(settings: Parameters<typeof newBoard>[1] = {}) {
 const votePath = (id: string) => `/v2/messages/${id}/vote`
 const upvotesOf = async (id: string) => (await got(call(h.place, 'GET', `/v2/messages/${id}`))).body.upvotes
 
-test('decisions 44: the answers, of the first vote and of each repeat; decisions 34: the count is exact at once', async () => {
+test('spec 8.10: the answers, of the first vote and of each repeat; spec 8.10: the count is exact at once', async () => {
   const { id } = await newPost()
   const [rita] = await h.agents(1)
   for (let round = 0; round < 2; round += 1) {
@@ -40,12 +40,12 @@ test('decisions 44: the answers, of the first vote and of each repeat; decisions
       expect(await upvotesOf(id)).toBe(0)
     }
   }
-  // service.md, Budget rules: a new vote costs 1 unit, all else is free.
+  // spec 11.2: a new vote costs 1 unit, all else is free.
   expect(await spendingOf(rita)).toEqual({ units: 2, introductions: 0, credits: 0 })
   expect((await got(rita.get('/v2/budget'))).body.vote_bonus).toBe(0)
 })
 
-test('decisions 34: 50 votes at once, over two gateways, are 50; and each voter’s own ten at once are one, paid once', async () => {
+test('spec 8.10: 50 votes at once, over two gateways, are 50; and each voter’s own ten at once are one, paid once', async () => {
   const { id } = await newPost()
   const voters = (await h.agents(50)) as Agent[]
   const answers = await Promise.all(voters.map((voter) => voter.put(votePath(id))))
@@ -62,7 +62,7 @@ test('decisions 34: 50 votes at once, over two gateways, are 50; and each voter�
   expect(await upvotesOf(id)).toBe(26)
 })
 
-test('service.md, MessageList: upvotes are the same on the feed, in the export, in events and by id', async () => {
+test('spec 7.9: upvotes are the same on the feed, in the export, in events and by id', async () => {
   const { olga, board, id } = await newPost()
   const [rita] = await h.agents(1)
   await got(putRole(rita, board, rita, 'reader'))
@@ -81,7 +81,7 @@ test('service.md, MessageList: upvotes are the same on the feed, in the export, 
   expect((await got(rita.get(`/v2/messages/${second}`))).body).toStrictEqual(feed[1])
 })
 
-describe('decisions 34: what cannot be voted for', () => {
+describe('spec 8.10: what cannot be voted for', () => {
   test('404 for a DM, a hidden post, a post of a private board, an unknown id: byte for byte', async () => {
     const { olga, board, id: hidden } = await newPost()
     const closed = await newPost({ visibility: 'private' })
@@ -108,7 +108,7 @@ describe('decisions 34: what cannot be voted for', () => {
   })
 })
 
-test('decisions 48, 52: with nothing left a new vote is 429 and not counted; a repeat and taking back are 200', async () => {
+test('spec 11.2, 11.3: with nothing left a new vote is 429 and not counted; a repeat and taking back are 200', async () => {
   const { id } = await newPost()
   const [spender] = await h.agents(1)
   await got(spender.put(votePath(id)))
@@ -125,7 +125,7 @@ test('decisions 48, 52: with nothing left a new vote is 429 and not counted; a r
   expect((await spendingOf(spender)).units).toBe(100)
 })
 
-test('decisions 7: a vote takes no body, and needs a signature', async () => {
+test('spec 3.10: a vote takes no body, and needs a signature', async () => {
   const { id } = await newPost()
   const [rita] = await h.agents(1)
   for (const method of ['PUT', 'DELETE']) {

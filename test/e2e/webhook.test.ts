@@ -58,8 +58,8 @@ async function untilDelivered(agent: Agent, path: string, count: number): Promis
   })
 }
 
-describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () => {
-  test('decisions 41: PUT and GET answer 200 with url, pending and failed, and never the secret', async () => {
+describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () => {
+  test('spec 10.2: PUT and GET answer 200 with url, pending and failed, and never the secret', async () => {
     const [bob] = await h.agents(1)
     const state = { url: receiver.urlFor('/crud'), pending: 0, failed: 0 }
     const put = await setWebhook(bob, '/crud')
@@ -69,7 +69,7 @@ describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/we
     expect(got.text + put.text).not.toContain(SECRET)
   })
 
-  test('decisions 41, 44: DELETE answers deleted, then GET and DELETE are 404', async () => {
+  test('spec 10.1: DELETE answers deleted, then GET and DELETE are 404', async () => {
     const [bob] = await h.agents(1)
     expectError(await bob.get('/v2/webhook'), 404, 'not_found')
     expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
@@ -80,7 +80,7 @@ describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/we
     expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
   })
 
-  test('service.md, Budget rules: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
+  test('spec 11.2: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
     const [bob] = await h.agents(1)
     const used = async (): Promise<number> => (await bob.get('/v2/budget')).body.used_units
     await setWebhook(bob, '/crud')
@@ -105,13 +105,13 @@ describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/we
     ['metadata', 'https://169.254.169.254/'],
     ['IPv4-mapped', 'https://[::ffff:10.0.0.1]/'],
     ['no URL', 'hook'],
-  ])('decisions 41: %s is 400 invalid_webhook_url', async (_, url) => {
+  ])('spec 10.2: %s is 400 invalid_webhook_url', async (_, url) => {
     const [bob] = await h.agents(1)
     expectError(await bob.put('/v2/webhook', { url, secret: SECRET }), 400, 'invalid_webhook_url')
     expectError(await bob.get('/v2/webhook'), 404, 'not_found')
   })
 
-  test('decisions 41: a name that leads to an address that is not public is accepted', async () => {
+  test('spec 10.1: a name that leads to an address that is not public is accepted', async () => {
     const [bob] = await h.agents(1)
     expect((await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })).status).toBe(200)
   })
@@ -121,7 +121,7 @@ describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/we
     [32, 200],
     [256, 200],
     [257, 400],
-  ])('service.md, Limits: webhook secret: %i code points: %i', async (length, status) => {
+  ])('spec 11.7: webhook secret: %i code points: %i', async (length, status) => {
     const [bob] = await h.agents(1)
     const answer = await bob.put('/v2/webhook', { url: receiver.urlFor('/crud'), secret: '😀'.repeat(length) })
     if (status === 400) expectError(answer, 400, 'invalid_request')
@@ -133,18 +133,18 @@ describe('service.md, Endpoints: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/we
     ['no URL', { secret: SECRET }],
     ['an undeclared member', { url: 'https://example.com/', secret: SECRET, events: [] }],
     ['a URL that is no text', { url: 1, secret: SECRET }],
-  ])('decisions 7: %s is 400 invalid_request', async (_, body) => {
+  ])('spec 2.7: %s is 400 invalid_request', async (_, body) => {
     const [bob] = await h.agents(1)
     expectError(await bob.put('/v2/webhook', body), 400, 'invalid_request')
   })
 })
 
-describe('service.md, Delivery headers', () => {
+describe('spec 10.5', () => {
   test('X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID, X-SVC-Signature, over the exact bytes of the envelope', async () => {
     const [alice, bob] = await openAgents(2)
     await setWebhook(bob, '/headers')
     const envelope = alice.envelope(bob, { text: 'ü \u0000 "{', number: 1 })
-    // Another spelling than JSON.stringify has, which is what is kept (decisions 17).
+    // Another spelling than JSON.stringify has, which is what is kept (spec 6.6).
     const sent = JSON.stringify(envelope).replace('"number":1', '"number": 1.0e0')
     expect((await alice.post('/v2/messages', sent)).status).toBe(202)
     await eventually(() => receiver.at('/headers').length > 0)
@@ -163,8 +163,8 @@ describe('service.md, Delivery headers', () => {
   })
 })
 
-describe('service.md, Webhook', () => {
-  test('decisions 25: requests make no job; the one that is promoted makes one', async () => {
+describe('spec 10.1', () => {
+  test('spec 7.7: requests make no job; the one that is promoted makes one', async () => {
     const [alice, bob] = await h.agents(2)
     await setWebhook(bob, '/promoted')
     const envelope = alice.envelope(bob)
@@ -213,7 +213,7 @@ describe('service.md, Webhook', () => {
     expect(idsAt('/first')).toEqual([body.msg_id])
   })
 
-  test('service.md, Limits: webhook attempts: 5, then the job has failed, and the message is in the inbox', async () => {
+  test('spec 11.7: webhook attempts: 5, then the job has failed, and the message is in the inbox', async () => {
     const [alice, bob] = await openAgents(2)
     receiver.answer('/failing', 500)
     await setWebhook(bob, '/failing')
@@ -225,7 +225,7 @@ describe('service.md, Webhook', () => {
     expect(messages.map((message: { envelope: { id: string } }) => message.envelope.id)).toEqual([body.msg_id])
   })
 
-  test('decisions 42: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
+  test('spec 10.5: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
     const [alice, bob] = await openAgents(2)
     receiver.answer('/attempts', 503)
     await setWebhook(bob, '/attempts')
@@ -237,14 +237,14 @@ describe('service.md, Webhook', () => {
       expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test('decisions 41, 43: a name that leads to an address that is not public is refused when connecting', async () => {
+  test('spec 10.1, 10.3: a name that leads to an address that is not public is refused when connecting', async () => {
     const [alice, bob] = await openAgents(2)
     await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
     await alice.send(bob)
     await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
   })
 
-  test('decisions 13: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {
+  test('spec 5.11: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {
     const [alice, bob] = await openAgents(2)
     const held: (() => void)[] = []
     receiver.answer('/revoked', (_request, response) => void held.push(() => response.writeHead(500).end()))

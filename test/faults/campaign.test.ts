@@ -1,6 +1,6 @@
 /**
  * The short form of `npx pnpm faults`: two rounds of fixed seeds, with every kind of fault, in which everything that
- * the history shows must be as the specification has it. docs/faults.md. Source: issue 5.
+ * the history shows must be as the specification has it. docs/faults.md.
  */
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -14,7 +14,7 @@ const ROUND_SECONDS = 15
 /** Rounds end when all has come to rest, which a loaded machine takes its time for. */
 const LIMIT_MS = 400_000
 
-test('issue 5: whatever is killed, paused, filled or forgotten, nothing is lost, doubled, misplaced or charged wrongly', {
+test('whatever is killed, paused, filled or forgotten, nothing is lost, doubled, misplaced or charged wrongly', {
   timeout: LIMIT_MS,
 }, async () => {
   const reports = await runCampaign({

@@ -1,6 +1,6 @@
 /**
  * POST /v2/boards and the membership PUT with boards killed at every step: the units and what they paid for go together.
- * Source: design.md, Charging; service.md, Budget rules; decisions 30, 48.
+ * Source: spec 8.7, 11.2, 11.3; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -60,7 +60,7 @@ describe('of equal subscriptions at once, those that find nothing to do give the
 const FAILPOINTS = ['charging.boards.reserved', 'charging.boards.committed', 'charging.boards.settled']
 const ROWS = FAILPOINTS.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
 
-describe('service.md, Budget rules: creating a board', () => {
+describe('spec 11.2: creating a board', () => {
   test.each(ROWS)(
     'boards dies at $failpoint, the client $client: 10 units for each board that is there',
     async (row) => {
@@ -89,7 +89,7 @@ describe('service.md, Budget rules: creating a board', () => {
   )
 })
 
-describe('decisions 30: an addition', () => {
+describe('spec 8.7: an addition', () => {
   test.each(ROWS)('boards dies at $failpoint, the client $client: one record, one unit, or neither', async (row) => {
     const [owner, alice] = await h.agents(2)
     const boardId = await newBoard(owner)

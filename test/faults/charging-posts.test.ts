@@ -1,7 +1,7 @@
 /**
  * Posts and votes, with messaging, boards or budget killed at every step: in the end there is neither a charge without its
  * effect nor an effect without its charge, and a post is there for all of its subscribers or for none, whether the client
- * repeats its call or not. Source: design.md, Charging; decisions 31, 34, 45.
+ * repeats its call or not. Source: spec 3.17, 8.8, 8.10; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -58,7 +58,7 @@ async function eventIdsOf(agent: Agent): Promise<string[]> {
   return events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id)
 }
 
-describe('design.md, Charging: a post', () => {
+describe('ADR 21: a post', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['messaging.appended', 'messaging-1'],
@@ -93,7 +93,7 @@ describe('design.md, Charging: a post', () => {
   })
 })
 
-describe('design.md, Charging: a vote', () => {
+describe('ADR 21: a vote', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],
@@ -130,7 +130,7 @@ describe('design.md, Charging: a vote', () => {
   })
 })
 
-describe('design.md, Failing: while boards is away', () => {
+describe('while boards is away', () => {
   test('what is judged anew is 503; direct messages, and reads of a board known to be open, go on as ever', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const boardId = await newBoard(alice, { visibility: 'private' })
@@ -150,7 +150,7 @@ describe('design.md, Failing: while boards is away', () => {
         alice.put(`/v2/boards/${boardId}/messages/${id}/visibility`, { hidden: true }),
       ])
       expect(refused.map(outcomeOf)).toEqual(refused.map(() => '503 unavailable'))
-      // Each within 5 s (design.md, Failing); the rest is for a busy machine.
+      // Each within 5 s (spec 3.17); the rest is for a busy machine.
       expect(Date.now() - began).toBeLessThan(10_000)
       expect(idsOf(await readList(bob, `/v2/boards/${open}/messages`))).toEqual([openPost])
       expect(outcomeOf(await bob.get(`/v2/messages/${openPost}`))).toBe('200')

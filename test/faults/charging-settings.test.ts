@@ -1,6 +1,6 @@
 /**
  * PATCH /v2/me with identity killed at every step: the unit, the settings and what messaging knows of them go together.
- * Source: design.md, Charging and Sending a message (`PATCH /v2/me` ... a repeat after a failure converges); decisions 12, 52.
+ * Source: ADR 21 and Sending a message (`PATCH /v2/me` ... a repeat after a failure converges); spec 5.10, 11.2.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -98,7 +98,7 @@ describe('a change that costs', () => {
   })
 })
 
-describe('decisions 52: closing, which is free', () => {
+describe('spec 11.2: closing, which is free', () => {
   // Nobody else repeats a call then, and dies in its place.
   beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 120_000)
 
@@ -125,7 +125,7 @@ describe('decisions 52: closing, which is free', () => {
     expect(outcomeOf(await alice.patch('/v2/me', { inbox_policy: 'closed' }))).toBe('503 unavailable')
     expect(outcomeOf(await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))).toBe('503 unavailable')
     await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.start(name)))
-    // Whether it took effect was not said (decisions 45); what identity holds is what messaging comes to know.
+    // Whether it took effect was not said (spec 3.17); what identity holds is what messaging comes to know.
     const { inbox_policy } = (await got(alice.get('/v2/me'))).body
     const expected = inbox_policy === 'closed' ? '403 admission_denied' : 'requests'
     await eventually(async () => expect(await admissionOf(alice)).toBe(expected))

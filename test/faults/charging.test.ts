@@ -1,7 +1,7 @@
 /**
  * Messages and contacts, with messaging, budget or a gateway killed at every step: in the end there is neither a charge without its
- * effect nor an effect without its charge, whether the client repeats its call or not. Source: design.md, Charging;
- * decisions 24, 25, 45, 48.
+ * effect nor an effect without its charge, whether the client repeats its call or not. Source: ADR 21;
+ * spec 4.3, 7.7, 11.3, 11.5.
  */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
@@ -62,7 +62,7 @@ async function isThere(agent: Agent, id: string): Promise<boolean> {
 const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
 
 // First, while there is nothing for the resolver: it passes the same places.
-describe('design.md, Charging: of two messages with one id, the one that loses gives back what it took', () => {
+describe('ADR 21: of two messages with one id, the one that loses gives back what it took', () => {
   const deaths = [
     ['charging.messaging.fenced', 'messaging-1'],
     ['charging.messaging.resolved', 'messaging-1'],
@@ -103,7 +103,7 @@ describe('design.md, Charging: of two messages with one id, the one that loses g
   })
 })
 
-describe('design.md, Charging: a message', () => {
+describe('ADR 21: a message', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['messaging.appended', 'messaging-1'],
@@ -138,7 +138,7 @@ describe('design.md, Charging: a message', () => {
   })
 })
 
-describe('design.md, Charging: a message whose cost the gateway has reserved ahead', () => {
+describe('ADR 21: a message whose cost the gateway has reserved ahead', () => {
   const deaths = [
     ['gateway.reserved', 'gateway-1'],
     ['messaging.appended', 'messaging-1'],
@@ -182,7 +182,7 @@ describe('design.md, Charging: a message whose cost the gateway has reserved ahe
   })
 })
 
-describe('design.md, Charging: accepting a contact', () => {
+describe('ADR 21: accepting a contact', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],
@@ -231,7 +231,7 @@ describe('design.md, Charging: accepting a contact', () => {
   }
 })
 
-describe('design.md: any process can be killed at any moment', () => {
+describe('any process can be killed at any moment', () => {
   const SENDERS = 12
   const EACH = 15
 

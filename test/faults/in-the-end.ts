@@ -53,7 +53,7 @@ export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, a
       expect(await findWrongBooks(admin())).toEqual([])
     })
 
-    test('design.md, Outbox: every event was published', async () => {
+    test('ADR 20: every event was published', async () => {
       await eventually(async () => {
         expect(await admin()`select id from messaging.outbox where published_at is null`).toEqual([])
       })

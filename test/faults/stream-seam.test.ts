@@ -1,7 +1,7 @@
 /**
  * The seam between history and what is heard, under load, with everything between sender and reader failing: every accepted id
  * against every delivered id, in order, none twice. Direct messages and posts, two clients of each identity. A short form is part of `npx pnpm test`;
- * `npx pnpm test:faults` is the long one. Source: issue 4, 2; decisions 37, 39.
+ * `npx pnpm test:faults` is the long one. Source: spec 9.3, 9.7.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -167,7 +167,7 @@ const FAULTS: Record<string, () => Promise<void>> = {
   },
 }
 
-describe('issue 4, 2: no event is lost, repeated or out of order', () => {
+describe('no event is lost, repeated or out of order', () => {
   test.each(Object.keys(FAULTS))('under load, with %s', { timeout: ROUND_LIMIT_MS * ROUNDS }, async (name) => {
     const load = startLoad()
     for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,6 +1,6 @@
 /**
  * Webhooks under load while everything between sender and receiver fails. Every accepted id is held against every delivered one.
- * Source: issue 4, Build 4; service.md, Webhook: at least once, and never to another's endpoint.
+ * Source: spec 10.7: at least once, and never to another's endpoint.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -69,7 +69,7 @@ const FAULTS: readonly (readonly [string, () => Promise<void>])[] = [
   ['NATS loses all of its data', () => h.system.nats.restart({ wipe: true })],
 ]
 
-describe('service.md, Webhook: delivery is at least once', () => {
+describe('spec 10.7: delivery is at least once', () => {
   test.each(FAULTS)(
     '%s: every accepted message reaches its own endpoint, and no other',
     async (name, fail) => {

@@ -49,7 +49,7 @@ const outcomes = new Map<string, number>()
 interface Sent {
   readonly plan: Plan
   readonly answer: HttpAnswer
-  /** It was 503 before, which a stall of 5 s makes it: then it may have taken effect all the same (decisions 45). */
+  /** It was 503 before, which a stall of 5 s makes it: then it may have taken effect all the same (spec 3.17). */
   readonly isAgain: boolean
 }
 
@@ -80,9 +80,9 @@ function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnsw
     !['invalid_json', 'invalid_request', 'unsupported_media_type', 'unauthenticated'].includes(answer.body?.error?.code)
   )
     return false
-  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // decisions 26
+  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // spec 7.7
   const { visibility, posting } = (body.kind === 'json' ? body.value : {}) as { visibility?: string; posting?: string }
-  return !(visibility === 'private' && posting === 'anyone') // decisions 27
+  return !(visibility === 'private' && posting === 'anyone') // spec 8.1
 }
 
 /** What was refused gives its charge back in the background; then everything is as it was. */
@@ -115,7 +115,7 @@ test('the look at the stores sees every kind of change, and none where nothing c
   }
 })
 
-test('issue 3: a request that is wrong is refused, and changes nothing', { timeout: TIMEOUT_MS }, async () => {
+test('a request that is wrong is refused, and changes nothing', { timeout: TIMEOUT_MS }, async () => {
   const batches = fc.array(wrongPlans(api, scene), { minLength: TOGETHER, maxLength: TOGETHER })
   const before = await scene.digest()
   await fc.assert(
@@ -129,7 +129,7 @@ test('issue 3: a request that is wrong is refused, and changes nothing', { timeo
   )
 })
 
-test('issue 3: whatever comes is answered as described; what is right is not refused for its form', {
+test('whatever comes is answered as described; what is right is not refused for its form', {
   timeout: 120_000,
 }, async () => {
   const plans = fc.oneof(
@@ -150,7 +150,7 @@ test('issue 3: whatever comes is answered as described; what is right is not ref
   )
 })
 
-test('issue 3: a request that is refused for what is in the stores changes nothing either', {
+test('a request that is refused for what is in the stores changes nothing either', {
   timeout: 120_000,
 }, async () => {
   let before = await scene.digest()
@@ -164,7 +164,7 @@ test('issue 3: a request that is refused for what is in the stores changes nothi
   )
 })
 
-test('issue 3: the requests reach far: every kind of answer that they can give has come', () => {
+test('the requests reach far: every kind of answer that they can give has come', () => {
   console.log(
     `fuzzed: ${[...outcomes]
       .sort(([, a], [, b]) => b - a)

@@ -45,7 +45,7 @@ afterAll(() => scene?.[Symbol.asyncDispose]())
 const encoded = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
 const ask = ({ agent, list }: Issued, cursor: string): Promise<HttpAnswer> => agent.get(`${list}${encoded(cursor)}`)
 
-test('decisions 35: a cursor is good for its own list alone', async () => {
+test('spec 7.9: a cursor is good for its own list alone', async () => {
   for (const own of issued) {
     expect(own.cursor).not.toBe('')
     expect(outcomeOf(await ask(own, own.cursor))).toBe('200')
@@ -55,7 +55,7 @@ test('decisions 35: a cursor is good for its own list alone', async () => {
   }
 })
 
-test('decisions 35: a cursor that was changed in any way is refused', { timeout: TIMEOUT_MS }, async () => {
+test('spec 7.9: a cursor that was changed in any way is refused', { timeout: TIMEOUT_MS }, async () => {
   const changes = fc.record({
     which: fc.nat(),
     cursor: fc.nat().chain((which) => {
@@ -86,7 +86,7 @@ test('decisions 35: a cursor that was changed in any way is refused', { timeout:
   )
 })
 
-test('decisions 38: a cursor of events is a nonnegative integer, and nothing else is', {
+test('spec 9.4: a cursor of events is a nonnegative integer, and nothing else is', {
   timeout: 60_000,
 }, async () => {
   const texts = fc.oneof(

@@ -1,7 +1,7 @@
 /**
  * What one may not see is answered as what there is not: the same 404, byte for byte but for the request id and the date,
  * so that nobody learns from it which private boards, other people's messages and hidden posts exist.
- * Source: service.md, Errors; decisions 28, 33, 36, 46.
+ * Source: spec 3.11, 4.3, 7.10, 8.2, 8.9.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
@@ -38,7 +38,7 @@ function bytesOf({ status, headers, text }: HttpAnswer): unknown {
 /** Signed or not: who is not signed in is told so where a signature is needed, whatever there is. */
 const CALLERS: Caller[] = ['anonymous', 'stranger', 'banned']
 
-describe('decisions 28, 33, 36: a message that one may not see is as one that is not there', () => {
+describe('spec 7.10, 8.2, 8.9: a message that one may not see is as one that is not there', () => {
   const OPERATIONS = [
     ['GET', ''],
     ['POST', '/ack'],
@@ -48,7 +48,7 @@ describe('decisions 28, 33, 36: a message that one may not see is as one that is
   ] as const
 
   test.each(CALLERS.flatMap((caller) => OPERATIONS.map(([method, end]) => [caller, method, end] as const)))(
-    'decisions 36, 46: %s: %s /v2/messages/{id}%s',
+    'spec 3.11, 7.10: %s: %s /v2/messages/{id}%s',
     async (caller, method, end) => {
       const path = (id: string): string => `/v2/messages/${id}${end}`
       const absent = bytesOf(await ask(caller, method, path(ABSENT_MESSAGE_ID)))
@@ -61,7 +61,7 @@ describe('decisions 28, 33, 36: a message that one may not see is as one that is
     },
   )
 
-  test('decisions 33: to its author too, a hidden post is as one that is not there', async () => {
+  test('spec 8.9: to its author too, a hidden post is as one that is not there', async () => {
     const { bob, hiddenPost } = scene
     for (const [method, end] of OPERATIONS) {
       const absent = bytesOf(await bob.call(method, `/v2/messages/${ABSENT_MESSAGE_ID}${end}`))
@@ -70,7 +70,7 @@ describe('decisions 28, 33, 36: a message that one may not see is as one that is
   })
 })
 
-describe('decisions 28: a private board is as one that is not there', () => {
+describe('spec 8.2: a private board is as one that is not there', () => {
   test.each(
     CALLERS.flatMap((caller) =>
       [
@@ -84,7 +84,7 @@ describe('decisions 28: a private board is as one that is not there', () => {
         ['PUT', '/messages/{post}/visibility', { hidden: true }],
       ].map(([method, end, body]) => [caller, method as string, end as string, body] as const),
     ),
-  )('decisions 28, 46: %s: %s /v2/boards/{board}%s %j', async (caller, method, end, body) => {
+  )('spec 3.11, 8.2: %s: %s /v2/boards/{board}%s %j', async (caller, method, end, body) => {
     const { stranger, alice, privateBoard, privatePost } = scene
     const self = caller === 'banned' ? banned.id : stranger.id
     const rest = end.replace('{self}', self).replace('{other}', alice.id).replace('{post}', privatePost)
@@ -97,14 +97,14 @@ describe('decisions 28: a private board is as one that is not there', () => {
     }
   })
 
-  test.each(['stranger', 'banned'] as const)('decisions 31: a post of a %s to it', async (caller) => {
+  test.each(['stranger', 'banned'] as const)('spec 8.8: a post of a %s to it', async (caller) => {
     const agent = caller === 'banned' ? banned : scene.stranger
     const absent = bytesOf(await agent.send(`board:${ABSENT_BOARD_ID}`))
     expect(absent).toMatchObject({ status: 404 })
     expect(bytesOf(await agent.send(`board:${scene.privateBoard}`))).toEqual(absent)
   })
 
-  test('decisions 29: an agent that is not registered is as a board that is not there', async () => {
+  test('spec 8.5: an agent that is not registered is as a board that is not there', async () => {
     const { alice, privateBoard } = scene
     const absent = bytesOf(await alice.put(`/v2/boards/${ABSENT_BOARD_ID}/members/${banned.id}`, { role: 'reader' }))
     const nobody = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
@@ -112,7 +112,7 @@ describe('decisions 28: a private board is as one that is not there', () => {
   })
 })
 
-test('decisions 21: a reference to what one may not read is as one to nothing', async () => {
+test('spec 6.9: a reference to what one may not read is as one to nothing', async () => {
   const { stranger, bob, dm, publicBoard, privatePost, hiddenPost } = scene
   for (const to of [bob.address, `board:${publicBoard}`]) {
     for (const member of ['reply_to', 'thread_id']) {
@@ -125,7 +125,7 @@ test('decisions 21: a reference to what one may not read is as one to nothing', 
   }
 })
 
-test('decisions 19: a name that nobody has and one that was revoked are one', async () => {
+test('spec 6.2: a name that nobody has and one that was revoked are one', async () => {
   const { stranger, revoked, h } = scene
   const absent = bytesOf(await stranger.send(`absent@${h.place.authority}`))
   expect(absent).toMatchObject({ status: 404 })

@@ -17,11 +17,11 @@ import { referenceIJson } from '../../libs/envelope/test/reference-json.ts'
 import { brokenBytes } from './broken.ts'
 import { CASES, runsOf } from './plan.ts'
 
-test('issue 3: at least 20,000 cases', () => {
+test('at least 20,000 cases', () => {
   expect(Object.values(CASES).reduce((sum, cases) => sum + cases, 0)).toBeGreaterThanOrEqual(20_000)
 })
 
-describe('decisions 6: I-JSON', () => {
+describe('spec 2.5: I-JSON', () => {
   const refusal = (bytes: Uint8Array): { value: unknown; text: string } | 'refused' => {
     try {
       return parseIJson(bytes)
@@ -31,7 +31,7 @@ describe('decisions 6: I-JSON', () => {
     }
   }
 
-  test('decisions 6: any bytes and broken texts are read as the slow, obvious parser reads them', () => {
+  test('spec 2.5: any bytes and broken texts are read as the slow, obvious parser reads them', () => {
     const texts = jsonTexts.map((text) => Buffer.from(text))
     const inputs = fc.oneof(
       { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }) },
@@ -47,7 +47,7 @@ describe('decisions 6: I-JSON', () => {
     )
   })
 
-  test('decisions 6: what is written by JSON.stringify comes back as it was', () => {
+  test('spec 2.5: what is written by JSON.stringify comes back as it was', () => {
     fc.assert(
       fc.property(jsonValues, (value) => {
         const text = JSON.stringify(value)
@@ -58,7 +58,7 @@ describe('decisions 6: I-JSON', () => {
   })
 })
 
-describe('decisions 4, 5, 8: SVC1 headers', () => {
+describe('spec 2.4, 3.2, 3.7: SVC1 headers', () => {
   const agentIds = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => createKeyPair(seed).agentId)
   const signatures = fc.uint8Array({ minLength: 64, maxLength: 64 })
   const right = fc
@@ -70,7 +70,7 @@ describe('decisions 4, 5, 8: SVC1 headers', () => {
       brokenBytes(texts.map((text) => Buffer.from(text))).map((bytes) => Buffer.from(bytes).toString('latin1')),
     )
 
-  test('decisions 4, 8: an Authorization header that is taken is spelled the one way there is', () => {
+  test('spec 2.4, 3.5: an Authorization header that is taken is spelled the one way there is', () => {
     fc.assert(
       fc.property(near(right), (text) => {
         const parsed = parseAuthorization(text)
@@ -80,7 +80,7 @@ describe('decisions 4, 5, 8: SVC1 headers', () => {
     )
   })
 
-  test('decisions 8: a timestamp that is taken is the number it spells', () => {
+  test('spec 3.5: a timestamp that is taken is the number it spells', () => {
     const texts = fc.oneof(
       fc.nat().map(String),
       fc.string({ unit: fc.constantFrom(...'0123456789+-.e x'), maxLength: 18 }),
@@ -94,7 +94,7 @@ describe('decisions 4, 5, 8: SVC1 headers', () => {
     )
   })
 
-  test('decisions 5, 8: a nonce that is taken is 16 to 64 bytes, in either case', () => {
+  test('spec 3.5, 3.7: a nonce that is taken is 16 to 64 bytes, in either case', () => {
     const texts = fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 28, maxLength: 132 })
     fc.assert(
       fc.property(near(texts), (text) => {
@@ -109,7 +109,7 @@ describe('decisions 4, 5, 8: SVC1 headers', () => {
   })
 })
 
-test('decisions 4: base64 that is taken has one spelling', () => {
+test('spec 2.4: base64 that is taken has one spelling', () => {
   const texts = fc.oneof(
     fc.uint8Array({ maxLength: 40 }).map(encodeBase64),
     fc.string({ unit: fc.constantFrom(...'AQgwZ09+/=-_ \n'), maxLength: 12 }),
@@ -123,7 +123,7 @@ test('decisions 4: base64 that is taken has one spelling', () => {
   )
 })
 
-test('decisions 2: a public key that is taken is canonical, of prime order, and has one spelling in lower case', () => {
+test('spec 2.2: a public key that is taken is canonical, of prime order, and has one spelling in lower case', () => {
   const hexes = fc.oneof(
     fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex')),
     fc
@@ -142,7 +142,7 @@ test('decisions 2: a public key that is taken is canonical, of prime order, and 
   )
 })
 
-test('decisions 19, 27: an address that is taken is made of its parts', () => {
+test('spec 6.2, 8.1: an address that is taken is made of its parts', () => {
   const texts = fc.oneof(
     fc.stringMatching(/^[a-z0-9_-]{2,33}@[a-z0-9.:[\]-]{1,20}$/),
     fc.stringMatching(/^board:[a-z0-9]{18,42}$/),
@@ -158,7 +158,7 @@ test('decisions 19, 27: an address that is taken is made of its parts', () => {
   )
 })
 
-test('decisions 1: a date-time that is taken is a moment', () => {
+test('spec 2.1: a date-time that is taken is a moment', () => {
   const numbers = fc.tuple(fc.nat(99_999), fc.nat(99), fc.nat(99), fc.nat(99), fc.nat(99), fc.nat(99))
   const zones = fc.constantFrom('Z', 'z', '+23:59', '-24:00', '', '+1:00')
   const texts = fc.oneof(
@@ -184,7 +184,7 @@ test('decisions 1: a date-time that is taken is a moment', () => {
   )
 })
 
-describe('decisions 4, 7, 19: envelopes', () => {
+describe('spec 2.4, 2.7, 6.2: envelopes', () => {
   const base64Of = (length: number) => fc.uint8Array({ minLength: length, maxLength: length }).map(encodeBase64)
   const head = {
     id: fc.stringMatching(/^[A-Za-z0-9_-]{8,80}$/),
@@ -222,7 +222,7 @@ describe('decisions 4, 7, 19: envelopes', () => {
   ]
   const changes = fc.dictionary(fc.constantFrom(...names), fc.oneof(fc.constant(undefined), jsonValues), { maxKeys: 2 })
 
-  test('service.md, Envelope: an envelope of the right form is read', () => {
+  test('spec 6.1: an envelope of the right form is read', () => {
     fc.assert(
       fc.property(fc.oneof(signed, sealed), (envelope) => {
         expect(readEnvelope(envelope)).toMatchObject({
@@ -235,7 +235,7 @@ describe('decisions 4, 7, 19: envelopes', () => {
     )
   })
 
-  test('decisions 7, 19: what is changed in any member is refused, or still an envelope', () => {
+  test('spec 2.7, 6.2: what is changed in any member is refused, or still an envelope', () => {
     fc.assert(
       fc.property(fc.oneof(signed, sealed), changes, (envelope, change) => {
         const changed = Object.fromEntries(
@@ -262,7 +262,7 @@ describe('decisions 4, 7, 19: envelopes', () => {
     )
   })
 
-  test('decisions 7: any JSON is an envelope or refused as none', () => {
+  test('spec 2.7: any JSON is an envelope or refused as none', () => {
     fc.assert(
       fc.property(jsonValues, (value) => {
         expect(() => readEnvelope(value)).toThrow(EnvelopeError)

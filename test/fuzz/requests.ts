@@ -133,7 +133,7 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
   return plans.map((plan) => ({ ...plan, verdict: 'unknown' }))
 }
 
-/** An answer takes 5 s at most (design.md, Failing), and a busy machine some more. */
+/** An answer takes 5 s at most (spec 3.17), and a busy machine some more. */
 const LIMIT_SECONDS = 15
 
 /** @throws Error where it is not answered within `LIMIT_SECONDS`, or not as described. */

@@ -19,7 +19,7 @@ beforeAll(async () => {
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
 
-test('service.md, Errors: bytes that may be HTTP are answered in the same shape or closed, and never with a 5xx', {
+test('spec 4.1: bytes that may be HTTP are answered in the same shape or closed, and never with a 5xx', {
   timeout: TIMEOUT_MS,
 }, async () => {
   const host = new URL(h.place.url).host

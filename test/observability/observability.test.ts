@@ -102,7 +102,7 @@ async function refuseRows(): Promise<void> {
   expect(answer.status).toBe(500)
 }
 
-describe('issue 6, 4: metrics', () => {
+describe('metrics', () => {
   test('every process has them, under the name of its service, and is ready and alive', async () => {
     const readiness = scrapes.samples.filter(({ name }) => name === 'svc_ready')
     const told = readiness.map(({ process, labels, value }) => `${process} ${labels.component} ${value}`)
@@ -156,7 +156,7 @@ describe('issue 6, 4: metrics', () => {
     expect(sum('svc_outbox_published_total', { by: 'committer' })).toBeGreaterThan(0)
   })
 
-  test('field notes 1.15: no label holds an id, a name, an address, or anything that somebody wrote', () => {
+  test('ADR 22: no label holds an id, a name, an address, or anything that somebody wrote', () => {
     const values = new Set(scrapes.samples.flatMap(({ labels }) => Object.values(labels)))
     const told = [...values].filter(
       (value) =>
@@ -178,7 +178,7 @@ const GIVEN_LABELS = new Set(['job', 'instance', 'le'])
 const KNOWN_VALUES = [...Object.keys(ERRORS), 'ok', '40P01', '40001', '500', '503']
 const OUTCOMES = new Set(['outcome', 'code', 'status', 'result'])
 
-describe('issue 6, 4: dashboards and alerts ask for what there is', () => {
+describe('dashboards and alerts ask for what there is', () => {
   const dashboards = files('deploy/observability/dashboards/*.json').map((path) => ({
     path,
     board: JSON.parse(readFileSync(path, 'utf8')) as Dashboard,
@@ -292,7 +292,7 @@ function fits(matcher: Matcher, labels: Readonly<Record<string, string>>): boole
   return GIVEN_LABELS.has(matcher.label) || matches(matcher, labels[matcher.label] ?? '')
 }
 
-describe('issue 6, 4: traces', () => {
+describe('traces', () => {
   test('one send is one connected trace: edge, services, SQL, and by way of the outbox both deliveries', async () => {
     const path = (name: string): string[] => {
       const span = trace().find((one) => one.name === name)
@@ -357,7 +357,7 @@ describe('issue 6, 4: traces', () => {
   }
 })
 
-describe('field notes 1.15: neither logs nor traces have bodies, secrets, nonces or signatures in them', () => {
+describe('ADR 22: neither logs nor traces have bodies, secrets, nonces or signatures in them', () => {
   test('at the most verbose level, through good and bad requests', async () => {
     const logged = (): string[] =>
       [...h.system.processes.values()].flatMap(({ log }) => log.map((event) => JSON.stringify(event)))
@@ -383,7 +383,7 @@ describe('field notes 1.15: neither logs nor traces have bodies, secrets, nonces
   })
 })
 
-describe('issue 6, 2: probes', () => {
+describe('probes', () => {
   test('without NATS every process is alive, and none is ready; with it all are again', async () => {
     const probe = async (path: string): Promise<string[]> => {
       const asked = [...h.system.processes.values()].map((process) => fetch(`${metricsUrl(process)}/${path}`))

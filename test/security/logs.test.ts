@@ -87,13 +87,13 @@ function logged(): Logged[] {
   return [...kept, ...now]
 }
 
-test('field notes 1.15: bodies, titles, secrets, names, nonces and URLs of agents are in no log, at any level', async () => {
+test('ADR 22: bodies, titles, secrets, names, nonces and URLs of agents are in no log, at any level', async () => {
   expect(statuses).toEqual([500, 500, 500, 500])
   await eventually(() => logged().filter(({ event }) => event.level >= 50).length >= statuses.length)
   expect(logged().filter(({ text }) => text.includes(MARK))).toEqual([])
 })
 
-test('field notes 1.15: nor are agent ids, keys and signatures', () => {
+test('ADR 22: nor are agent ids, keys and signatures', () => {
   const secrets = agents.flatMap((agent) => [agent.id, agent.pubkey.replace('ed25519:', ''), agent.name])
   expect(logged().filter(({ text }) => secrets.some((secret) => text.includes(secret)))).toEqual([])
 })

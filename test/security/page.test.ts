@@ -10,7 +10,7 @@ const CITED = [...PAGE.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\): “([^”]*)”/g)
   name,
 }))
 
-test('issue 6, 7: every mitigation of docs/security.md names its tests', () => {
+test('every mitigation of docs/security.md names its tests', () => {
   const [, mitigations = ''] = PAGE.split('\n## What is tried, and what holds it\n')
   const [tables = ''] = mitigations.split('\n## ')
   const rows = tables.split('\n').filter((line) => /^\|(?! *(attempt|-))/.test(line))
@@ -18,7 +18,7 @@ test('issue 6, 7: every mitigation of docs/security.md names its tests', () => {
   for (const row of rows) expect(row, row.slice(0, 60)).toMatch(/\.test\.ts\): “[^”]+”/)
 })
 
-test.each(CITED)('issue 6, 7: $file has “$name”', ({ file, name }) => {
+test.each(CITED)('$file has “$name”', ({ file, name }) => {
   expect(existsSync(new URL(file, ROOT))).toBe(true)
   expect(name.length).toBeGreaterThan(8)
   // As it stands in the source, quotes escaped or not.

@@ -51,7 +51,7 @@ async function readAll(reader: Agent, paths: readonly string[]): Promise<string[
   return Promise.all(paths.map(async (path) => (await got(reader.get(path))).text))
 }
 
-describe('decisions 17: what is charged is what is kept, whatever the client wrote', () => {
+describe('spec 6.6: what is charged is what is kept, whatever the client wrote', () => {
   test.each(SPELLINGS)('a direct message with %s', async (_name, body, spelled) => {
     const [alice, bob] = await h.agents(2)
     await got(bob.patch('/v2/me', { inbox_policy: 'open' }))

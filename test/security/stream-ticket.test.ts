@@ -35,7 +35,7 @@ function at({ address, ticket }: StreamPlace, method = 'GET'): Promise<Response>
   return fetch(`${address}/streams/${ticket}`, { method, signal: AbortSignal.timeout(30_000) })
 }
 
-describe('design.md, Streams: a ticket', () => {
+describe('a ticket', () => {
   test('works once, and tells nobody else anything', async () => {
     const [anna] = await h.agents(1)
     const place = await open(anna)

@@ -73,7 +73,7 @@ export const PRICES = {
   egressGb: 0.06,
 } as const
 
-/** By the specification (service.md, Limits). */
+/** By the specification (spec 11.7). */
 export const STREAMS_PER_PROCESS = 200
 /** `npx pnpm bench live`: resident KiB for each idle stream. */
 export const STREAM_KIB = { stream: 60, gateway: 81 } as const

@@ -10,11 +10,11 @@ import { AS_MEASURED, atLoad, CELL, fillPage, RATES, renderTables } from './tabl
 
 const PAGE = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
 
-test('issue 6, 6: docs/scaling.md has the tables that the simulation renders (npx pnpm simulate writes them)', () => {
+test('docs/scaling.md has the tables that the simulation renders (npx pnpm simulate writes them)', () => {
   expect(PAGE).toBe(fillPage(PAGE, renderTables()))
 })
 
-describe('issue 6, 6: the simulation is held against what was measured', () => {
+describe('the simulation is held against what was measured', () => {
   const found = simulate(AS_MEASURED)
 
   test('the rate within 15 %', () => {
@@ -146,7 +146,7 @@ describe('the plans', () => {
     expect(costs).toEqual(costs.toSorted((a, b) => b - a))
   })
 
-  test('service.md, Limits: 200 streams to a process', () => {
+  test('spec 11.7: 200 streams to a process', () => {
     expect(planStreams(1_000_000).streamProcesses).toBe(5_000)
   })
 

@@ -120,7 +120,7 @@ export class Agent {
     return { challenge, nonce: await solveWork(challenge, difficulty) }
   }
 
-  /** Also where that takes several attempts on a busy machine: an identical repeat is 200 (decisions 10). */
+  /** Also where that takes several attempts on a busy machine: an identical repeat is 200 (spec 5.6). */
   async register(): Promise<this> {
     const work = await eventually(() => this.solve())
     const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })

@@ -56,14 +56,14 @@ export interface Parameter {
   readonly schema: Json
 }
 
-/** What is served besides the operations, and not described (decisions 46). */
+/** What is served besides the operations, and not described (spec 1.4). */
 const DOCUMENTS = /^\/(?:openapi\.json|\.well-known\/agent\.json|docs(?:\/[\w.-]+)?)$/
 
 /** What the connection and the browser are told, on any answer. */
 const TRANSPORT_HEADERS =
   /^(?:connection|keep-alive|content-length|content-type|content-encoding|transfer-encoding|vary|etag|access-control-.*)$/
 
-/** What is wrong with a request before its path is looked at, or because nothing has its path (decisions 8, 46). */
+/** What is wrong with a request before its path is looked at, or because nothing has its path (spec 3.5, 3.11). */
 const CODES_OF_NO_OPERATION: readonly ErrorCode[] = [
   'invalid_request',
   'unauthenticated',

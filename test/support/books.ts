@@ -1,4 +1,4 @@
-/** What the databases of budget and of those who charge say of each other (design.md, Charging). */
+/** What the databases of budget and of those who charge say of each other (ADR 21). */
 import type postgres from 'postgres'
 import { eventually } from './eventually.ts'
 

@@ -105,7 +105,7 @@ async function readFrames(
 
 class FrameError extends Error {}
 
-/** @throws FrameError for a line of another form than decisions 39 allows. */
+/** @throws FrameError for a line of another form than spec 9.7 allows. */
 function parseFrame(block: string): Frame {
   const fields = new Map<string, string>()
   for (const line of block.split('\n')) {

@@ -1,9 +1,9 @@
-/** The operations of service.md, Endpoints. */
+/** The operations of spec 12.1. */
 export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification's table. */
   readonly path: string
-  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (decisions 8). */
+  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (spec 3.5). */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]
   /** Besides those of a signature, in lower case. */
@@ -35,9 +35,9 @@ const ENVELOPE = {
   sig: Buffer.alloc(64).toString('base64'),
 }
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
-/** Refused whatever is there: a private board on which anyone posts (decisions 27). */
+/** Refused whatever is there: a private board on which anyone posts (spec 8.1). */
 const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
-/** Refused whatever is there: an address that is not public (decisions 41). */
+/** Refused whatever is there: an address that is not public (spec 10.1). */
 const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 

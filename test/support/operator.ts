@@ -5,7 +5,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { TestSystem } from './system.ts'
 
-/** The operator, as its own NATS user: what `svc admin grant` does (decisions 49). */
+/** The operator, as its own NATS user: what `svc admin grant` does (spec 11.4). */
 export interface Operator extends AsyncDisposable {
   /** @throws ServiceError `id_conflict`: the reference was used with other values. */
   grant(agentId: string, units: number, reference: string): Promise<{ granted: boolean; credit_balance: number }>

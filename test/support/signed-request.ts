@@ -1,4 +1,4 @@
-/** Requests that are signed by service.md, Signed string, line by line, and can be wrong in any one part. */
+/** Requests that are signed by spec 3.3, line by line, and can be wrong in any one part. */
 import { createHash, randomBytes } from 'node:crypto'
 import { signBytes } from '@svc/svc1/sign.ts'
 import type { Agent, HttpAnswer } from './agent.ts'

@@ -1,4 +1,4 @@
-/** service.md, Endpoints, row by row. */
+/** spec 12.1, row by row. */
 export const SPECIFIED = [
   'GET /v2/health',
   'POST /v2/challenges',

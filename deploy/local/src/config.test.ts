@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
-test('design.md, Configuration: without variables, one of each on port 8080', () => {
+test('without variables, one of each on port 8080', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
     httpPort: 8080,
@@ -16,7 +16,7 @@ test('design.md, Configuration: without variables, one of each on port 8080', ()
   expect(new Set(Object.values(config.replicas))).toEqual(new Set([1]))
 })
 
-test('design.md, Configuration: SVC_REPLICAS, and an authority that follows the port', () => {
+test('SVC_REPLICAS, and an authority that follows the port', () => {
   const config = readConfig({ SVC_REPLICAS: 'messaging:2,gateway:3', SVC_HTTP_PORT: '9000' })
   expect(config.replicas).toMatchObject({ messaging: 2, gateway: 3, budget: 1 })
   expect(config.authority).toBe('127.0.0.1:9000')

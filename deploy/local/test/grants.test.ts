@@ -22,7 +22,7 @@ async function namesOf(rows: postgres.PendingQuery<{ name: string }[]>): Promise
   return (await rows).map(({ name }) => name)
 }
 
-describe('design.md, Pieces: each service has its own database role that can touch its own schema alone', () => {
+describe('each service has its own database role that can touch its own schema alone', () => {
   test.each(ROLES)('%s has no right to any table, column, sequence, function or schema of another', async (role) => {
     const own = role.replace(/_owner$/, '')
     const [looked] = await admin<{ tables: number; functions: number }[]>`

@@ -17,7 +17,7 @@ import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from
 
 const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boards', 'webhook']
 
-/** Who may ask for a call besides the gateway, which may ask for every one (design.md, Pieces). */
+/** Who may ask for a call besides the gateway, which may ask for every one. */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
@@ -67,7 +67,7 @@ test('the table and the list of services name the same users, and both logins of
   )
 })
 
-test('issue 6, rotation: a process with the second login is answered by processes with the first, and answers them', async () => {
+test('a process with the second login is answered by processes with the first, and answers them', async () => {
   const open = (login: NatsLogin) =>
     connectNats({ url: nats.urlFor(login), name: login, logger: createLogger('test', 'silent') })
   const [gateway, next, identity, nextIdentity] = await Promise.all([
@@ -97,7 +97,7 @@ test('issue 6, rotation: a process with the second login is answered by processe
   }
 })
 
-describe('design.md, Pieces: a NATS user may use its own subjects alone', () => {
+describe('a NATS user may use its own subjects alone', () => {
   const CALLS: Record<string, readonly NatsUser[]> = {
     'svc.identity.get-identity': ['gateway'],
     'svc.messaging.send-message': ['gateway'],
@@ -152,7 +152,7 @@ describe('design.md, Pieces: a NATS user may use its own subjects alone', () => 
   const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
   )
-  test('design.md, Pieces: every call of the contracts may be asked for by those who depend on its service, and by nobody else', async () => {
+  test('every call of the contracts may be asked for by those who depend on its service, and by nobody else', async () => {
     const calls = [
       ...[admin, boards, budget, identity, messaging, stream, webhook].flatMap((contract) => Object.values(contract)),
       ...OWNERS.flatMap((owner) => [admin.listOperations(owner), admin.judgeOperations(owner)]),

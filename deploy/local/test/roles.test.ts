@@ -41,7 +41,7 @@ async function may(store: StoreName, statement: string): Promise<boolean> {
   }
 }
 
-describe('design.md, Pieces: a database role can touch its own schema alone', () => {
+describe('a database role can touch its own schema alone', () => {
   test.each(STORES)('%s uses its tables', async (store) => {
     expect(await may(store, `select from ${tables.get(store)}`)).toBe(true)
   })

@@ -104,7 +104,9 @@ async function refusalOf({ ended, output }: Launcher): Promise<string> {
   return lines[0] ?? ''
 }
 
-describe('issue 2, Local stack', { timeout: 300_000 }, () => {
+describe('if something is in the way, one clear sentence says so, and nothing stays behind', {
+  timeout: 300_000,
+}, () => {
   test('it comes up, its data is private, and SIGTERM ends all of it with code 0', async () => {
     const launcher = await launchUntilUp()
     expect(await health()).toBe(200)
@@ -202,7 +204,7 @@ describe('issue 2, Local stack', { timeout: 300_000 }, () => {
   })
 })
 
-describe('issue 2, Local stack: what is in the way is one clear sentence, and nothing stays', {
+describe('what is in the way is one clear sentence, and nothing stays', {
   timeout: 120_000,
 }, () => {
   test('a port in use', async () => {

@@ -17,7 +17,7 @@ function gatedRun() {
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-describe('design, Natural batching', () => {
+describe('a batcher', () => {
   test('the first call runs at once, those that come meanwhile go together', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run })

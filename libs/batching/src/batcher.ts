@@ -1,6 +1,6 @@
 /**
  * Natural batching: the first call runs at once, calls that come while it runs go together in the next run. No timers:
- * nothing is slower when idle, and under load one packet and one commit serve many. Source: design.md, Natural batching.
+ * nothing is slower when idle, and under load one packet and one commit serve many.
  */
 import { defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { activeTrace, inBatchSpan, isTracing } from '@svc/telemetry/tracing.ts'

@@ -75,7 +75,7 @@ function setUp({
 const AGENT = '1'.repeat(44)
 
 describe('charge', () => {
-  test('design.md, Charging: reserves, commits, and settles when the caller has its answer', async () => {
+  test('ADR 21: reserves, commits, and settles when the caller has its answer', async () => {
     const { charge, steps } = setUp()
     const commits: Reservation[] = []
     const result = await charge(async (reservation) => {
@@ -168,7 +168,7 @@ describe('charge', () => {
     ['of another owner', { operation: 'identity:1' }],
     ['free', { units: 0 }],
     ['by half', { units: 1.5 }],
-  ])('decisions 52: nothing %s comes here', async (_what, cost) => {
+  ])('spec 11.2: nothing %s comes here', async (_what, cost) => {
     const { charge, steps } = setUp()
     await expect(charge(async () => 'done', cost)).rejects.toThrow(RangeError)
     expect(steps).toEqual([])
@@ -187,7 +187,7 @@ describe('cancel', () => {
     ['is given back behind a fence', false, 'release'],
     ['is settled where another one was committed', true, 'settle'],
   ])(
-    'decisions 48: what several attempts share leaves no trace when the last of them is refused: it %s',
+    'spec 11.3: what several attempts share leaves no trace when the last of them is refused: it %s',
     async (_what, committed, then) => {
       const { cancel, names } = setUp({ shared: true, committed })
       await cancel()

@@ -1,5 +1,5 @@
 /**
- * Charging: reserve, commit, settle (design.md, Charging). Killing any process between any two steps leaves neither a
+ * Charging: reserve, commit, settle (ADR 21). Killing any process between any two steps leaves neither a
  * charge without its effect nor an effect without its charge; README.md has the argument.
  *
  * Failpoints: `charging.<owner>.reserved`, `.committed`; in settle-later.ts `.settled`; in abandon.ts `.fenced`,
@@ -16,7 +16,7 @@ import { createAbandon } from './abandon.ts'
 import { type Fences, NotCommitted, type Reservation } from './fences.ts'
 import { createSettleLater } from './settle-later.ts'
 
-/** What an operation takes from the budget of `agentId`. What is free does not come here (decisions 52). */
+/** What an operation takes from the budget of `agentId`. What is free does not come here (spec 11.2). */
 export interface Cost {
   /**
    * `<owner>:` and what is the same for every attempt at this operation and for no other one: the message's id and
@@ -26,7 +26,7 @@ export interface Cost {
   readonly agentId: string
   /** At least 1. */
   readonly units: number
-  /** The other agent of a DM, null where nobody is introduced (decisions 24). */
+  /** The other agent of a DM, null where nobody is introduced (spec 11.5). */
   readonly introductionPeer: string | null
 }
 
@@ -74,7 +74,7 @@ export interface ChargingDeps {
   /** Of the owner's database. */
   fences: Fences
   /**
-   * How long an attempt may take, in milliseconds. More than a call ever takes (design.md, Failing: 5 s), because the
+   * How long an attempt may take, in milliseconds. More than a call ever takes (spec 3.17: 5 s), because the
    * rest is what the clocks of budget's and the owner's database may differ by before commits are refused.
    */
   holdMs?: number

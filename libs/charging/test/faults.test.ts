@@ -15,7 +15,7 @@ import type { PlannedOperation } from './owner-process.ts'
 const PROGRAM = fileURLToPath(new URL('./owner-process.ts', import.meta.url))
 const RESOLVED_WITHIN_MS = 45_000
 
-describe('design.md, Charging: killed between any two steps, neither a charge without its effect nor an effect without its charge', () => {
+describe('ADR 21: killed between any two steps, neither a charge without its effect nor an effect without its charge', () => {
   const stack = new AsyncDisposableStack()
   let database: TestDatabase
   let mark: Mark

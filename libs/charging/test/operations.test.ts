@@ -9,7 +9,7 @@ import { createOperations, type Operations } from '../src/operations.ts'
 
 const MINUTE_MS = 60_000
 
-describe('the record of operations (design.md, Charging)', () => {
+describe('the record of operations (ADR 21)', () => {
   const stack = new AsyncDisposableStack()
   let database: Database
   let operations: Operations

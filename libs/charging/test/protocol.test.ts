@@ -15,7 +15,7 @@ import { type Charging, createCharging } from '../src/charging.ts'
 import type { Reservation } from '../src/fences.ts'
 import { createOperations, type Operations } from '../src/operations.ts'
 
-describe('design.md, Charging: attempts at one operation that meet each other', () => {
+describe('ADR 21: attempts at one operation that meet each other', () => {
   const stack = new AsyncDisposableStack()
   let testDatabase: TestDatabase
   let database: Database
@@ -143,7 +143,7 @@ describe('design.md, Charging: attempts at one operation that meet each other', 
     expect(await used(cost)).toBe(3)
   })
 
-  test('design.md, Failing: without budget nothing that costs is done, and the answer comes at once', async () => {
+  test('without budget nothing that costs is done, and the answer comes at once', async () => {
     await budget.stop()
     const cost = newCost()
     const patient = { ...context(), deadlineMs: Date.now() + 3_600_000 }

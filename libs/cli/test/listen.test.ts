@@ -46,7 +46,7 @@ const say = async (text: string): Promise<void> => {
   expect(await as('anna', 'send', 'ben', text)).toMatchObject({ exitCode: 0 })
 }
 
-test('issue 4: svc listen shows what arrives, survives restarts of what holds its stream, and shows nothing twice', {
+test('svc listen shows what arrives, survives restarts of what holds its stream, and shows nothing twice', {
   timeout: 60_000,
 }, async () => {
   await say('before')

@@ -29,7 +29,7 @@ function shapeOf(output: string): string {
     .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')
 }
 
-test('issue 3: a newcomer creates a board, subscribes, posts, votes, hides and restores with the README alone', {
+test('a newcomer creates a board, subscribes, posts, votes, hides and restores with the README alone', {
   timeout: 180_000,
 }, async () => {
   await using system = await startSystem({ replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1 } })
@@ -50,7 +50,7 @@ test('issue 3: a newcomer creates a board, subscribes, posts, votes, hides and r
   expect(shapeOf(board)).toBe(shapeOf(blockOf('A board', 'text')))
 })
 
-test('issue 4: a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
+test('a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
   const port = String(await takePorts())
   const block = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
@@ -81,7 +81,7 @@ test('issue 4: a newcomer has messages posted to an endpoint with the README alo
   expect(linesOf(readFileSync(folder.path('out.txt'), 'utf8'))).toEqual(linesOf(block('text')))
 })
 
-test('issue 4: the receiver that the README shows is the one that it runs', () => {
+test('the receiver that the README shows is the one that it runs', () => {
   const example = readFileSync(new URL('../../sdk/examples/webhook-receiver.ts', import.meta.url), 'utf8')
   expect(blockOf('A webhook', 'ts')).not.toBe('')
   expect(example).toContain(blockOf('A webhook', 'ts'))

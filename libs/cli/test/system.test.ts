@@ -104,7 +104,7 @@ describe('svc admin grant', () => {
   const AGENT = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKiq'
   const grant = (args: string[], env: NodeJS.ProcessEnv) => svc(['admin', 'grant', ...args], { env })
 
-  test('decisions 49: grants once by reference, says so, and refuses other values', async () => {
+  test('spec 11.4: grants once by reference, says so, and refuses other values', async () => {
     using folder = temporaryFolder()
     await svc(['keygen', '--key', folder.path('a.key')])
     const as = (...args: string[]) => svc([...args, '--key', folder.path('a.key'), '--url', url()])

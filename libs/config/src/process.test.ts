@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { envReader } from './env-reader.ts'
 import { readProcess } from './process.ts'
 
-test('design.md, Configuration: nothing listens for metrics unless a port is named', () => {
+test('nothing listens for metrics unless a port is named', () => {
   expect(readProcess(envReader({}))).toEqual({ logLevel: 'info', metrics: undefined })
   expect(readProcess(envReader({ SVC_METRICS_PORT: '9464', SVC_LOG_LEVEL: 'debug' }))).toEqual({
     logLevel: 'debug',
@@ -14,7 +14,7 @@ test('design.md, Configuration: nothing listens for metrics unless a port is nam
   })
 })
 
-test('design.md, Configuration: every mistake by the name of its variable', () => {
+test('every mistake by the name of its variable', () => {
   const e = envReader({ SVC_LOG_LEVEL: 'loud', SVC_METRICS_PORT: '65536' })
   readProcess(e)
   expect(() => e.check()).toThrow(/SVC_LOG_LEVEL must be one of trace.*SVC_METRICS_PORT must be a whole number/)

@@ -8,7 +8,7 @@ export interface RunningService extends AsyncDisposable {
   readonly noteUnhandled: (error: unknown) => void
 }
 
-/** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. Source: design.md, Failing. */
+/** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. */
 export const DRAIN_LIMIT_MS = 18_000
 
 /**

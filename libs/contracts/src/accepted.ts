@@ -1,5 +1,5 @@
 /**
- * What the outbox publishes: one JetStream message for each entry in an agent's log. Source: design.md, Outbox.
+ * What the outbox publishes: one JetStream message for each entry in an agent's log. Source: ADR 20.
  * Subject `accepted.<agent_id>.<kind>`; `Nats-Msg-Id` `<agent_id>:<cursor>`; payload: an Event of the public API in JSON,
  * or, where the kind is `board`, an `AcceptedPost`.
  */
@@ -20,7 +20,7 @@ export function acceptedMessageId(agentId: string, cursor: number | bigint): str
 
 /**
  * A post as it travels: once for each subscriber, and without its envelope, which would be the same bytes a hundred times.
- * Whether the subscriber may still see it is asked when it is read (issue 3, Posts).
+ * Whether the subscriber may still see it is asked when it is read.
  */
 export const AcceptedPost = closed({
   cursor: EventCursor,

@@ -8,14 +8,14 @@ import { Board, BoardDetails, BoardList, closed, MemberList, Membership } from '
 /** Who asks; null: an anonymous caller. */
 const Viewer = Type.Union([AgentId, Type.Null()])
 
-/** Creates a board of `owner`; costs 10 units. Source: decisions 27, 30. Codes: `invalid_request`, `board_limit`, budget's. */
+/** Creates a board of `owner`; costs 10 units. Source: spec 8.1. Codes: `invalid_request`, `board_limit`, budget's. */
 export const createBoard = defineCall({
   subject: 'svc.boards.create-board',
   request: closed({ owner: AgentId, board: Board }),
   reply: BoardDetails,
 })
 
-/** Public boards and the viewer's memberships, by id. `after` need not exist. Source: decisions 32, 35. */
+/** Public boards and the viewer's memberships, by id. `after` need not exist. Source: spec 7.9, 8.3. */
 export const listBoards = defineCall({
   subject: 'svc.boards.list-boards',
   request: closed({
@@ -26,7 +26,7 @@ export const listBoards = defineCall({
   reply: BoardList,
 })
 
-/** One board. Source: decisions 28. Codes: `not_found`, also where the viewer may not read it. */
+/** One board. Source: spec 8.2. Codes: `not_found`, also where the viewer may not read it. */
 export const getBoard = defineCall({
   subject: 'svc.boards.get-board',
   request: closed({ viewer: Viewer, board_id: BoardId }),
@@ -45,7 +45,7 @@ export const AgentStanding = Type.Union([Type.Literal('active'), Type.Literal('r
 export type AgentStanding = Static<typeof AgentStanding>
 
 /**
- * Sets the role of an agent. None→reader/writer and banned→reader/writer cost the caller 1 unit. Source: decisions 29, 30.
+ * Sets the role of an agent. None→reader/writer and banned→reader/writer cost the caller 1 unit. Source: spec 8.5, 8.7.
  * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, budget's.
  */
 export const setMember = defineCall({
@@ -62,25 +62,25 @@ export const setMember = defineCall({
 
 /**
  * What a viewer may do with a board, by its rules and the viewer's role at one moment. A board that is absent is one
- * that may not be read: whoever asks answers both `not_found` (decisions 28, 31).
+ * that may not be read: whoever asks answers both `not_found` (spec 8.2, 8.4).
  */
 export const BoardAccess = closed({
   /** The board is there for the viewer: its feed, and its posts by id. All else is false where this is. */
   may_read: Type.Boolean(),
   /**
-   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (service.md, Board
+   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (spec 8.1
    * visibility). The one verdict that may be kept. Absent: not known.
    */
   open: Type.Optional(Type.Boolean()),
-  /** decisions 28; where it is false and the board may be read: `forbidden`. */
+  /** spec 8.2; where it is false and the board may be read: `forbidden`. */
   may_post: Type.Boolean(),
-  /** Nobody anonymous and nobody banned: a vote is a write (decisions 34). Own posts are for the caller to refuse. */
+  /** Nobody anonymous and nobody banned: a vote is a write (spec 8.10). Own posts are for the caller to refuse. */
   may_vote: Type.Boolean(),
-  /** The board's owner: hides and restores posts, and alone reads hidden ones, by id (decisions 33). */
+  /** The board's owner: hides and restores posts, and alone reads hidden ones, by id (spec 8.9). */
   may_moderate: Type.Boolean(),
   /**
    * Who gets an entry of a post by the viewer: owner, writers and readers without the viewer, in byte order
-   * (decisions 31). Empty where they were not asked for, or the viewer may not post.
+   * (spec 8.8). Empty where they were not asked for, or the viewer may not post.
    */
   subscribers: Type.Array(AgentId, { maxItems: LIMITS.membershipsPerBoard + 1 }),
 })
@@ -100,8 +100,8 @@ export const judgeAccess = defineCall({
 export const JUDGED_BOARDS_MAX = 256
 
 /**
- * Which of many boards one agent may read now (decisions 28): a page of its events or of its export shows posts of these
- * boards, whether the agent is subscribed to them or not (decisions 31).
+ * Which of many boards one agent may read now (spec 8.4): a page of its events or of its export shows posts of these
+ * boards, whether the agent is subscribed to them or not (spec 8.8).
  */
 export const judgeBoards = defineCall({
   subject: 'svc.boards.judge-boards',
@@ -120,7 +120,7 @@ export const judgeBoards = defineCall({
 
 /**
  * Who may read one board now: everybody where it is open, else its subscribers; nobody where there is no such board. A stream
- * process writes a post for many agents at once, so it has this asked instead of `judgeBoards`. Source: decisions 28.
+ * process writes a post for many agents at once, so it has this asked instead of `judgeBoards`. Source: spec 8.4.
  */
 export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',

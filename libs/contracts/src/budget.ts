@@ -16,7 +16,7 @@ export type ChargeOwner = Static<typeof ChargeOwner>
 /** Unique over all services: `<owner>:` and what the owner knows the operation by. */
 export const OperationId = Type.String({ minLength: 3, maxLength: 200 })
 
-/** How long an owner takes from a reservation to its commit, at most: more than a call ever takes (design.md, Failing). */
+/** How long an owner takes from a reservation to its commit, at most: more than a call ever takes. */
 export const RESERVATION_HOLD_MS = 10_000
 
 /** What one attempt at an operation has taken. */
@@ -32,7 +32,7 @@ export type Reserved = Static<typeof Reserved>
 
 /**
  * Reserves the cost of one operation, idempotent by its id: while a reservation is held or settled the same id is not
- * counted again. Source: decisions 24, 48; service.md, Budget rules.
+ * counted again. Source: spec 11.3, 11.5.
  * `introduction_peer`: the other agent of a DM; counts once for ever per pair. `hold_ms`: how long the owner may take.
  * Codes, in this order: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`.
  */
@@ -83,7 +83,7 @@ export const listOverdue = defineCall({
   reply: closed({ reservations: Type.Array(OverdueReservation) }),
 })
 
-/** The agent's budget of the current UTC day. Source: decisions 48. */
+/** The agent's budget of the current UTC day. Source: spec 11.3. */
 export const getBudget = defineCall({
   subject: 'svc.budget.get-budget',
   request: closed({ agent_id: AgentId }),
@@ -96,7 +96,7 @@ export type GrantResult = Static<typeof GrantResult>
 
 /**
  * Issues credits, idempotent by reference: the same values again change nothing and say so, other values are refused.
- * For the operator tool alone. Source: decisions 49. Codes: `id_conflict`.
+ * For the operator tool alone. Source: spec 11.4. Codes: `id_conflict`.
  */
 export const grantCredits = defineCall({
   subject: 'admin.budget.grant-credits',

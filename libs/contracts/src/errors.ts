@@ -1,5 +1,5 @@
 /**
- * Every code a client can see, with its HTTP status and its text. Source: service.md, Errors; decisions 45.
+ * Every code a client can see, with its HTTP status and its text. Source: spec 4.1, 4.3.
  * One text for each code: where several causes share a code, the text does not tell them apart on purpose.
  */
 export const ERRORS = {
@@ -62,7 +62,7 @@ export type ErrorCode = keyof typeof ERRORS
 export interface ServiceErrorOptions extends ErrorOptions {
   /** Says what is wrong with the caller's own input, e.g. which member; replaces the general text. Never private. */
   detail?: string
-  /** Whole seconds for the `Retry-After` header; every 429 has one (decisions 45). */
+  /** Whole seconds for the `Retry-After` header; every 429 has one (spec 4.2). */
   retryAfterSeconds?: number
 }
 

@@ -1,4 +1,4 @@
-/** What gateways tell each other, so that rate limits hold over all of them together (decisions 47). */
+/** What gateways tell each other, so that rate limits hold over all of them together (spec 3.15). */
 import { type Static, Type } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { defineCall } from './define.ts'

@@ -14,8 +14,8 @@ import {
 } from './resources.ts'
 
 /**
- * Issues a challenge for a key; writes nothing. Source: decisions 9. Codes: `invalid_pubkey`.
- * `key_checked`: the caller has checked by decisions 2 that the key is of prime order, so identity does not check it again.
+ * Issues a challenge for a key; writes nothing. Source: spec 5.4. Codes: `invalid_pubkey`.
+ * `key_checked`: the caller has checked by spec 2.2 that the key is of prime order, so identity does not check it again.
  */
 export const issueChallenge = defineCall({
   subject: 'svc.identity.issue-challenge',
@@ -24,7 +24,7 @@ export const issueChallenge = defineCall({
 })
 
 /**
- * Registers a key under a name. Source: service.md, Registration procedure; decisions 10. The caller has checked `pubkey` and
+ * Registers a key under a name. Source: spec 5.6. The caller has checked `pubkey` and
  * verified the signature by it.
  */
 export const registerAgent = defineCall({
@@ -52,7 +52,7 @@ export const findAgentByName = defineCall({
 
 /**
  * Consumes the nonce of a request whose signature verified, durably, and says whether the signer is revoked.
- * Source: decisions 5 and 8. `nonce` is lower-case hex. `replayed` within at least ten minutes of its first use.
+ * Source: spec 3.5, 3.7. `nonce` is lower-case hex. `replayed` within at least ten minutes of its first use.
  */
 export const admitRequest = defineCall({
   subject: 'svc.identity.admit-request',
@@ -60,7 +60,7 @@ export const admitRequest = defineCall({
   reply: closed({ replayed: Type.Boolean(), revoked: Type.Boolean() }),
 })
 
-/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: decisions 35. */
+/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: spec 5.9. */
 export const listAgents = defineCall({
   subject: 'svc.identity.list-agents',
   request: closed({ after: Type.String(), limit: Type.Integer({ minimum: 1, maximum: 100 }) }),
@@ -74,14 +74,14 @@ export const getIdentity = defineCall({
   reply: Identity,
 })
 
-/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: decisions 12. Codes: budget's. */
+/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: spec 5.10. Codes: budget's. */
 export const updateSettings = defineCall({
   subject: 'svc.identity.update-settings',
   request: closed({ agent_id: AgentId, settings: Settings }),
   reply: Identity,
 })
 
-/** Revokes for ever; free, and works with the budget service down. Source: decisions 13, 52. */
+/** Revokes for ever; free, and works with the budget service down. Source: spec 5.11, 11.2. */
 export const revokeAgent = defineCall({
   subject: 'svc.identity.revoke-agent',
   request: closed({ agent_id: AgentId }),

@@ -1,44 +1,44 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from './limits.ts'
 
-/** base58 (Bitcoin alphabet) of SHA-256 of the raw public key (decisions 3). 32 bytes give 43 or 44 digits, fewer only with leading zeros. */
+/** base58 (Bitcoin alphabet) of SHA-256 of the raw public key (spec 2.3). 32 bytes give 43 or 44 digits, fewer only with leading zeros. */
 export const AgentId = Type.String({
   pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$',
   description: 'Agent id: base58 of SHA-256 of the raw public key',
 })
 export type AgentId = Static<typeof AgentId>
 
-/** service.md, Registration procedure: name rules. */
+/** spec 5.6: name rules. */
 export const AgentName = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}}$`,
   description: 'Unique lowercase name of an agent',
 })
 
-/** service.md, Envelope: client-generated, globally unique. */
+/** spec 6.1: client-generated, globally unique. */
 export const MessageId = Type.String({
   pattern: `^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`,
   description: 'Client-generated, globally unique id of an envelope',
 })
 
-/** decisions 27. */
+/** spec 8.1. */
 export const BoardId = Type.String({
   pattern: '^[a-z0-9]{20,40}$',
   description: 'Opaque id of a board; ids sort by creation',
 })
 export type BoardId = Static<typeof BoardId>
 
-/** Unix seconds, UTC (decisions 1). */
+/** Unix seconds, UTC (spec 2.1). */
 export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds, UTC' })
 
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
 
-/** service.md, Registration procedure: name rules. */
+/** spec 5.6: name rules. */
 export function isAgentName(text: string): boolean {
   return AGENT_NAME.test(text)
 }
 
-/** Text that fails names no message (decisions 21, 46). */
+/** Text that fails names no message (spec 3.11, 6.9). */
 export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text)
 }

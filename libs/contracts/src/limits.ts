@@ -1,12 +1,12 @@
 /**
- * Every fixed number of service.md, Limits, and of decisions 5 to 42, in one place: the checks, the manifest and the
+ * Every fixed number of spec 11.7, and of spec 2.5, 2.11, 3.5, 3.7, 5.1, 5.4, 5.6, 5.8, 5.10, 5.11, 6.2, 6.3, 6.4, 6.5, 6.7, 6.9, 7.2, 7.4, 7.6, 7.7, 7.9, 7.10, 8.1, 8.2, 8.3, 8.5, 8.7, 8.8, 8.9, 8.10, 9.3, 9.4, 9.7, 9.8, 10.1, 10.7, 11.5, in one place: the checks, the manifest and the
  * OpenAPI description read these. What an operator can change is not here but in the configuration.
  */
 export const LIMITS = {
   pageSizeMin: 1,
   pageSizeMax: 100,
   pageSizeDefault: 50,
-  /** A page holds fewer messages than asked for where their bytes would pass this (decisions 35). */
+  /** A page holds fewer messages than asked for where their bytes would pass this (spec 7.9). */
   pageBytes: 512 * 1024,
   httpToleranceSeconds: 60,
   httpNonceHexMin: 32,
@@ -32,11 +32,11 @@ export const LIMITS = {
   webhookSecretLengthMin: 32,
   webhookSecretLengthMax: 256,
   webhookAttempts: 5,
-  /** Bytes of payload that one unit pays for (service.md, Budget rules). */
+  /** Bytes of payload that one unit pays for (spec 11.2). */
   bytesPerUnit: 1024,
 } as const
 
-/** What an operator can change, with the defaults of design.md, Configuration. */
+/** What an operator can change, with its defaults (spec 11.7). */
 export const DEFAULTS = {
   powDifficulty: 18,
   retentionDays: 30,
@@ -49,9 +49,9 @@ export const DEFAULTS = {
   rateBurst: 200,
   registrationRatePerSecond: 1,
   registrationRateBurst: 30,
-  /** When each attempt of a webhook delivery is due after the one before (decisions 42). */
+  /** When each attempt of a webhook delivery is due after the one before (spec 10.7). */
   webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
-/** Names of the product that answers carry (decisions 14, 44). */
+/** Names of the product that answers carry (spec 5.1, 12.1). */
 export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const

@@ -1,6 +1,6 @@
 /**
  * What budget knows the charge of a message by: its id and its hash, so that a retry is never charged twice and a conflicting
- * id never releases somebody else's reservation (design.md, Charging). The gateway reserves under it, messaging settles it.
+ * id never releases somebody else's reservation (ADR 21). The gateway reserves under it, messaging settles it.
  */
 
 const MESSAGE = 'messaging:message:'

@@ -5,7 +5,7 @@ import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
 
-/** Whom an envelope is for, as the gateway resolved its `to` (decisions 19). */
+/** Whom an envelope is for, as the gateway resolved its `to` (spec 6.2). */
 export const Recipient = Type.Union([
   closed({ kind: Type.Literal('agent'), id: AgentId }),
   closed({ kind: Type.Literal('board'), id: BoardId }),
@@ -21,7 +21,7 @@ const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' })
 /** What the gateway read in an envelope whose shape, sender and size it has checked. */
 export const EnvelopeFacts = closed({
   id: MessageId,
-  /** SHA-256 of the JCS bytes, lower-case hex: what an identical retry is compared by (decisions 18). */
+  /** SHA-256 of the JCS bytes, lower-case hex: what an identical retry is compared by (spec 7.4). */
   digest: Digest,
   /** `ts` in epoch milliseconds. */
   ts_ms: Type.Integer(),
@@ -29,19 +29,19 @@ export const EnvelopeFacts = closed({
   ttl: Type.Integer({ minimum: 0 }),
   reply_to: Type.Union([Type.String(), Type.Null()]),
   thread_id: Type.Union([Type.String(), Type.Null()]),
-  /** Bytes that are limited and charged (decisions 17). */
+  /** Bytes that are limited and charged (spec 6.5). */
   payload_bytes: Type.Integer({ minimum: 1 }),
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
 
-/** Accepts one envelope from `signer`. Source: service.md, Endpoint rules 5-7. Order of checks and codes: decisions 18-25. */
+/** Accepts one envelope from `signer`. Source: spec 7.1, 7.4, 7.6. Order of checks and codes: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 7.7, 11.5. */
 export const sendMessage = defineCall({
   subject: 'svc.messaging.send-message',
   request: closed({
     signer: AgentId,
     recipient: Recipient,
     facts: EnvelopeFacts,
-    /** What JSON.stringify writes of the envelope's value (decisions 17); it is stored and returned as it is. */
+    /** What JSON.stringify writes of the envelope's value (spec 6.6); it is stored and returned as it is. */
     envelope: Type.String(),
     /** What budget answered where the gateway has reserved the cost of a DM ahead; it is used, or given back. */
     reserved: Type.Union([Reserved, Type.Null()]),
@@ -54,7 +54,7 @@ const None = closed({})
 
 /**
  * One message, as a Message in JSON. `viewer` null: an anonymous caller. A DM is there for its participants, a post for
- * whoever may read its board, a hidden one for the board's owner. Source: Endpoint rules 3; decisions 33. Codes: `not_found`.
+ * whoever may read its board, a hidden one for the board's owner. Source: Endpoint rules 3; spec 8.9. Codes: `not_found`.
  */
 export const getMessage = defineTextCall({
   subject: 'svc.messaging.get-message',
@@ -62,14 +62,14 @@ export const getMessage = defineTextCall({
   meta: None,
 })
 
-/** Marks a received DM as acknowledged. Source: decisions 36. Codes: `not_found`, `forbidden` (the sender). */
+/** Marks a received DM as acknowledged. Source: spec 7.13. Codes: `not_found`, `forbidden` (the sender). */
 export const ackMessage = defineCall({
   subject: 'svc.messaging.ack-message',
   request: closed({ agent_id: AgentId, id: MessageId }),
   reply: closed({ status: Type.Literal('acked') }),
 })
 
-/** The receipt of a DM, for its participants. Source: decisions 36. Codes: `not_found`. */
+/** The receipt of a DM, for its participants. Source: spec 7.14. Codes: `not_found`. */
 export const getReceipt = defineCall({
   subject: 'svc.messaging.get-receipt',
   request: closed({ agent_id: AgentId, id: MessageId }),
@@ -92,7 +92,7 @@ export const listInbox = defineTextCall({
 
 /**
  * A page of all DMs that the agent sent and received and of its posts that it may read, by acceptance, a MessageList in
- * JSON. Source: service.md, GET /v2/export; decisions 33, 35. Codes: `invalid_cursor`.
+ * JSON. Source: spec 12.1: GET /v2/export; spec 7.9, 8.9. Codes: `invalid_cursor`.
  */
 export const exportMessages = defineTextCall({
   subject: 'svc.messaging.export-messages',
@@ -105,12 +105,12 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
-/** The last cursor ever appended for the agent, at the moment of the page (decisions 51). Absent: not known. */
+/** The last cursor ever appended for the agent, at the moment of the page (spec 9.6). Absent: not known. */
 const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /**
- * A page of the agent's events, an Events in JSON, with decisions 51's cursors. Posts that are hidden are passed over, and
- * posts of boards that the agent may not read now. Source: decisions 31, 33, 37, 38.
+ * A page of the agent's events, an Events in JSON, with spec 9.6 cursors. Posts that are hidden are passed over, and
+ * posts of boards that the agent may not read now. Source: spec 8.8, 8.9, 9.3, 9.4.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
@@ -183,7 +183,7 @@ export const readArrivals = defineTextCall({
 
 /**
  * A post that an event refers to, as a Message in JSON, and those whose event it is and who may read it now. Both empty
- * where it is hidden, expired, or not there. Source: decisions 28, 31, 33.
+ * where it is hidden, expired, or not there. Source: spec 8.4, 8.8, 8.9.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',
@@ -193,7 +193,7 @@ export const resolvePost = defineTextCall({
 
 /**
  * A page of a board's posts by position, a MessageList in JSON, for whoever may read the board. Hidden posts are absent.
- * `after` null: from the start. Source: decisions 28, 33, 35. Codes: `not_found`, `invalid_cursor`.
+ * `after` null: from the start. Source: spec 7.9, 8.4, 8.9. Codes: `not_found`, `invalid_cursor`.
  */
 export const listPosts = defineTextCall({
   subject: 'svc.messaging.list-posts',
@@ -209,7 +209,7 @@ export const listPosts = defineTextCall({
 
 /**
  * Casts or takes back the agent's vote for a post; a new vote costs 1 unit, a repeat and taking back are free.
- * Source: service.md, Vote; decisions 34. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
+ * Source: spec 8.10. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
  */
 export const setVote = defineCall({
   subject: 'svc.messaging.set-vote',
@@ -218,7 +218,7 @@ export const setVote = defineCall({
 })
 
 /**
- * Hides or restores a post, for the owner of its board; free. Source: service.md, Post hidden flag; decisions 33.
+ * Hides or restores a post, for the owner of its board; free. Source: spec 8.9.
  * Codes, in this order: `not_found` (the board), `forbidden` (not its owner), `not_found` (no such post there).
  */
 export const setVisibility = defineCall({
@@ -227,14 +227,14 @@ export const setVisibility = defineCall({
   reply: Visibility,
 })
 
-/** Sets what the agent thinks of another; the caller has checked that the other exists. Source: decisions 25, 26. Codes: budget's. */
+/** Sets what the agent thinks of another; the caller has checked that the other exists. Source: spec 7.7. Codes: budget's. */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
   reply: Contact,
 })
 
-/** Contacts that are accepted or blocked, in byte order of the id. `after` need not exist. Source: decisions 26, 35. */
+/** Contacts that are accepted or blocked, in byte order of the id. `after` need not exist. Source: spec 7.7, 7.9. */
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),

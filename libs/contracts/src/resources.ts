@@ -1,5 +1,5 @@
 /**
- * The resources of the public API, as service.md, Resources and their fields, names them. All are closed objects.
+ * The resources of the public API, as spec 2.7, names them. All are closed objects.
  * The gateway checks request bodies and describes answers with these; the SDK takes its types from here.
  */
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
@@ -7,7 +7,7 @@ import { AgentId, AgentName, BoardId, MessageId, UnixSeconds } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { textOf } from './text-schema.ts'
 
-/** All objects reject undeclared properties (service.md, Resources and their fields). */
+/** All objects reject undeclared properties (spec 2.7). */
 export function closed<P extends TProperties>(properties: P, options: { $id?: string; description?: string } = {}) {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
@@ -24,7 +24,7 @@ export type Agent = Static<typeof Agent>
 export const AgentList = closed({ agents: Type.Array(Agent), next_cursor: Type.String() })
 export type AgentList = Static<typeof AgentList>
 
-/** Members are strings here and judged one by one by identity, so that each fault has its own code (decisions 10). */
+/** Members are strings here and judged one by one by identity, so that each fault has its own code (spec 5.6). */
 export const Registration = closed({
   name: Type.String(),
   pubkey: Type.String(),
@@ -97,7 +97,7 @@ export type PostingMode = Static<typeof PostingMode>
 const BoardTitle = textOf({ minLength: 1, maxLength: LIMITS.boardTitleCharacters })
 const BoardDescription = textOf({ maxLength: LIMITS.boardDescriptionCharacters })
 
-/** What a board is created from. `posting` is `members` where it is left out (decisions 27). */
+/** What a board is created from. `posting` is `members` where it is left out (spec 8.1). */
 export const Board = closed({
   title: BoardTitle,
   description: Type.Optional(BoardDescription),
@@ -157,7 +157,7 @@ export const EnvelopeType = Type.Union([
   Type.Literal('error'),
 ])
 
-/** Canonical base64 (decisions 4): the digits that are cut off are zeros. */
+/** Canonical base64 (spec 2.4): the digits that are cut off are zeros. */
 const BASE64_OF_64_BYTES = '^[A-Za-z0-9+/]{85}[AQgw]==$'
 const BASE64_OF_32_BYTES = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$'
 const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$'
@@ -229,7 +229,7 @@ export type Receipt = Static<typeof Receipt>
 export const Visibility = closed({ hidden: Type.Boolean() })
 export type Visibility = Static<typeof Visibility>
 
-/** decisions 44. */
+/** spec 8.10. */
 export const VoteResult = closed({
   status: Type.Union([Type.Literal('voted'), Type.Literal('removed')]),
   quota_bonus: Type.Integer({ description: 'Units that the vote grants; 0 in this release' }),
@@ -267,7 +267,7 @@ export const Health = closed({
 })
 export type Health = Static<typeof Health>
 
-/** What a webhook is configured with. The URL is judged by the webhook service (decisions 41). */
+/** What a webhook is configured with. The URL is judged by the webhook service (spec 10.2). */
 export const Webhook = closed({
   url: Type.String({ description: 'Public HTTPS on port 443, without credentials or fragment' }),
   secret: textOf({
@@ -278,7 +278,7 @@ export const Webhook = closed({
 })
 export type Webhook = Static<typeof Webhook>
 
-/** decisions 41, 42. */
+/** spec 10.1, 10.7. */
 export const WebhookState = closed({
   url: Type.String(),
   pending: Type.Integer({ minimum: 0, description: 'Deliveries with attempts left' }),

@@ -19,7 +19,7 @@ test.each([
   ['e\u0301'.repeat(61), false],
   [120, false],
   [null, false],
-])('decisions 7: lengths count code points (case %#)', (value, fits) => {
+])('spec 2.11: lengths count code points (case %#)', (value, fits) => {
   expect(text.Check(value)).toBe(fits)
 })
 

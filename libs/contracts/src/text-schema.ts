@@ -16,7 +16,7 @@ TypeRegistry.Set<Length>(KIND, ({ minLength = 0, maxLength }, value) => {
 })
 
 /**
- * A string whose length is counted in code points (decisions 7), as JSON Schema counts `minLength` and `maxLength`;
+ * A string whose length is counted in code points (spec 2.11), as JSON Schema counts `minLength` and `maxLength`;
  * TypeBox's own strings count UTF-16 units.
  */
 export function textOf(length: Length & { readonly description?: string }): TUnsafe<string> {

@@ -5,7 +5,7 @@ import { AgentId } from './ids.ts'
 import { closed, EventCursor, Webhook, WebhookState } from './resources.ts'
 
 /**
- * Sets the agent's webhook; costs 1 unit each time, cancels what is pending, and begins to count anew. Source: decisions 41.
+ * Sets the agent's webhook; costs 1 unit each time, cancels what is pending, and begins to count anew. Source: spec 10.1.
  * `after`: the head of the agent's log, asked for before this call. Events up to it are older than the configuration, and
  * old messages are never sent to a new one. Codes, in this order: `invalid_webhook_url`, `signer_revoked`, budget's.
  */
@@ -22,14 +22,14 @@ export const getWebhook = defineCall({
   reply: WebhookState,
 })
 
-/** Removes the agent's webhook and cancels what is pending; free, and asks nobody (decisions 52). Codes: `not_found`. */
+/** Removes the agent's webhook and cancels what is pending; free, and asks nobody (spec 11.2). Codes: `not_found`. */
 export const deleteWebhook = defineCall({
   subject: 'svc.webhook.delete-webhook',
   request: closed({ agent_id: AgentId }),
   reply: closed({}),
 })
 
-/** As `deleteWebhook`, for ever: the agent was revoked (decisions 13). A repeat, and one without a webhook, is the same. */
+/** As `deleteWebhook`, for ever: the agent was revoked (spec 5.11). A repeat, and one without a webhook, is the same. */
 export const closeWebhook = defineCall({
   subject: 'svc.webhook.close-webhook',
   request: closed({ agent_id: AgentId }),

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseAddress } from './address.ts'
 
-describe('service.md, Envelope: to is name@authority or board:<BOARD_ID>', () => {
+describe('spec 6.1: to is name@authority or board:<BOARD_ID>', () => {
   test.each([
     ['bob@127.0.0.1:8080', 'bob', '127.0.0.1:8080'],
     ['a-b_c@agents.example', 'a-b_c', 'agents.example'],
@@ -45,7 +45,7 @@ describe('service.md, Envelope: to is name@authority or board:<BOARD_ID>', () =>
     `board:${'a'.repeat(20)}\n`,
     `Board:${'a'.repeat(20)}`,
     `board:${'a'.repeat(20)}@host`,
-  ])('decisions 19: malformed: %j', (text) => {
+  ])('spec 6.2: malformed: %j', (text) => {
     expect(parseAddress(text)).toBeUndefined()
   })
 

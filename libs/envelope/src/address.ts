@@ -1,6 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 
-/** Whom an envelope is for: `name@authority`, or `board:<BOARD_ID>` (service.md, Envelope). */
+/** Whom an envelope is for: `name@authority`, or `board:<BOARD_ID>` (spec 6.1). */
 export type Address =
   | { readonly kind: 'agent'; readonly name: string; readonly authority: string }
   | { readonly kind: 'board'; readonly boardId: string }
@@ -12,7 +12,7 @@ const AGENT = new RegExp(
   `^([a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}})@((?:[A-Za-z0-9._~-]{1,255}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?)$`,
 )
 
-/** The parts of a `to`; undefined where it is malformed, to be answered `invalid_envelope` (decisions 19). */
+/** The parts of a `to`; undefined where it is malformed, to be answered `invalid_envelope` (spec 6.2). */
 export function parseAddress(text: string): Address | undefined {
   const [, name, authority] = AGENT.exec(text) ?? []
   if (name !== undefined && authority !== undefined) return { kind: 'agent', name, authority }

@@ -1,16 +1,16 @@
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { costUnits } from './size.ts'
 
-/** What a DM takes from its sender's budget (service.md, Budget rules). */
+/** What a DM takes from its sender's budget (spec 11.2). */
 export interface MessageCharge {
   readonly operation: string
   readonly agentId: string
   readonly units: number
-  /** Who is introduced to the sender by it, unless that was done before; null for a message to oneself (decisions 24). */
+  /** Who is introduced to the sender by it, unless that was done before; null for a message to oneself (spec 11.5). */
   readonly introductionPeer: string | null
 }
 
-/** @param payloadBytes as they are charged (decisions 17). */
+/** @param payloadBytes as they are charged (spec 6.5). */
 export function chargeOfMessage(message: {
   id: string
   digest: string

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDateTime } from './date-time.ts'
 
-describe('decisions 1: ts is an RFC 3339 date-time', () => {
+describe('spec 2.1: ts is an RFC 3339 date-time', () => {
   test.each([
     ['1970-01-01T00:00:00Z', 0],
     ['2026-11-20T12:28:31Z', 1795177711000],
@@ -37,7 +37,7 @@ describe('decisions 1: ts is an RFC 3339 date-time', () => {
     ['a date alone', '2026-11-20'],
     ['no seconds', '2026-11-20T12:28Z'],
     ['a point without digits', '2026-11-20T12:28:31.Z'],
-    ['10 digits of fraction (decisions 17)', '2026-11-20T12:28:31.0000000000Z'],
+    ['10 digits of fraction (spec 6.7)', '2026-11-20T12:28:31.0000000000Z'],
     ['a comma for the point', '2026-11-20T12:28:31,5Z'],
     ['a line feed after', '2026-11-20T12:28:31Z\n'],
     ['a space before', ' 2026-11-20T12:28:31Z'],

@@ -24,7 +24,7 @@ function without(value: Record<string, unknown>, ...names: string[]): Record<str
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
 }
 
-describe('service.md, Envelope: facts of an envelope', () => {
+describe('spec 6.1: facts of an envelope', () => {
   test('of a signed one', () => {
     expect(read({ ...signed, ttl: 60, reply_to: 'message-0', thread_id: 'thread_00' })).toEqual({
       id: 'message-1',
@@ -41,7 +41,7 @@ describe('service.md, Envelope: facts of an envelope', () => {
     })
   })
 
-  test('of a sealed one: decoded ciphertext bytes, and no characters (decisions 17)', () => {
+  test('of a sealed one: decoded ciphertext bytes, and no characters (spec 6.5)', () => {
     expect(read(sealed)).toEqual({
       id: 'message-1',
       from,
@@ -68,7 +68,7 @@ describe('service.md, Envelope: facts of an envelope', () => {
     )
   })
 
-  test('decisions 17: a body that is over every limit is not counted', () => {
+  test('spec 6.5: a body that is over every limit is not counted', () => {
     const sizes = (body: JsonValue) => {
       const { payloadBytes, payloadCharacters } = read({ ...signed, body })
       return [payloadBytes, payloadCharacters]
@@ -79,7 +79,7 @@ describe('service.md, Envelope: facts of an envelope', () => {
     expect(readEnvelope({ ...signed, body: {} }, null)).toMatchObject({ payloadBytes: Infinity })
   })
 
-  test('decisions 17: a body is counted alone, whatever the other members say', () => {
+  test('spec 6.5: a body is counted alone, whatever the other members say', () => {
     const body = { body: 0, '"body":0': 'é' }
     const envelope = { reply_to: '"body":0', body, sig: signed.sig, ...head, thread_id: '{"body":0}' }
     expect(read(envelope).payloadBytes).toBe(Buffer.byteLength(JSON.stringify(body)))
@@ -131,7 +131,7 @@ describe('service.md, Envelope: facts of an envelope', () => {
   })
 })
 
-describe('decisions 21: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
+describe('spec 7.12: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'null\0null', '😀😀😀😀', 'message-1\n'])('%j', (reference) => {
     expect(read({ ...signed, reply_to: reference, thread_id: reference })).toMatchObject({ replyTo: '', threadId: '' })
   })
@@ -249,7 +249,7 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
   })
 
   test.each(['lane', 'Body', 'constructor', 'toString', '', 'x'.repeat(1000)])(
-    'decisions 7: an undeclared member is invalid_request: %s',
+    'spec 2.7: an undeclared member is invalid_request: %s',
     (name) => {
       expect(() => read({ ...signed, [name]: 1 })).toThrow(
         expect.objectContaining({

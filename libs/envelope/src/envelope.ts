@@ -9,7 +9,7 @@ import { type PayloadSize, textSize } from './size.ts'
 export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
 export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 
-/** What every envelope has. Source: service.md, Envelope. */
+/** What every envelope has. Source: spec 6.1. */
 export interface EnvelopeHead {
   /** Client-generated, globally unique: 8 to 80 of `A-Za-z0-9_-`. */
   id: string
@@ -32,12 +32,12 @@ export interface UnsignedEnvelope extends EnvelopeHead {
 }
 
 export interface SignedEnvelope extends UnsignedEnvelope {
-  /** base64 of 64 bytes (decisions 15). */
+  /** base64 of 64 bytes (spec 6.3). */
   sig: string
 }
 
 export interface SealedEnvelope extends EnvelopeHead {
-  /** base64 of the HPKE ciphertext with its tag (decisions 16). */
+  /** base64 of the HPKE ciphertext with its tag (spec 6.4). */
   body_enc: string
   /** base64 of 32 bytes, HPKE's `enc`. */
   ephemeral_pub: string
@@ -69,7 +69,7 @@ export interface EnvelopeFacts {
 /** The value is no envelope. `message` says why in words that may be shown to whoever sent it. */
 export class EnvelopeError extends Error {
   override name = 'EnvelopeError'
-  /** `invalid_request` for an undeclared member (decisions 7), `invalid_envelope` for everything else. */
+  /** `invalid_request` for an undeclared member (spec 2.7), `invalid_envelope` for everything else. */
   readonly code: 'invalid_request' | 'invalid_envelope'
   constructor(code: EnvelopeError['code'], message: string) {
     super(message)
@@ -99,7 +99,7 @@ const OVER_EVERY_LIMIT: PayloadSize = { bytes: Number.POSITIVE_INFINITY, charact
 
 /**
  * Reads an envelope and checks its shape: everything that can be said of it alone. Not checked here, because it is somebody else's
- * fault or has its own code and place in the order of decisions 22: who sent it, its size, the time window, the recipient, and whether
+ * fault or has its own code and place in the order of spec 7.2: who sent it, its size, the time window, the recipient, and whether
  * its references name anything.
  * @param value from `parseIJson`.
  * @param text what JSON.stringify writes of the value; null of an outline, whose body is over every limit.
@@ -128,7 +128,7 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   }
 }
 
-/** Either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and nothing of the other (service.md, Envelope; decisions 4). */
+/** Either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and nothing of the other (spec 2.4, 6.1). */
 function readPayload(envelope: Record<string, unknown>, text: string | null): { sealed: boolean; size: PayloadSize } {
   const { body, sig, body_enc, ephemeral_pub } = envelope
   const signed = body !== undefined || sig !== undefined
@@ -167,7 +167,7 @@ function readId(id: unknown): string {
   throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
 }
 
-/** Whether it is the signer's own is asked later: that is 403 `sender_mismatch` (decisions 19). */
+/** Whether it is the signer's own is asked later: that is 403 `sender_mismatch` (spec 6.2). */
 function readFrom(from: unknown): string {
   if (typeof from === 'string' && isAgentId(from)) return from
   throw malformed('from must be an agent id')
@@ -191,7 +191,7 @@ function readTs(ts: unknown): number {
   throw malformed('ts must be an RFC 3339 date-time with at most 9 digits of fraction')
 }
 
-/** Any integer from 0 (service.md, Envelope), however large: what is past retention is retention. */
+/** Any integer from 0 (spec 6.1), however large: what is past retention is retention. */
 function readTtl(ttl: unknown): number {
   if (ttl === undefined) return 0
   if (typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
@@ -200,7 +200,7 @@ function readTtl(ttl: unknown): number {
 
 /**
  * The specification declares a string, so any string is well formed. One that cannot be an id names nothing, which is
- * `invalid_reference`, found where references are looked up (decisions 21, 22); it is not handed on, because a store may choke on what
+ * `invalid_reference`, found where references are looked up (spec 7.2, 7.12); it is not handed on, because a store may choke on what
  * a JSON string can hold.
  */
 function readReference(name: string, reference: unknown): string | undefined {

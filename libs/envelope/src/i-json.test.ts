@@ -25,7 +25,7 @@ function sameAsReference(bytes: Uint8Array): boolean {
   return true
 }
 
-describe('decisions 6: JSON bodies are I-JSON', () => {
+describe('spec 2.5: JSON bodies are I-JSON', () => {
   test.each([
     ['a duplicate member', '{"a":1,"a":1}', 'duplicate member names'],
     ['a duplicate spelled with escapes', '{"a":1,"\\u0061":2}', 'duplicate member names'],
@@ -112,7 +112,7 @@ describe('decisions 6: JSON bodies are I-JSON', () => {
   })
 })
 
-describe('decisions 17: the text is what JSON.stringify writes of the value', () => {
+describe('spec 6.6: the text is what JSON.stringify writes of the value', () => {
   test.each([
     ['white space', ' \r\n{ "b" : 1 ,\t"a" : [ "x  y" , { } ] } \n', '{"b":1,"a":["x  y",{}]}'],
     ['zeros after the point', `1.${'0'.repeat(90_000)}`, '1'],

@@ -3,7 +3,7 @@ import { parseJson, readJson } from './read-json.ts'
 
 export interface ParsedJson {
   readonly value: JsonValue
-  /** What JSON.stringify writes of the value (decisions 17). */
+  /** What JSON.stringify writes of the value (spec 6.6). */
   readonly text: string
 }
 
@@ -21,7 +21,7 @@ export interface OutlineRule {
   readonly names: ReadonlySet<string>
 }
 
-/** Levels of brackets (decisions 6). */
+/** Levels of brackets (spec 2.5). */
 const DEPTH_MAX = 64
 
 const QUOTE = 0x22
@@ -36,7 +36,7 @@ const PROTO_NAME = /[{,]"__proto__":/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * Parses I-JSON (RFC 7493) by the rules of decisions 6: UTF-8, no byte order mark, no duplicate or `__proto__` members
+ * Parses I-JSON (RFC 7493) by the rules of spec 2.5: UTF-8, no byte order mark, no duplicate or `__proto__` members
  * however they are spelled, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal,
  * and so is any value at the top.
  *

@@ -32,7 +32,7 @@ function reversed(value: JsonValue): JsonValue {
   )
 }
 
-describe('decisions 15: canonical JSON is RFC 8785', () => {
+describe('spec 2.6: canonical JSON is RFC 8785', () => {
   test.each(['arrays', 'french', 'structures', 'unicode', 'values', 'weird'])('the published pair %s', (name) => {
     expect(jcs(JSON.parse(readVectors(`jcs/input/${name}.json`)))).toBe(readVectors(`jcs/output/${name}.json`))
   })
@@ -101,7 +101,7 @@ describe('decisions 15: canonical JSON is RFC 8785', () => {
   })
 })
 
-test('decisions 18: the digest is the same for other spellings and orders of one value, and for no other value', () => {
+test('spec 7.4: the digest is the same for other spellings and orders of one value, and for no other value', () => {
   const digest = (text: string) => jcsDigest(parseIJson(Buffer.from(text)).value)
   const text = '{"id":"message-1","body":1}'
   expect(digest('{ "body" : 1.0 ,\n"id" : "message-1" }')).toBe(digest(text))

@@ -5,7 +5,7 @@ import canonicalize from 'canonicalize'
 const utf8 = new TextEncoder()
 
 /**
- * Canonical JSON, RFC 8785 (decisions 15). A value that came from `parseIJson` always has one.
+ * Canonical JSON, RFC 8785 (spec 2.6). A value that came from `parseIJson` always has one.
  * What JSON.stringify leaves out (undefined, functions) or asks for (`toJSON`) is treated as JSON.stringify does, so that an object
  * signed and an object sent are the same.
  * @throws Error for a lone surrogate, NaN, an infinity, a cycle, and what is no JSON at all.
@@ -29,7 +29,7 @@ export function sha256Hex(text: string): string {
   return bytesToHex(sha256(utf8.encode(text)))
 }
 
-/** SHA-256 of the JCS bytes in lower-case hex: what an identical retry is told by (decisions 18). */
+/** SHA-256 of the JCS bytes in lower-case hex: what an identical retry is told by (spec 7.4). */
 export function jcsDigest(value: unknown, hash: Sha256Hex = sha256Hex): string {
   return hash(jcs(value))
 }

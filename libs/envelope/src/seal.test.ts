@@ -26,7 +26,7 @@ function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
   return { ...outer(enc), body_enc: ciphertext.toString('base64') }
 }
 
-describe('decisions 16: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
+describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
   test('what is sealed opens with node:crypto alone: info, aad, and a plaintext of JCS({"body":…,"sig":…})', () => {
     const { body_enc, ...outer } = sealed
     const plaintext = openWithNode(
@@ -72,14 +72,14 @@ describe('decisions 16: sealing is RFC 9180 HPKE, base mode, for the X25519 form
     expect(await openEnvelope(own, alice.secretKey, alice.publicKey)).toEqual(signed)
   })
 
-  test('decisions 2: a recipient key that is not allowed is refused', async () => {
+  test('spec 2.2: a recipient key that is not allowed is refused', async () => {
     const smallOrder = new Uint8Array(32).fill(1, 0, 1)
     await expect(sealEnvelope(FULL, smallOrder, alice.secretKey)).rejects.toThrow(RangeError)
     await expect(sealEnvelope(FULL, bob.publicKey.subarray(1), alice.secretKey)).rejects.toThrow(RangeError)
   })
 })
 
-describe('decisions 16: any change makes opening fail', () => {
+describe('spec 6.4: any change makes opening fail', () => {
   const others = {
     id: 'message-2',
     from: mallory.agentId,

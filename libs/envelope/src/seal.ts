@@ -21,9 +21,9 @@ const suite = new CipherSuite({ kem: new DhkemX25519HkdfSha256(), kdf: new HkdfS
 const INFO = new TextEncoder().encode('SVC1 sealed envelope')
 
 /**
- * Signs an envelope and seals its body and signature for one recipient: RFC 9180 HPKE, base mode (decisions 16).
+ * Signs an envelope and seals its body and signature for one recipient: RFC 9180 HPKE, base mode (spec 6.4).
  * @param recipientPublicKey the recipient's 32-byte Ed25519 key. @param secretKey the sender's 32 bytes.
- * @throws RangeError where the recipient's key is not one that decisions 2 allow; Error where the envelope is not JSON.
+ * @throws RangeError where the recipient's key is not one that spec 2.2 allow; Error where the envelope is not JSON.
  */
 export async function sealEnvelope(
   envelope: UnsignedEnvelope,

@@ -11,7 +11,7 @@ import { signEnvelope, verifyEnvelope } from './sign-envelope.ts'
 
 const signed = signEnvelope(FULL, alice.secretKey)
 
-describe('decisions 15: sig is over the UTF-8 bytes of JCS(envelope without sig)', () => {
+describe('spec 6.3: sig is over the UTF-8 bytes of JCS(envelope without sig)', () => {
   test('it is what node:crypto signs', () => {
     const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), alice.secretKey])
     const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
@@ -41,7 +41,7 @@ describe('decisions 15: sig is over the UTF-8 bytes of JCS(envelope without sig)
   })
 })
 
-describe('decisions 15: any change makes verification fail', () => {
+describe('spec 6.3: any change makes verification fail', () => {
   const others = {
     id: 'message-2',
     from: bob.agentId,

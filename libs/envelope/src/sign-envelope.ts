@@ -8,7 +8,7 @@ import { jcsBytes } from './jcs.ts'
 const SIGNATURE_BYTES = 64
 
 /**
- * Signs an envelope: `sig` is base64 of the Ed25519 signature over the UTF-8 bytes of JCS(envelope without `sig`) (decisions 15).
+ * Signs an envelope: `sig` is base64 of the Ed25519 signature over the UTF-8 bytes of JCS(envelope without `sig`) (spec 6.3).
  * @param secretKey 32 bytes, those of the agent in `from`; otherwise nobody will verify it.
  * @throws Error where the envelope is not JSON.
  */
@@ -19,7 +19,7 @@ export function signEnvelope(envelope: UnsignedEnvelope, secretKey: Uint8Array):
 /**
  * Whether the envelope was signed by the agent that its `from` names: the key must be that agent's, whatever directory it came from,
  * and the signature must be over every member as it stands. What a hostile peer sends in the place of an envelope is false as well.
- * @param publicKey 32 bytes. A key that decisions 2 does not allow verifies nothing. @throws RangeError for another length.
+ * @param publicKey 32 bytes. A key that spec 2.2 does not allow verifies nothing. @throws RangeError for another length.
  */
 export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
   const { sig, ...unsigned } = envelope

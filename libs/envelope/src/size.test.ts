@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { bodySize, costUnits, DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS, type SizeLimits, textSize } from './size.ts'
 
-describe('decisions 17: the size of a payload', () => {
+describe('spec 6.5: the size of a payload', () => {
   test('property: bytes are those of UTF-8, characters are code points', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => {
@@ -28,14 +28,14 @@ describe('decisions 17: the size of a payload', () => {
     ['DM: 4000 characters and 16 KiB', DM_SIZE_LIMITS, 4000, 16384],
     ['post: 16000 characters and 32 KiB', POST_SIZE_LIMITS, 16000, 32768],
   ]
-  test.each(borders)('service.md, Limits: %s, both borders inside', (_, limits, characters, bytes) => {
+  test.each(borders)('spec 11.7: %s, both borders inside', (_, limits, characters, bytes) => {
     expect(fits(bodySize('a'.repeat(characters - 2)), limits)).toBe(true)
     expect(fits(bodySize('a'.repeat(characters - 1)), limits)).toBe(false)
     expect(fits({ bytes, characters }, limits)).toBe(true)
     expect(fits({ bytes: bytes + 1, characters }, limits)).toBe(false)
   })
 
-  test.each(borders)('service.md, Limits: %s; of sealed ones only the bytes', (_, limits, __, bytes) => {
+  test.each(borders)('spec 11.7: %s; of sealed ones only the bytes', (_, limits, __, bytes) => {
     expect(fits({ bytes, characters: undefined }, limits)).toBe(true)
     expect(fits({ bytes: bytes + 1, characters: undefined }, limits)).toBe(false)
   })
@@ -46,7 +46,7 @@ describe('decisions 17: the size of a payload', () => {
   })
 })
 
-describe('service.md, Budget rules: ceil(payload_bytes / 1024) times the recipients, at least 1', () => {
+describe('spec 11.2: ceil(payload_bytes / 1024) times the recipients, at least 1', () => {
   test.each([
     [1, 1, 1],
     [1024, 1, 1],

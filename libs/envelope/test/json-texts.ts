@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** JSON values with every kind of string, but without members named `__proto__`, which I-JSON refuses (decisions 6). */
+/** JSON values with every kind of string, but without members named `__proto__`, which I-JSON refuses (spec 2.5). */
 export const jsonValues = fc
   .jsonValue({ stringUnit: 'binary', maxDepth: 4 })
   .filter((value) => !JSON.stringify(value).includes('"__proto__":'))

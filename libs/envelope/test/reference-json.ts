@@ -1,7 +1,7 @@
 import type { JsonValue } from '../src/json-value.ts'
 
 /**
- * Parses I-JSON the slow, obvious way: byte by byte, character by character, straight from RFC 3629, RFC 8259 and decisions 6. What
+ * Parses I-JSON the slow, obvious way: byte by byte, character by character, straight from RFC 3629, RFC 8259 and spec 2.5. What
  * `parseIJson` is held to.
  * @returns the value and what JSON.stringify writes of it, or why it is refused.
  */

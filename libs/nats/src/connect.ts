@@ -46,7 +46,7 @@ const PING_INTERVAL_MS = 3_000
 const RETRY_MS = 250
 
 /**
- * Connects with settings that survive outages (field notes 2.2): reconnects for ever, notices a half-open link within
+ * Connects with settings that survive outages (ADR 22): reconnects for ever, notices a half-open link within
  * nine seconds, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
  * let each user receive its own answers alone; a second login, `<user>_b`, has the user's inbox (deploy/nats/users.conf).
  * @throws TypeError if the URL is none. TlsError if TLS fails and `firstConnectMs` is given.
@@ -146,7 +146,7 @@ async function watchStatus(
   }
 }
 
-/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever (field notes 2.2). */
+/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever (ADR 22). */
 export async function drainNats({ connection }: Nats, limitMs = 5_000): Promise<void> {
   if (connection.isClosed()) return
   const limit = Promise.withResolvers<void>()

@@ -6,7 +6,7 @@ import { decodeReply, decodeRequest, encodeError, encodeReply, encodeRequest, en
 const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`
 const json = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
 
-describe('design, Natural batching: several requests in one message, each with its own answer', () => {
+describe('several requests in one message, each with its own answer', () => {
   test('a request comes back as it went, on one line', () => {
     fc.assert(
       fc.property(json, fc.nat(), (request, deadlineMs) => {

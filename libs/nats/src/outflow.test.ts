@@ -11,7 +11,7 @@ function start() {
   return { outflow, asked }
 }
 
-test('issue 5, 4: what a silent link keeps is bounded, and free again when the server has it or the link is lost', async () => {
+test('what a silent link keeps is bounded, and free again when the server has it or the link is lost', async () => {
   const { outflow, asked } = start()
   outflow.add(MAX_UNCONFIRMED_CHARACTERS - 1)
   expect(outflow.isFull).toBe(false)

@@ -36,14 +36,14 @@ export interface PullOptions {
 const HEARTBEATS_PER_PULL = 4
 /** A pull that hears nothing for so many heartbeats is over. */
 const MISSED_HEARTBEATS = 2.5
-/** A question that a server took with it when it died is never answered (field notes 2.2). */
+/** A question that a server took with it when it died is never answered (ADR 22). */
 const API_TIMEOUT_MS = 2_000
 const DRAIN_LIMIT_MS = 1_000
 
 /**
  * A process's part in a durable pull consumer. It is used a pull at a time, each with an end of its own, which comes at once
  * where the connection is lost, the consumer is gone or the server has fallen silent: one that is held open can go quiet
- * without a sign (field notes 2.1). The consumer is made where it does not exist, so it may be lost with its stream.
+ * without a sign (ADR 22). The consumer is made where it does not exist, so it may be lost with its stream.
  *
  * What the pulls ask for comes in over one subscription that outlives them. With one of each pull's own, as the package `nats`
  * makes them, an event that is on its way when its pull ends is given to nobody until the server has waited

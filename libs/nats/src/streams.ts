@@ -50,7 +50,7 @@ export function acceptedStream(
     discard: DiscardPolicy.Old,
     max_age: nanos(keepMs),
     max_bytes: maxBytes,
-    // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (field notes 2.1).
+    // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (ADR 22).
     duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
     // The outbox publishes the entries of a transaction together, acknowledged once.
     allow_batched: true,
@@ -78,7 +78,7 @@ export const WEBHOOK_CONSUMER: ConsumerDefinition = {
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
     max_deliver: -1,
-    // At the limit nobody is given anything (field notes 2.1): more than all processes together work on.
+    // At the limit nobody is given anything (ADR 22): more than all processes together work on.
     max_ack_pending: 20_000,
   },
 }

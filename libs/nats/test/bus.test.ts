@@ -49,7 +49,7 @@ const doubling = handle(double, async ({ value }) => {
   return { value: value * 2 }
 })
 
-describe('design, Failing: a process whose user may not listen to all that it should', () => {
+describe('a process whose user may not listen to all that it should', () => {
   const elsewhere = defineCall({ subject: 'svc.identity.double', request: Type.Object({}), reply: Type.Object({}) })
 
   test('does not say that it is ready', async () => {
@@ -69,7 +69,7 @@ describe('design, Failing: a process whose user may not listen to all that it sh
   })
 })
 
-describe('design, Natural batching: calls over NATS', () => {
+describe('calls over NATS', () => {
   test('calls that are made together share messages, and each has its own answer', async () => {
     await using h = await startHarness([doubling])
     const values = Array.from({ length: 300 }, (_, index) => index - 1)
@@ -111,7 +111,7 @@ describe('design, Natural batching: calls over NATS', () => {
   })
 })
 
-describe('design, Failing: never a hang', () => {
+describe('spec 3.17: never a hang', () => {
   test('nobody serves the subject: unavailable at once', async () => {
     await using h = await startHarness([])
     expect(await codeOf(h.bus.callText(page, { characters: 1 }, context(60_000)))).toBe('unavailable')

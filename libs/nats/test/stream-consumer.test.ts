@@ -146,7 +146,7 @@ describe('a part in a durable consumer', () => {
   })
 })
 
-describe('field notes 2.1: nothing goes quiet', () => {
+describe('ADR 22: nothing goes quiet', () => {
   test('an event on its way when its pull ends is handled, and not left until its acknowledgement is missed', async () => {
     await using scene = await startScene()
     await scene.publish('1')

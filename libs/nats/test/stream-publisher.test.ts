@@ -8,7 +8,7 @@ import { acceptedStream, DEFAULT_STREAM_BOUNDS } from '../src/streams.ts'
 
 const publication = (n: number) => ({ subject: 'accepted.a.inbox', messageId: `a:${n}`, text: '{}' })
 
-test('field notes 2.2: what is asked of a NATS that is away, or goes away, fails at once and works when it is back', async () => {
+test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once and works when it is back', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
   const logger = createLogger('test', 'silent')

@@ -75,7 +75,7 @@ export interface Database extends AsyncDisposable {
   readonly sql: Sql
   /**
    * Runs one query, or one function with several, under a deadline of the client's own: the driver has none, and a
-   * connection that died during its start would leave the query waiting for ever (field notes 2.3).
+   * connection that died during its start would leave the query waiting for ever (ADR 22).
    * @throws ServiceError `unavailable` where the database is lost, shutting down, overloaded or too slow. Whether the
    *   query took effect is then unknown.
    */

@@ -15,6 +15,6 @@ test.each([
   ['select u.id, q.x from unnest( ? ::text[]) u (id) join budget.accounts q on q.id = u.id', 'select budget.accounts'],
   ['select pg_catalog.now(), coalesce(a.b, lower(a.c))', 'other'],
   ['select 1', 'other'],
-])('issue 6, 4: %s is called %s', (text, name) => {
+])('%s is called %s', (text, name) => {
   expect(nameStatement(text)).toBe(name)
 })

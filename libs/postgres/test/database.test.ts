@@ -19,7 +19,7 @@ const open = (options: Partial<DatabaseOptions> = {}) =>
 const pidOf = (database: ReturnType<typeof open>) =>
   database.run(async (sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0)
 
-test('design.md, Failing: a query whose connection is lost is unavailable, and the next one knows nothing of it', async () => {
+test('spec 3.17: a query whose connection is lost is unavailable, and the next one knows nothing of it', async () => {
   await using database = open({ statementTimeoutMs: 60_000 })
   await using operator = open()
   const pid = await pidOf(database)
@@ -35,7 +35,7 @@ test('design.md, Failing: a query whose connection is lost is unavailable, and t
   expect(await pidOf(database)).not.toBe(pid)
 })
 
-test('design.md, Failing: a statement that takes too long is given up, and is unavailable', async () => {
+test('spec 3.17: a statement that takes too long is given up, and is unavailable', async () => {
   await using database = open({ statementTimeoutMs: 1_000 })
   const error = await database.run((sql) => sql`select pg_sleep(60)`).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ServiceError)

@@ -45,7 +45,7 @@ const askAll = (database: Database, count = POOL * 3): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => ask(database)))
 
 // Who stands still for as long as a statement may take looks like a lost connection: what is wrong is wrong each time.
-describe('design.md, Failing: never a hang', { retry: 2 }, () => {
+describe('spec 3.17: never a hang', { retry: 2 }, () => {
   test.each(['to-server', 'to-client'] as const)(
     'connections that are half open (%s) are given up with the first query that has no answer',
     async (direction) => {
@@ -82,7 +82,7 @@ describe('design.md, Failing: never a hang', { retry: 2 }, () => {
     expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
   })
 
-  test('issue 5, 4: what waits for a database that is away is bounded, and past the bound unavailable at once', async () => {
+  test('what waits for a database that is away is bounded, and past the bound unavailable at once', async () => {
     const database = open()
     await askAll(database)
     link.hold()

@@ -47,7 +47,7 @@ const untilWaiting = (table: string): Promise<unknown> =>
     return waiting.length > 0
   })
 
-describe('issue 5, 5: a migration under load', () => {
+describe('a migration under load', () => {
   test('lets those behind it go on while somebody keeps a table, and comes to its end afterwards', async () => {
     await begin(['one'])
     const holder = await sql.reserve()

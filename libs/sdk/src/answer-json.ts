@@ -1,6 +1,6 @@
 import { parseAcceptedJson } from '@svc/envelope/i-json.ts'
 
-/** Brackets of an envelope (decisions 6), and more than an answer ever has around it. */
+/** Brackets of an envelope (spec 2.5), and more than an answer ever has around it. */
 const LEVELS_MAX = 64 + 16
 
 /**

@@ -4,7 +4,7 @@ import type { ErrorCode } from '@svc/contracts/errors.ts'
 export type UnknownErrorCode = string & Record<never, never>
 
 /**
- * The service refused the request, in its own words. `code` is what to decide by: one of service.md's and decisions 45's
+ * The service refused the request, in its own words. `code` is what to decide by: one of spec 4.3
  * codes; the message is for people and may change.
  */
 export class ApiError extends Error {

@@ -77,7 +77,7 @@ export function createEventListing(
   }
 }
 
-/** decisions 51. */
+/** spec 9.6. */
 export function endsOf(headers: Headers): LogEnds {
   return { earliest: cursorOf(headers, 'x-svc-earliest-cursor'), latest: cursorOf(headers, 'x-svc-latest-cursor') }
 }

@@ -27,7 +27,7 @@ export function createKeyBook(): KeyBook {
   }
 }
 
-/** The 32 bytes of `ed25519:<HEX>`. @throws TypeError where it is not a key that the service would register (decisions 2). */
+/** The 32 bytes of `ed25519:<HEX>`. @throws TypeError where it is not a key that the service would register (spec 2.2). */
 export function publicKeyOf(pubkey: string): Uint8Array {
   const publicKey = parsePublicKey(pubkey)
   if (publicKey === undefined) throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')

@@ -1,4 +1,4 @@
-/** The discovery manifest, `/.well-known/agent.json`. Source: decisions 14. */
+/** The discovery manifest, `/.well-known/agent.json`. Source: spec 5.1. */
 export interface Manifest {
   readonly service: string
   readonly version: string

@@ -11,7 +11,7 @@ function refusal(code: ErrorCode, retryAfterSeconds?: number): ApiError {
   return new ApiError({ status: ERRORS[code].status, code, message: '', retryAfterSeconds })
 }
 
-test.each(codes)('service.md, Client retry guidance: %s is repeated if and only if it is transient', (code) => {
+test.each(codes)('spec 13.2: %s is repeated if and only if it is transient', (code) => {
   const delayMs = delayBeforeRetry(refusal(code, 1), 1, DEFAULT_RETRY, Math.random)
   expect(delayMs !== undefined).toBe(REPEATED.includes(code))
 })

@@ -1,6 +1,6 @@
 import { AnswerError, ApiError, NetworkError } from './errors.ts'
 
-/** How often and how patiently a call is repeated. Source: service.md, Client retry guidance. */
+/** How often and how patiently a call is repeated. Source: spec 13.2. */
 export interface RetryPolicy {
   /** Requests for one call at most, the first included; 1: never repeat. Default 6. */
   readonly attempts: number

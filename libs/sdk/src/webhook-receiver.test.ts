@@ -63,7 +63,7 @@ function startHandler(options: Partial<WebhookHandlerOptions> = {}) {
   }
 }
 
-describe('service.md, Webhook: the receiver verifies the signature', () => {
+describe('spec 10.8: the receiver verifies the signature', () => {
   test('a delivery is read, with its exact bytes', async () => {
     const { headers, body } = requestOf('msg-0001')
     const delivery = await verifyWebhook(headers, Buffer.from(body), { secret: SECRET, nowMs })
@@ -108,7 +108,7 @@ describe('service.md, Webhook: the receiver verifies the signature', () => {
   })
 })
 
-describe('service.md, Webhook: the receiver checks freshness', () => {
+describe('spec 10.8: the receiver checks freshness', () => {
   test.each([
     [-300, 'ok'],
     [-301, 'timestamp_out_of_range'],
@@ -119,7 +119,7 @@ describe('service.md, Webhook: the receiver checks freshness', () => {
   })
 })
 
-describe('service.md, Webhook: the receiver looks for duplicates, and answers 2xx only after acceptance', () => {
+describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only after acceptance', () => {
   test('each message is taken once, by delivery id and by message id', async () => {
     const { taken, post } = startHandler()
     expect(await post(requestOf('msg-0001'))).toBe(204)

@@ -1,5 +1,5 @@
 /**
- * The receiving end of webhooks, for any HTTP server of Node's kind. Source: service.md, Webhook: the receiver checks that the
+ * The receiving end of webhooks, for any HTTP server of Node's kind. Source: spec 10.8: the receiver checks that the
  * timestamp is fresh, looks for duplicates by delivery id and message id, and answers 2xx only after durable acceptance.
  */
 import type { Envelope } from '@svc/contracts/resources.ts'

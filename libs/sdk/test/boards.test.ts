@@ -56,7 +56,7 @@ test('the owner assigns roles, and lists who has them', async () => {
   await expect(alice.setMember(board.id, alice.key.agentId, 'none')).rejects.toMatchObject({ code: 'owner_role' })
 })
 
-describe('decisions 28: who may read', () => {
+describe('spec 8.2: who may read', () => {
   test('public boards are read without a key, and unsigned', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')

@@ -65,7 +65,7 @@ test.each([
   ['a lone surrogate', '\ud800'],
   ['a __proto__ member', JSON.parse('{"__proto__":1}')],
   ['65 levels', JSON.parse(`${'['.repeat(65)}${']'.repeat(65)}`)],
-])('decisions 6: a body that is %s is refused before it is sent', async (_, body) => {
+])('spec 2.5: a body that is %s is refused before it is sent', async (_, body) => {
   const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
   await expect(client.compose({ to: 'bob', body })).rejects.toThrow(TypeError)
 })
@@ -107,7 +107,7 @@ test('public reads need no key and are not signed', async () => {
   await expect(anyone.send({ to: 'alice', body: 1 })).rejects.toThrow(TypeError)
 })
 
-test('decisions 44: an unavailable service answers health, and that is no error', async () => {
+test('spec 5.2: an unavailable service answers health, and that is no error', async () => {
   await using service = await startFakeService()
   const body = JSON.stringify({ status: 'unavailable', service: 's', version: '2.0.0' })
   service.meet('GET /v2/health', { kind: 'answer', status: 503, body })
@@ -283,7 +283,7 @@ describe('lists', () => {
 })
 
 describe('events', () => {
-  test('decisions 37: come in order of their cursors, and are gone on with from any', async () => {
+  test('spec 9.3: come in order of their cursors, and are gone on with from any', async () => {
     await using service = await startFakeService()
     const [alice, bob] = await registered(service, 'alice', 'bob')
     await bob.send({ to: 'alice', body: 'request' })
@@ -302,7 +302,7 @@ describe('events', () => {
     })
   })
 
-  test('decisions 51: what can no longer be had is told from quiet', async () => {
+  test('spec 9.6: what can no longer be had is told from quiet', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
@@ -320,7 +320,7 @@ describe('events', () => {
     expect(await gapsAfter(5)).toEqual([])
   })
 
-  test('decisions 51: the last cursor there ever was takes one request, whatever is left of the events', async () => {
+  test('spec 9.6: the last cursor there ever was takes one request, whatever is left of the events', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     expect(await alice.latestCursor()).toBe(0)

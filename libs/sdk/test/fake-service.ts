@@ -1,6 +1,6 @@
 /**
  * A small HTTP server that answers as the service does, for tests of the SDK and the CLI without the system: it holds
- * requests to SVC1 (order of decisions 8) and envelopes to their shape, and keeps what it is told in memory. Its rules
+ * requests to SVC1 (order of spec 3.5) and envelopes to their shape, and keeps what it is told in memory. Its rules
  * of admission and budget are the least that a client can tell apart. Faults are put in the way on demand.
  */
 import { hash } from 'node:crypto'
@@ -148,7 +148,7 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     return api.answer({ method: seen.method, url, body }, signer)
   }
 
-  /** The checks of decisions 8 in their order. */
+  /** The checks of spec 3.5 in their order. */
   function authenticate(seen: SeenRequest, body: Buffer, registering: boolean): Account | undefined {
     const header = seen.headers.authorization
     if (header === undefined) return registering ? refuse('unauthenticated') : undefined

@@ -17,7 +17,7 @@ function sends(service: FakeService) {
   return service.requests.filter(({ method, target }) => method === 'POST' && target === '/v2/messages')
 }
 
-describe('service.md, Client retry guidance: a fresh nonce and signature each time, the same id and exact envelope', () => {
+describe('spec 13.2: a fresh nonce and signature each time, the same id and exact envelope', () => {
   const faults: [string, Fault, { duplicate: boolean; requests: number }][] = [
     ['503', { kind: 'refuse', code: 'unavailable' }, { duplicate: false, requests: 2 }],
     [
@@ -75,7 +75,7 @@ test('nodejs/node#63785: no message spoils how the next one is read', async () =
   expect(messages.map(({ envelope }) => envelope.from)).toEqual(['mallory', 'mallory'])
 })
 
-test('decisions 6: a body of as many levels as are accepted is read', async () => {
+test('spec 2.5: a body of as many levels as are accepted is read', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const body = JSON.parse(`${'['.repeat(63)}${']'.repeat(63)}`)
@@ -125,7 +125,7 @@ test.each([
   expect(sends(service)).toHaveLength(1)
 })
 
-describe('decisions 51: the clock', () => {
+describe('spec 3.14: the clock', () => {
   const HOUR = 3_600_000
   test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])('that is %i ms off is corrected', async (offset) => {
     await using service = await startFakeService({ clockOffsetMs: offset })

@@ -24,14 +24,14 @@ const ways = [
   ['sealed', true],
 ] as const
 
-describe.each(ways)('decisions 15, 16: a %s envelope', (_, seal) => {
+describe.each(ways)('spec 6.3, 6.4: a %s envelope', (_, seal) => {
   test('gives its body to a reader with the sender key, whatever the body', async () => {
     const [alice, bob] = [agent(), agent()]
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ noUnicodeString: false }), async (value) => {
         const body: unknown = JSON.parse(JSON.stringify(value))
         const text = JSON.stringify(body)
-        // What is no I-JSON is refused before it is signed (decisions 6).
+        // What is no I-JSON is refused before it is signed (spec 2.5).
         if (!text.isWellFormed() || /\\ud[89a-f]|"__proto__":/.test(text)) return
         const sent = await alice.client.compose({ to: 'bob', body }, { seal: seal ? bob.key.pubkey : false })
         const received = JSON.parse(JSON.stringify(sent)) as Envelope
@@ -122,7 +122,7 @@ test('whoever seals without the sender’s key is found out, even by a reader wh
 })
 
 test.each(['ed25519:00', 'rsa:00', `ed25519:01${'00'.repeat(31)}`])(
-  'decisions 2: %s is no key to trust or to seal for',
+  'spec 2.2: %s is no key to trust or to seal for',
   async (pubkey) => {
     const { client } = agent()
     expect(() => client.trust(pubkey)).toThrow(TypeError)

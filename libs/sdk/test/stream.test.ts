@@ -76,7 +76,7 @@ async function take(stream: AsyncIterable<{ cursor: number }>, count: number): P
   return cursors
 }
 
-describe('issue 4, 6: stream() resumes by itself', () => {
+describe('stream() resumes by itself', () => {
   test.each(['ends', 'breaks'] as const)(
     'a connection that %s: behind the last event, with a fresh signature',
     async (end) => {
@@ -146,7 +146,7 @@ describe('issue 4, 6: stream() resumes by itself', () => {
   })
 })
 
-describe('issue 4, 6: a typed gap error when the earliest cursor is past its own', () => {
+describe('a typed gap error when the earliest cursor is past its own', () => {
   test('at once, where it began behind a cursor', async () => {
     const service = await startService(gives([9], 'stays', 9))
     const failure = await take(service.client.stream({ after: 5 }), 1).catch((error: unknown) => error)
@@ -168,7 +168,7 @@ describe('issue 4, 6: a typed gap error when the earliest cursor is past its own
   })
 })
 
-describe('decisions 51: where a log ends', () => {
+describe('spec 9.6: where a log ends', () => {
   /** A page without events, for whoever asks behind the last cursor. */
   const ends =
     (cursor: number): Script =>

@@ -10,7 +10,7 @@ function requestsOf(service: FakeService, method: string): FakeService['requests
   return service.requests.filter((request) => request.method === method && request.target === '/v2/webhook')
 }
 
-test('service.md, Webhook: set, look and delete, by signed requests', async () => {
+test('spec 10.1: set, look and delete, by signed requests', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   expect(await alice.setWebhook(WEBHOOK)).toMatchObject(STATE)
@@ -38,7 +38,7 @@ test.each([
   expect(failure).toMatchObject({ code, status })
 })
 
-describe('decisions 41: every PUT cancels what is pending and costs a unit', () => {
+describe('spec 10.1: every PUT cancels what is pending and costs a unit', () => {
   test.each([
     ['a lost answer', { kind: 'lose' }, NetworkError, 1],
     ['a cut connection', { kind: 'cut' }, NetworkError, 0],
@@ -66,7 +66,7 @@ describe('decisions 41: every PUT cancels what is pending and costs a unit', () 
   })
 })
 
-describe('service.md, Client retry guidance: DELETE and GET are repeated', () => {
+describe('spec 13.2: DELETE and GET are repeated', () => {
   test.each([
     ['a lost answer', { kind: 'lose' }],
     ['a cut connection', { kind: 'cut' }],

@@ -7,7 +7,7 @@ const options = { name: 'test', logger: createLogger('test', 'silent'), interval
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-describe('design.md, Failing: background work', () => {
+describe('background work', () => {
   test('passes follow each other at once while there is more, then after the interval', async () => {
     const more = [true, true, false, false]
     const run = vi.fn(async () => more.shift() ?? false)
@@ -33,7 +33,7 @@ describe('design.md, Failing: background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('issue 4, Build 7: a pass that hangs is given up after 30 s, its signal aborted, and the next one begins', async () => {
+  test('a pass that hangs is given up after 30 s, its signal aborted, and the next one begins', async () => {
     const signals: AbortSignal[] = []
     const hanging = Promise.withResolvers<boolean>()
     const run = async (signal: AbortSignal): Promise<boolean> => {
@@ -52,7 +52,7 @@ describe('design.md, Failing: background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('issue 4, Build 7: no pass that ends for a minute beyond the interval is a standstill, and three that hang are the end', async () => {
+  test('no pass that ends for a minute beyond the interval is a standstill, and three that hang are the end', async () => {
     const hanging: PromiseWithResolvers<boolean>[] = []
     const run = (): Promise<boolean> => {
       const one = Promise.withResolvers<boolean>()

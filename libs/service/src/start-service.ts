@@ -45,7 +45,7 @@ const SCHEMA_POLL_MS = 250
 
 /**
  * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On the way out: stop taking, finish what
- * was taken, stop the loops, drain NATS, close the pool (design.md, Failing).
+ * was taken, stop the loops, drain NATS, close the pool.
  */
 export async function startService({ name, config, migrations, build }: ServiceOptions): Promise<RunningService> {
   const logger = createLogger(name, config.process?.logLevel)

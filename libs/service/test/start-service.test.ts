@@ -16,7 +16,7 @@ const STREAM = fileURLToPath(new URL('../../../services/stream/src/main.ts', imp
 const PROCESS = fileURLToPath(new URL('./hanging-process.ts', import.meta.url))
 const FAILING = fileURLToPath(new URL('./failing-process.ts', import.meta.url))
 
-test('issue 4, Build 7: a process whose loop does not go on ends by itself, with code 1, for its supervisor to start another', async () => {
+test('a process whose loop does not go on ends by itself, with code 1, for its supervisor to start another', async () => {
   await using nats = await startTestNats()
   await using database = await createTestDatabase(['budget'])
   const child = spawn(process.execPath, [PROCESS], {

@@ -16,7 +16,7 @@ function slowBase58(data: Uint8Array): string {
   return '1'.repeat(zeros === -1 ? data.length : zeros) + digits
 }
 
-describe('decisions 3: an agent id is base58 of SHA-256 of the 32 raw key bytes', () => {
+describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', () => {
   test('the id of the first key of RFC 8032', () => {
     const key = Buffer.from('d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a', 'hex')
     expect(agentIdOf(key)).toBe('3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW')

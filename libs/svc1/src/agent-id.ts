@@ -10,7 +10,7 @@ const AGENT_ID_FORM = /^[1-9A-HJ-NP-Za-km-z]{32,44}$/
 const LEAST = base58.encode(Uint8Array.of(1, ...new Uint8Array(AGENT_ID_BYTES - 1)))
 const GREATEST = base58.encode(new Uint8Array(AGENT_ID_BYTES).fill(0xff))
 
-/** The agent id of a key: base58 (Bitcoin alphabet) of SHA-256 of its 32 raw bytes (decisions 3). */
+/** The agent id of a key: base58 (Bitcoin alphabet) of SHA-256 of its 32 raw bytes (spec 2.3). */
 export function agentIdOf(publicKey: Uint8Array): string {
   return base58.encode(sha256(publicKey))
 }

@@ -16,7 +16,7 @@ function asEngine(verify: VerifyRaw, isAllowed: Engine['isPublicKey'] = isPublic
   }
 }
 
-describe('decisions 8: a process refuses to start on an engine that verifies otherwise', () => {
+describe('spec 3.4: a process refuses to start on an engine that verifies otherwise', () => {
   test('this runtime passes, and so does the portable verifier', () => {
     for (const engine of engines) expect(() => assertVerifier(engine)).not.toThrow()
     expect(() => assertVerifier(asEngine(verifySignature))).not.toThrow()
@@ -45,7 +45,7 @@ describe('decisions 8: a process refuses to start on an engine that verifies oth
   })
 })
 
-describe('decisions 2: a process refuses to start on an engine that allows other keys', () => {
+describe('spec 2.2: a process refuses to start on an engine that allows other keys', () => {
   test.each<[string, Engine['isPublicKey'], string[]]>([
     ['every key', () => true, ['accepts the identity', 'accepts a key whose y is not reduced']],
     ['no key', () => false, ['refuses the key of RFC 8032']],

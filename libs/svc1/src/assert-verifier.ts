@@ -11,7 +11,7 @@ interface Known {
   readonly valid: boolean
 }
 
-// The key of RFC 8032, section 7.1, test 1, whose secret is public: signatures that decisions 8 must tell apart can be
+// The key of RFC 8032, section 7.1, test 1, whose secret is public: signatures that spec 3.4 must tell apart can be
 // made with it. assert-verifier.test.ts holds every one of them to `verifySignature`.
 const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 const MESSAGE = '53564331'
@@ -74,7 +74,7 @@ const KNOWN: readonly Known[] = [
     valid: false,
   },
   {
-    // ed25519-speccheck, case 0. Such a key is refused before it gets here (decisions 2); a runtime that accepts it is
+    // ed25519-speccheck, case 0. Such a key is refused before it gets here (spec 2.2); a runtime that accepts it is
     // older than Node 24.19 and not one that this service was tested on.
     about: 'a key of small order',
     publicKey: 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
@@ -109,7 +109,7 @@ const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string;
 ]
 
 /**
- * Holds this process's engine to decisions 2 and 8, to be called once before the first request is taken: which signatures and
+ * Holds this process's engine to spec 2.2, 3.4, to be called once before the first request is taken: which signatures and
  * keys an engine accepts has changed between versions of Node, of OpenSSL and of libsodium. Takes a few milliseconds.
  * @param engine for tests.
  * @throws Error that names every rule the engine breaks.
@@ -124,6 +124,6 @@ export function assertVerifier(engine: Engine = ENGINE): void {
   if (broken.length === 0) return
   const list = broken.map(({ about, valid }) => `${valid ? 'refuses' : 'accepts'} ${about}`).join('; ')
   throw new Error(
-    `${engine.name} checks Ed25519 by another rule than decisions 2 and 8 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
+    `${engine.name} checks Ed25519 by another rule than spec 2.2, 3.5 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
   )
 }

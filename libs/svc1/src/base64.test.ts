@@ -4,7 +4,7 @@ import { base64ByteLength, decodeBase64, encodeBase64 } from './base64.ts'
 
 const utf8 = new TextEncoder()
 
-describe('decisions 4: base64 is RFC 4648 section 4, padded, canonical', () => {
+describe('spec 2.4: base64 is RFC 4648 section 4, padded, canonical', () => {
   test.each([
     ['', ''],
     ['f', 'Zg=='],

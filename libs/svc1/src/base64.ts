@@ -1,4 +1,4 @@
-// RFC 4648 section 4, padded, canonical (decisions 4). Own code because no built-in is strict: Buffer ignores junk and
+// RFC 4648 section 4, padded, canonical (spec 2.4). Own code because no built-in is strict: Buffer ignores junk and
 // missing padding, atob ignores white space, missing padding and trailing bits, and Uint8Array.fromBase64 is not in
 // Node 24. Runs in browsers; a signature takes about 0.2 µs.
 

@@ -1,6 +1,6 @@
 /**
  * Who computes Ed25519 on Node: libsodium if its binary can be loaded, else node:crypto and JavaScript. Both give the same
- * verdict on every key and signature (decisions 2, 8); docs/adr/0011-libsodium-checks-keys-and-signatures.md has the figures.
+ * verdict on every key and signature (spec 2.2, 3.4); docs/adr/0011-libsodium-checks-keys-and-signatures.md has the figures.
  */
 import { createPublicKey, verify } from 'node:crypto'
 import { createRequire } from 'node:module'
@@ -20,7 +20,7 @@ export interface Engine {
 }
 
 /**
- * node:crypto verifies by decisions 8 from Node 24.19 on; it has no check of a key's order, so JavaScript does that. An imported
+ * node:crypto verifies by spec 3.4 from Node 24.19 on; it has no check of a key's order, so JavaScript does that. An imported
  * key costs a quarter of a verification, so the verifier keeps it.
  */
 export const NODE_ENGINE: Engine = {

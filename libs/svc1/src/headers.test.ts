@@ -7,7 +7,7 @@ const agentId = agentIdOf(new Uint8Array(32))
 const signature = Uint8Array.from({ length: 64 }, (_, i) => i * 4)
 const base64 = Buffer.from(signature).toString('base64')
 
-describe('service.md, Headers: Authorization is SVC <AGENT_ID>:<BASE64_ED25519_SIGNATURE>', () => {
+describe('spec 3.2: Authorization is SVC <AGENT_ID>:<BASE64_ED25519_SIGNATURE>', () => {
   test('what is formatted is parsed back', () => {
     const value = formatAuthorization({ agentId, signature })
     expect(value).toBe(`SVC ${agentId}:${base64}`)
@@ -44,7 +44,7 @@ describe('service.md, Headers: Authorization is SVC <AGENT_ID>:<BASE64_ED25519_S
   })
 })
 
-describe('service.md, Headers: X-SVC-Timestamp is Unix seconds as a decimal string', () => {
+describe('spec 3.2: X-SVC-Timestamp is Unix seconds as a decimal string', () => {
   test.each([
     ['0', 0],
     ['1', 1],
@@ -74,8 +74,8 @@ describe('service.md, Headers: X-SVC-Timestamp is Unix seconds as a decimal stri
   })
 })
 
-describe('service.md, Headers: X-SVC-Nonce is 32 to 128 hex digits', () => {
-  test('decisions 5: nonces are compared by their bytes, so both cases give the same', () => {
+describe('spec 3.2: X-SVC-Nonce is 32 to 128 hex digits', () => {
+  test('spec 3.7: nonces are compared by their bytes, so both cases give the same', () => {
     expect(parseNonce('AB'.repeat(16))).toEqual(parseNonce('ab'.repeat(16)))
     expect(parseNonce('aB'.repeat(16))).toEqual(new Uint8Array(16).fill(0xab))
   })
@@ -89,7 +89,7 @@ describe('service.md, Headers: X-SVC-Nonce is 32 to 128 hex digits', () => {
     [128, true],
     [129, false],
     [130, false],
-  ])('decisions 8: %d digits: %s', (length, accepted) => {
+  ])('spec 3.5: %d digits: %s', (length, accepted) => {
     expect(parseNonce('a'.repeat(length)) !== undefined).toBe(accepted)
   })
 

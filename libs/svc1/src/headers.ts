@@ -2,7 +2,7 @@ import { hexToBytes } from '@noble/hashes/utils.js'
 import { isAgentId } from './agent-id.ts'
 import { decodeBase64, encodeBase64 } from './base64.ts'
 
-/** The three headers of a signed request, in the lower case that Node gives them. Source: service.md, Headers. */
+/** The three headers of a signed request, in the lower case that Node gives them. Source: spec 3.2. */
 export const AUTHORIZATION_HEADER = 'authorization'
 export const TIMESTAMP_HEADER = 'x-svc-timestamp'
 export const NONCE_HEADER = 'x-svc-nonce'
@@ -27,7 +27,7 @@ export function formatAuthorization({ agentId, signature }: Authorization): stri
 
 /**
  * Parses an Authorization header: the scheme `SVC` in upper case, one space, an agent id, a colon, and canonical base64
- * of 64 bytes (decisions 3, 4). Undefined for anything else, to be answered 401 `unauthenticated`.
+ * of 64 bytes (spec 2.3, 2.4). Undefined for anything else, to be answered 401 `unauthenticated`.
  */
 export function parseAuthorization(value: string): Authorization | undefined {
   const [, agentId, base64] = AUTHORIZATION_FORM.exec(value) ?? []
@@ -42,8 +42,8 @@ export function parseTimestamp(value: string): number | undefined {
 }
 
 /**
- * The bytes of X-SVC-Nonce, 16 to 64, by which nonces are compared (decisions 5): 32 to 128 hex digits in either case,
- * an even number of them (decisions 8). Undefined for anything else.
+ * The bytes of X-SVC-Nonce, 16 to 64, by which nonces are compared (spec 3.7): 32 to 128 hex digits in either case,
+ * an even number of them (spec 3.5). Undefined for anything else.
  */
 export function parseNonce(value: string): Uint8Array | undefined {
   return NONCE_FORM.test(value) ? hexToBytes(value) : undefined

@@ -6,7 +6,7 @@ export interface KeyPair {
   readonly secretKey: Uint8Array
   /** 32 bytes. */
   readonly publicKey: Uint8Array
-  /** base58 of SHA-256 of the public key (decisions 3). */
+  /** base58 of SHA-256 of the public key (spec 2.3). */
   readonly agentId: string
 }
 

@@ -7,7 +7,7 @@ afterEach(() => {
   vi.unstubAllGlobals()
 })
 
-describe('decisions 9: proof of work', () => {
+describe('spec 5.5: proof of work', () => {
   test('property: leading zero bits are those of the binary numeral', () => {
     const hashes = fc
       .tuple(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.nat(32))

@@ -1,6 +1,6 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 
-/** A proof-of-work nonce: 1 to 128 printable ASCII characters, no space (decisions 9). */
+/** A proof-of-work nonce: 1 to 128 printable ASCII characters, no space (spec 5.5). */
 const NONCE_FORM = /^[\x21-\x7e]{1,128}$/
 const HASH_BITS = 256
 /** Sixteen decimal digits outlast any difficulty that can be solved at all. */
@@ -36,8 +36,8 @@ export function leadingZeroBits(hash: Uint8Array): number {
 }
 
 /**
- * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (service.md, Registration procedure).
- * False also for a nonce of another form than decisions 9 allow: 1 to 128 characters from 0x21 to 0x7e.
+ * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (spec 5.5).
+ * False also for a nonce of another form than spec 5.5 allow: 1 to 128 characters from 0x21 to 0x7e.
  */
 export function checkWork(challenge: string, nonce: string, difficulty: number): boolean {
   return NONCE_FORM.test(nonce) && leadingZeroBits(sha256(utf8.encode(`${challenge}:${nonce}`))) >= difficulty

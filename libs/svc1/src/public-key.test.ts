@@ -8,7 +8,7 @@ import { formatPublicKey, parsePublicKey } from './public-key.ts'
 
 const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
-describe('decisions 2: a public key is ed25519: and 64 hex digits', () => {
+describe('spec 2.2: a public key is ed25519: and 64 hex digits', () => {
   test.each([
     ['lower case', `ed25519:${KEY}`],
     ['upper case', `ed25519:${KEY.toUpperCase()}`],
@@ -41,7 +41,7 @@ describe('decisions 2: a public key is ed25519: and 64 hex digits', () => {
 })
 
 describe.each(engines)(
-  'decisions 2: a public key is a canonical encoding of a point of prime order, by $name',
+  'spec 2.2: a public key is a canonical encoding of a point of prime order, by $name',
   ({ isPublicKey }) => {
     test.each(rfc8032)('$name: the key is accepted', ({ publicKey }) => {
       expect(isPublicKey(publicKey)).toBe(true)

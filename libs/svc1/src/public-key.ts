@@ -5,7 +5,7 @@ const PUBLIC_KEY_BYTES = 32
 const PUBLIC_KEY_TEXT = /^ed25519:([0-9a-fA-F]{64})$/
 
 /**
- * Parses `ed25519:<HEX>`, hex in either case (decisions 2).
+ * Parses `ed25519:<HEX>`, hex in either case (spec 2.2).
  * @param isAllowed checks the 32 bytes: `isPublicKey`, or the same check by another engine.
  * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed.
  * No error type: what to answer is the caller's to say, `invalid_pubkey` at the edge, a typed error in the SDK.
@@ -24,14 +24,14 @@ export function decodePublicKeyText(text: string): Uint8Array | undefined {
   return hex === undefined ? undefined : hexToBytes(hex)
 }
 
-/** `ed25519:<hex>` in lower case, as stored and returned (decisions 2). @param publicKey 32 raw bytes. @throws RangeError for another length. */
+/** `ed25519:<hex>` in lower case, as stored and returned (spec 2.2). @param publicKey 32 raw bytes. @throws RangeError for another length. */
 export function formatPublicKey(publicKey: Uint8Array): string {
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new RangeError('a public key has 32 bytes')
   return `ed25519:${bytesToHex(publicKey)}`
 }
 
 /**
- * Whether these are the canonical encoding of a point of the prime-order subgroup other than the identity (decisions 2).
+ * Whether these are the canonical encoding of a point of the prime-order subgroup other than the identity (spec 2.2).
  * Costs a scalar multiplication, about 0.7 ms: for registration and for clients, not for every request.
  */
 export function isPublicKey(bytes: Uint8Array): boolean {

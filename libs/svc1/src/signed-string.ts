@@ -1,7 +1,7 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
 
-/** What a request signature covers. Source: service.md, Signed string. */
+/** What a request signature covers. Source: spec 3.3. */
 export interface SignedParts {
   /** As the discovery manifest announces it, with the port where there is one. */
   readonly authority: string

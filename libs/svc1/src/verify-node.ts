@@ -28,7 +28,7 @@ export function importPublicKey(publicKey: Uint8Array, engine: Engine = ENGINE):
 }
 
 /**
- * As `verifySignature`, with native code: RFC 8032 without cofactor, S < L, R not of small order (decisions 8).
+ * As `verifySignature`, with native code: RFC 8032 without cofactor, S < L, R not of small order (spec 3.4).
  * @param signature 64 bytes, R ‖ S.
  * @param signed UTF-8 bytes of the seven lines, from `signedString`.
  * @param key from `importPublicKey`.

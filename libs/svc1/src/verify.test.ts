@@ -10,7 +10,7 @@ import { signBytes } from './sign.ts'
 import { verifySignature } from './verify.ts'
 import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
-/** What a client says, and the server with each engine, all with the key rule of decisions 2; `agreed` throws where they differ. */
+/** What a client says, and the server with each engine, all with the key rule of spec 2.2; `agreed` throws where they differ. */
 function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>): boolean {
   const client = verifySignature(signature, message, publicKey)
   const isAllowed = isPublicKey(publicKey)
@@ -22,7 +22,7 @@ function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>
   return client
 }
 
-describe('decisions 8: one verdict on every vector', () => {
+describe('spec 3.4: one verdict on every vector', () => {
   test.each(rfc8032)('$name is accepted', (vector) => {
     expect(agreed(vector)).toBe(true)
   })
@@ -46,7 +46,7 @@ describe('decisions 8: one verdict on every vector', () => {
     },
   )
 
-  // "Taming the many EdDSAs", table 5, read with decisions 2 and 8.
+  // "Taming the many EdDSAs", table 5, read with spec 2.2, 3.5.
   test.each([
     [0, 'key of small order'],
     [1, 'key of small order'],
@@ -81,7 +81,7 @@ describe('decisions 8: one verdict on every vector', () => {
   })
 })
 
-describe('decisions 8: S < L, R is not of small order, and its bytes equal the encoding of S·B − k·A', () => {
+describe('spec 3.4: S < L, R is not of small order, and its bytes equal the encoding of S·B − k·A', () => {
   const { secretKey, publicKey } = createKeyPair(new Uint8Array(32).fill(7))
   const secret = secretScalar(secretKey)
   const messages = fc.uint8Array({ maxLength: 100 })

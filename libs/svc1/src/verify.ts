@@ -5,11 +5,11 @@ import { decodePublicKey } from './public-key.ts'
 
 /**
  * Verifies a signature on any runtime: RFC 8032 without cofactor, S < L, R is not of small order, the bytes of R
- * equal the encoding of S·B − k·A (decisions 8). Not `verify` of @noble/ed25519: its default accepts what ZIP 215 does, and its strict mode
+ * equal the encoding of S·B − k·A (spec 3.4). Not `verify` of @noble/ed25519: its default accepts what ZIP 215 does, and its strict mode
  * multiplies by the cofactor.
  * @param signature 64 bytes, R ‖ S.
  * @param message for a request the UTF-8 bytes of the seven lines, from `signedString`.
- * @param publicKey 32 bytes; one that decisions 2 does not allow verifies nothing, so no caller can forget to check it.
+ * @param publicKey 32 bytes; one that spec 2.2 does not allow verifies nothing, so no caller can forget to check it.
  * @returns false when it is well formed and does not match. @throws RangeError when a length is wrong.
  */
 export function verifySignature(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {

@@ -1,6 +1,6 @@
 import { pino } from 'pino'
 
-/** Structured log lines on stdout. Never log agent ids, nonces, secrets or bodies (field notes 1.15). */
+/** Structured log lines on stdout. Never log agent ids, nonces, secrets or bodies (ADR 22). */
 export type Logger = pino.Logger
 
 /** @param level from which on lines are written; a service's is `SVC_LOG_LEVEL` (libs/config, process.ts). */

@@ -14,7 +14,7 @@ async function samples(name: string): Promise<string[]> {
     .map((line) => line.replace(',component="test"', '').replace('{component="test"}', ''))
 }
 
-describe('issue 6, 4: metrics', () => {
+describe('metrics', () => {
   test('nothing is counted before somebody can ask', async () => {
     count.add({ kind: 'early' })
     seconds.observe({ kind: 'early' }, 1)

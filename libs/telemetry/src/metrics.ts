@@ -3,7 +3,7 @@
  * `svc_…`, in base units, and every metric has its row in docs/observability.md.
  *
  * A label's values are few and known beforehand: names of operations, calls, statements, outcomes. Never an id, a path, an
- * address or anything else that a client can choose (field notes 1.15, 6).
+ * address or anything else that a client can choose (ADR 22, 6).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
@@ -37,7 +37,7 @@ export interface Level<Name extends string> {
 
 export type Readings<Name extends string> = readonly (readonly [labels: Labels<Name>, value: number])[]
 
-/** From what a batched statement takes to the longest that a client waits (design.md, Failing: 5 s). */
+/** From what a batched statement takes to the longest that a client waits (spec 3.17: 5 s). */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const READ_LIMIT_MS = 2_000
 

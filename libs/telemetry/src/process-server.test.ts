@@ -12,7 +12,7 @@ const options = {
   logger: createLogger('test', 'silent'),
 }
 
-test('issue 6, 2: live, started and ready differ, from the start to the end of the drain', async () => {
+test('live, started and ready differ, from the start to the end of the drain', async () => {
   const server = await startProcessServer(options)
   const ask = async (): Promise<string> => {
     const answers = ['live', 'started', 'ready'].map((probe) => fetch(`http://127.0.0.1:${server.port}/${probe}`))
@@ -39,7 +39,7 @@ test('issue 6, 2: live, started and ready differ, from the start to the end of t
   await expect(ask()).rejects.toThrow('fetch failed')
 })
 
-test('issue 6, 2: what hangs is not ready, and says so in time', async () => {
+test('what hangs is not ready, and says so in time', async () => {
   await using server = await startProcessServer(options)
   server.started({ live: () => [], ready: () => new Promise(() => {}) })
   const [ready, metrics] = await Promise.all(
@@ -49,7 +49,7 @@ test('issue 6, 2: what hangs is not ready, and says so in time', async () => {
   expect(await metrics?.text()).toContain('svc_ready{component="test"} 0')
 })
 
-test('issue 6, 4: the process itself is measured, under the name of its service', async () => {
+test('the process itself is measured, under the name of its service', async () => {
   await using server = await startProcessServer(options)
   const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`)
   const text = await answer.text()
@@ -58,7 +58,7 @@ test('issue 6, 4: the process itself is measured, under the name of its service'
   expect(text).toMatch(/^process_resident_memory_bytes\{component="test"\} \d+$/m)
 })
 
-test('design.md, Configuration: without a port nothing listens; one that is taken is said by its variable', async () => {
+test('without a port nothing listens; one that is taken is said by its variable', async () => {
   await using none = await startProcessServer({ ...options, metrics: undefined })
   expect(none.port).toBeUndefined()
   const other = createServer().listen(0, '127.0.0.1')

@@ -1,10 +1,10 @@
 -- Boards and their memberships. Owner of every object: the migrating role; the service's own role gets what it uses at
--- the end. Times are Unix seconds (decisions 1). Ids are compared by their bytes (decisions 35).
+-- the end. Times are Unix seconds (spec 2.1). Ids are compared by their bytes (spec 7.9).
 
 create table boards.boards (
   id text collate "C" primary key, -- listBoards, and whatever asks for one board
   owner text collate "C" not null,
-  -- UTF-8: U+0000 is legal in a title (decisions 6), and in no text of Postgres.
+  -- UTF-8: U+0000 is legal in a title (spec 2.5), and in no text of Postgres.
   title bytea not null,
   description bytea not null,
   visibility text not null check (visibility in ('public', 'unlisted', 'private')),
@@ -16,7 +16,7 @@ create index boards_public on boards.boards (id) where visibility = 'public'; --
 create index boards_owned on boards.boards (owner); -- countBoards
 
 -- A row for each agent that has a role. The owner's is the one that does not count towards the limit of records
--- (decisions 30). The row of the board is the lock of all of them.
+-- (spec 8.7). The row of the board is the lock of all of them.
 create table boards.memberships (
   board_id text collate "C" not null references boards.boards (id),
   agent_id text collate "C" not null,
@@ -31,7 +31,7 @@ create table boards.owners (
 );
 
 -- When the last board was created, in microseconds. Its one row is held from the moment a board is given its id until
--- that board is there, so a page that went by an id is never followed by a lower one (decisions 27).
+-- that board is there, so a page that went by an id is never followed by a lower one (spec 2.9).
 create table boards.clock (
   one_row boolean primary key default true check (one_row),
   created_us bigint not null

@@ -33,7 +33,7 @@ async function listAll(viewer: string | null, limit = 100): Promise<BoardDetails
 
 const settled = (): Promise<unknown> => eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
 
-describe('service.md, Board and BoardDetails', () => {
+describe('spec 8.1', () => {
   test('what was asked for, an id of the form, the owner and the time of creation', async () => {
     const owner = newAgent()
     const before = Math.floor(Date.now() / 1000)
@@ -46,20 +46,20 @@ describe('service.md, Board and BoardDetails', () => {
     expect(await h.call(getBoard, { viewer: null, board_id: details.id })).toEqual(details)
   })
 
-  test('decisions 6: U+0000 and every other character survive a round trip', async () => {
+  test('spec 2.5: U+0000 and every other character survive a round trip', async () => {
     const text = `\0a\u0001"\\\u2028é😀${'\u0000'.repeat(3)}`
     const details = await h.create(newAgent(), { title: text, description: text })
     expect(details).toMatchObject({ title: text, description: text })
     expect(await h.call(getBoard, { viewer: null, board_id: details.id })).toEqual(details)
   })
 
-  test('service.md, Limits: a title of 120 code points and a description of 2000', async () => {
+  test('spec 11.7: a title of 120 code points and a description of 2000', async () => {
     const title = '😀'.repeat(LIMITS.boardTitleCharacters)
     const description = '😀'.repeat(LIMITS.boardDescriptionCharacters)
     expect(await h.create(newAgent(), { title, description })).toMatchObject({ title, description })
   })
 
-  test('decisions 27: private with anyone is refused, and costs nothing', async () => {
+  test('spec 8.1: private with anyone is refused, and costs nothing', async () => {
     const owner = newAgent()
     const board = { title: 't', visibility: 'private', posting: 'anyone' } as const
     expect(await h.codeOf(createBoard, { owner, board })).toBe('invalid_request')
@@ -67,7 +67,7 @@ describe('service.md, Board and BoardDetails', () => {
   })
 })
 
-describe('service.md, Budget rules: creating a board costs 10 units', () => {
+describe('spec 11.2: creating a board costs 10 units', () => {
   test('the owner pays them', async () => {
     const owner = newAgent()
     await h.create(owner)
@@ -94,7 +94,7 @@ describe('service.md, Budget rules: creating a board costs 10 units', () => {
   })
 })
 
-describe('decisions 30: an owner has 20 boards at most', () => {
+describe('spec 8.1: an owner has 20 boards at most', () => {
   test('50 at once over two processes: 20 are there, 20 are paid for, the others are 409 board_limit', async () => {
     const owner = newAgent()
     const board = { title: 'one of many', visibility: 'private' } as const
@@ -129,7 +129,7 @@ describe('decisions 30: an owner has 20 boards at most', () => {
   })
 })
 
-describe('decisions 27: board ids sort by creation', () => {
+describe('spec 2.9: board ids sort by creation', () => {
   test('one after the other, and however many are created at once', async () => {
     const owners = Array.from({ length: 40 }, newAgent)
     const first = await h.create(newAgent())
@@ -202,7 +202,7 @@ describe('decisions 27: board ids sort by creation', () => {
   })
 })
 
-describe('decisions 32: the list of boards', () => {
+describe('spec 8.3: the list of boards', () => {
   test('public ones, and the own and joined ones of any visibility, not bans, each once, by id', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     const boards = {
@@ -244,7 +244,7 @@ describe('decisions 32: the list of boards', () => {
     expect(await namesFor(alice, 100)).not.toContain('read')
   })
 
-  test('decisions 35: after is a place in the order of ids and need not exist', async () => {
+  test('spec 7.9: after is a place in the order of ids and need not exist', async () => {
     const { id } = await h.create(newAgent())
     const from = async (after: string): Promise<string[]> =>
       (await h.call(listBoards, { viewer: null, after, limit: 100 })).boards.map((board) => board.id)
@@ -255,7 +255,7 @@ describe('decisions 32: the list of boards', () => {
     for (const beyond of ['~', 'zzzz', '😀']) expect(await from(beyond)).toEqual([])
   })
 
-  test('decisions 35: a page of hostile descriptions is shorter, and none is lost', async () => {
+  test('spec 7.9: a page of hostile descriptions is shorter, and none is lost', async () => {
     const owners = Array.from({ length: 5 }, newAgent)
     const description = '\u0001'.repeat(LIMITS.boardDescriptionCharacters)
     const ids: string[] = []
@@ -274,7 +274,7 @@ describe('decisions 32: the list of boards', () => {
   }, 60_000)
 })
 
-describe('decisions 28: a board that one may not read', () => {
+describe('spec 8.2: a board that one may not read', () => {
   test('is answered like one that is not there', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner, { visibility: 'private' })

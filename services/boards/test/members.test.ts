@@ -33,7 +33,7 @@ async function unitsOf(caller: string, change: () => Promise<unknown>): Promise<
   return h.budget.usedBy(caller) - before
 }
 
-describe('decisions 29, 30: roles and what they cost', () => {
+describe('spec 8.5, 8.7: roles and what they cost', () => {
   const STEPS = [
     ['reader', 1],
     ['reader', 0],
@@ -83,7 +83,7 @@ describe('decisions 29, 30: roles and what they cost', () => {
     expect(await membersOf(id, owner)).toEqual([{ agent_id: owner, role: 'owner' }])
   })
 
-  test('decisions 52: banning, removing, leaving and repeating work while budget is down', async () => {
+  test('spec 11.2: banning, removing, leaving and repeating work while budget is down', async () => {
     const [owner, ...agents] = newAgents(5)
     const { id } = await h.create(owner ?? '')
     const [banned = '', removed = '', leaver = '', stranger = ''] = agents
@@ -117,7 +117,7 @@ describe('decisions 29, 30: roles and what they cost', () => {
   })
 })
 
-describe('service.md, Endpoints: the members of a board', () => {
+describe('spec 12.1: the members of a board', () => {
   test('owner, writers, readers and bans, by id, for the owner alone', async () => {
     const [owner, writer, reader, banned] = [newAgent(), newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner)
@@ -138,7 +138,7 @@ describe('service.md, Endpoints: the members of a board', () => {
   })
 })
 
-describe('decisions 30: 100 records at most', () => {
+describe('spec 8.7: 100 records at most', () => {
   async function fill(boardId: string, owner: string, count: number): Promise<void> {
     for (const agent of newAgents(count)) expect(await h.assign(boardId, owner, agent, 'banned')).toBe('ok')
   }

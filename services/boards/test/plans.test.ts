@@ -20,7 +20,7 @@ interface Read {
  * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
  * connection. Each list is read to its limit at most: the rows that a page touches do not grow with the tables.
  */
-test('issue 3, Speed: every statement goes by an index, and a page touches as many rows however many boards there are', async () => {
+test('every statement goes by an index, and a page touches as many rows however many boards there are', async () => {
   await using database = await createTestDatabase(['boards'])
   await using service = openDatabase({
     url: database.urlFor('boards'),

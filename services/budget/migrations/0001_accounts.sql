@@ -57,7 +57,7 @@ create table budget.introductions (
   primary key (agent_id, peer) -- reserve, settle, release
 );
 
--- Credits that the operator has issued (decisions 49).
+-- Credits that the operator has issued (spec 11.4).
 create table budget.grants (
   reference text collate "C" primary key, -- grant
   agent_id text collate "C" not null,

@@ -1,4 +1,4 @@
--- Issues credits once for each reference (decisions 49). outcome: granted; repeated (the same values before, nothing
+-- Issues credits once for each reference (spec 11.4). outcome: granted; repeated (the same values before, nothing
 -- changes); differs (other values before, refused).
 create function budget.grant_credits(agent text, credits bigint, grant_reference text)
 returns table (outcome text, credit_balance bigint)

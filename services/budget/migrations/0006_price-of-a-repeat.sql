@@ -7,7 +7,7 @@
 -- trace: introduction_limit_reached, hard_limit_reached, budget_exhausted. deadline_ms: of this attempt, later than all
 -- before it; where one was settled, or holds another price, of the last before it.
 --
--- A price may change between two attempts: that of a post is one of those who subscribe when it is judged (decisions 31).
+-- A price may change between two attempts: that of a post is one of those who subscribe when it is judged (spec 8.8).
 --
 -- No rows at all, and nothing is taken, where an agent has no account yet (openAccounts): to open it here, with others
 -- locked, would wait for keys out of order.

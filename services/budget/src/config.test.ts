@@ -3,13 +3,13 @@ import { readConfig } from './config.ts'
 
 const CONNECTIONS = { SVC_NATS_URL: 'nats://127.0.0.1', SVC_DATABASE_URL: 'postgres://127.0.0.1' }
 
-test('service.md, Limits: 100 free units, a ceiling of 1000 and 10 introductions a day unless the operator says otherwise', () => {
+test('spec 11.7: 100 free units, a ceiling of 1000 and 10 introductions a day unless the operator says otherwise', () => {
   expect(readConfig(CONNECTIONS).allowances).toEqual({ freeUnits: 100, hardLimit: 1000, introductions: 10 })
   const env = { ...CONNECTIONS, SVC_DAILY_FREE_UNITS: '0', SVC_DAILY_HARD_LIMIT: '5', SVC_DAILY_INTRODUCTIONS: '2' }
   expect(readConfig(env).allowances).toEqual({ freeUnits: 0, hardLimit: 5, introductions: 2 })
 })
 
-test('design.md, Configuration: every mistake is reported at once, by name', () => {
+test('every mistake is reported at once, by name', () => {
   const env = { SVC_DAILY_FREE_UNITS: '-1', SVC_DAILY_HARD_LIMIT: 'many', SVC_DAILY_INTRODUCTIONS: '1.5' }
   expect(() => readConfig(env)).toThrow(
     /SVC_NATS_URL.*SVC_DATABASE_URL.*SVC_DAILY_FREE_UNITS.*SVC_DAILY_HARD_LIMIT.*SVC_DAILY_INTRODUCTIONS/,

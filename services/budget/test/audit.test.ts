@@ -42,7 +42,7 @@ async function sumAll(
   }
 }
 
-test('issue 6, 5: pages of ended charges and what is left of the counters are all of them, wherever the line is and however small the pages', async () => {
+test('pages of ended charges and what is left of the counters are all of them, wherever the line is and however small the pages', async () => {
   await using h = await startHarness()
   const nowMs = await fill(h)
   const accounts = await h.database.sql<{ agent_id: string; used_units: number }[]>`
@@ -59,7 +59,7 @@ test('issue 6, 5: pages of ended charges and what is left of the counters are al
   }
 })
 
-test('issue 6, 5: one account of many is found wrong, by its rule and by both figures', async () => {
+test('one account of many is found wrong, by its rule and by both figures', async () => {
   await using h = await startHarness()
   await fill(h)
   // What was drawn was granted.

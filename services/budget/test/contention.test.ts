@@ -99,7 +99,7 @@ describe('two processes of the service', () => {
   const grant = (agent: string, units: number) =>
     operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
 
-  test('decisions 48: 50 at the end of the free units: as many as are left, exactly', async () => {
+  test('spec 11.3: 50 at the end of the free units: as many as are left, exactly', async () => {
     const agent = newAgent()
     await spend(0, { agent, units: 23 })
     const outcomes = await many(() => ({ agent }))
@@ -107,7 +107,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 40 })
   })
 
-  test('service.md, Budget rules: 50 at the end of the credits, exactly', async () => {
+  test('spec 11.4: 50 at the end of the credits, exactly', async () => {
     const agent = newAgent()
     await grant(agent, 13)
     await spend(0, { agent, units: 40 })
@@ -116,7 +116,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 53, credit_balance: 0 })
   })
 
-  test('service.md, Budget rules: 50 at the hard ceiling, with credits to spare, exactly', async () => {
+  test('spec 11.4: 50 at the hard ceiling, with credits to spare, exactly', async () => {
     const agent = newAgent()
     await grant(agent, 1_000)
     const outcomes = await many(() => ({ agent, units: 7 }))
@@ -124,7 +124,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 56, credit_balance: 984 })
   })
 
-  test('service.md, Budget rules: 50 first contacts, 10 a day, exactly', async () => {
+  test('spec 11.5: 50 first contacts, 10 a day, exactly', async () => {
     const agent = newAgent()
     const peers = Array.from({ length: PARALLEL }, newAgent)
     const outcomes = await many((at) => ({ agent, peer: peers[at] ?? '' }))
@@ -133,14 +133,14 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 10, used_introductions: 10 })
   })
 
-  test('decisions 24: 50 messages to one new agent are one introduction', async () => {
+  test('spec 11.5: 50 messages to one new agent are one introduction', async () => {
     const [agent, peer] = [newAgent(), newAgent()]
     const outcomes = await many(() => ({ agent, peer }))
     expect([count(outcomes, 'taken'), count(outcomes, 'budget_exhausted')]).toEqual([40, 10])
     expect(await budget(agent)).toMatchObject({ used_units: 40, used_introductions: 1 })
   })
 
-  test('design.md, Charging: 50 attempts at one operation are one charge, each with a deadline of its own', async () => {
+  test('ADR 21: 50 attempts at one operation are one charge, each with a deadline of its own', async () => {
     const [agent, operation] = [newAgent(), newOperation()]
     const replies = await Promise.all(Array.from({ length: PARALLEL }, (_, at) => reserve(at, { agent, operation })))
     expect(new Set(replies.map((reply) => reply.deadline_ms)).size).toBe(PARALLEL)
@@ -161,7 +161,7 @@ describe('two processes of the service', () => {
   })
 })
 
-test('design.md, Natural batching: repeats that meet the end of their operations wait for it, and never in a circle', async () => {
+test('repeats that meet the end of their operations wait for it, and never in a circle', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
@@ -186,7 +186,7 @@ test('design.md, Natural batching: repeats that meet the end of their operations
   }
 })
 
-test('service.md, Limits: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
+test('spec 11.7: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })

@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]())
 
 describe('reserve', () => {
-  test('design.md, Charging: the same operation again is not charged again, and its attempt ends later', async () => {
+  test('ADR 21: the same operation again is not charged again, and its attempt ends later', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3, peer: 'peer' })
@@ -27,7 +27,7 @@ describe('reserve', () => {
     expect(await h.budget()).toMatchObject({ used_units: 3, used_introductions: 1 })
   })
 
-  test('design.md, Charging: a settled operation is answered so, with the deadline it was done under', async () => {
+  test('ADR 21: a settled operation is answered so, with the deadline it was done under', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3 })
@@ -40,7 +40,7 @@ describe('reserve', () => {
     expect(await h.budget()).toMatchObject({ used_units: 3 })
   })
 
-  test('design.md, Charging: a released operation is charged anew, under a later deadline', async () => {
+  test('ADR 21: a released operation is charged anew, under a later deadline', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3 })
@@ -64,7 +64,7 @@ describe('reserve', () => {
     expect(await h.budget('other')).toMatchObject({ used_units: 0 })
   })
 
-  describe('decisions 31: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
+  describe('spec 9.5: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
     test('given back: it is charged anew, at its new price', async () => {
       const h = harness.calls()
       const operation = newOperation()
@@ -113,7 +113,7 @@ describe('reserve', () => {
     })
   })
 
-  test('design.md, Failing: a caller that waits no longer is not charged', async () => {
+  test('a caller that waits no longer is not charged', async () => {
     const h = harness.calls()
     const [late, live] = await Promise.allSettled([h.reserve({}, Date.now() - 1), h.reserve({ agent: 'other' })])
     expect(late).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } })
@@ -123,7 +123,7 @@ describe('reserve', () => {
   })
 })
 
-describe('decisions 48: a refused operation leaves no trace', () => {
+describe('spec 11.3: a refused operation leaves no trace', () => {
   const full = async (h: Calls): Promise<void> => {
     await h.spend({ units: 99 })
     await h.spend({ peer: 'friend' })
@@ -144,7 +144,7 @@ describe('decisions 48: a refused operation leaves no trace', () => {
     expect(row).toBeUndefined()
   })
 
-  test('decisions 45: every refusal says how long it is to the next UTC midnight', async () => {
+  test('spec 4.3: every refusal says how long it is to the next UTC midnight', async () => {
     const h = harness.calls({ hardLimit: 0 })
     const earliest = secondsToMidnight(Date.now())
     const error = await h.reserve().catch((thrown: unknown) => thrown)
@@ -157,7 +157,7 @@ describe('decisions 48: a refused operation leaves no trace', () => {
     expect((await h.budget()).resets_at % 86_400).toBe(0)
   })
 
-  test('decisions 22: introductions are asked before the ceiling, the ceiling before the units', async () => {
+  test('spec 7.2: introductions are asked before the ceiling, the ceiling before the units', async () => {
     const h = harness.calls({ freeUnits: 0, hardLimit: 0, introductions: 0 })
     await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
     await expect(h.reserve()).rejects.toMatchObject({ code: 'hard_limit_reached' })
@@ -166,7 +166,7 @@ describe('decisions 48: a refused operation leaves no trace', () => {
   })
 })
 
-describe('decisions 48: a refusal is final, or there is none', () => {
+describe('spec 11.3: a refusal is final, or there is none', () => {
   /** Has all of an allowance, of which the last operation may still fail. */
   async function atTheEnd(h: Calls, cost: Attempt): Promise<{ operation: string; deadlineMs: number }> {
     const operation = newOperation()
@@ -215,7 +215,7 @@ describe('decisions 48: a refusal is final, or there is none', () => {
   })
 })
 
-describe('service.md, Budget rules: credits', () => {
+describe('spec 11.4: credits', () => {
   test('cover units above the free allowance and nothing below', async () => {
     const h = harness.calls()
     await h.grant('agent', 30, 'r')
@@ -236,7 +236,7 @@ describe('service.md, Budget rules: credits', () => {
     await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
   })
 
-  test('decisions 48: what failed later gives back the credits that it drew; free units it leaves are free again', async () => {
+  test('spec 11.3: what failed later gives back the credits that it drew; free units it leaves are free again', async () => {
     const h = harness.calls()
     await h.grant('agent', 50, 'r')
     const [free, paid] = [newOperation(), newOperation()]
@@ -251,7 +251,7 @@ describe('service.md, Budget rules: credits', () => {
   })
 })
 
-describe('decisions 49: grants', () => {
+describe('spec 11.4: grants', () => {
   test('the same reference with the same values does nothing and says so, with other values it is refused', async () => {
     const h = harness.calls()
     expect(await h.grant('agent', 5, 'r1')).toEqual({ granted: true, credit_balance: 5 })
@@ -271,7 +271,7 @@ describe('decisions 49: grants', () => {
   })
 })
 
-describe('decisions 24: an introduction is the first DM ever between a sender and another agent', () => {
+describe('spec 11.5: an introduction is the first DM ever between a sender and another agent', () => {
   test('it counts once for a pair, in one direction, and never without a peer', async () => {
     const h = harness.calls()
     const first = newOperation()
@@ -334,7 +334,7 @@ describe('decisions 24: an introduction is the first DM ever between a sender an
   })
 })
 
-describe('service.md, Limits: a UTC day', () => {
+describe('spec 11.7: a UTC day', () => {
   const account = async (h: Calls) =>
     (await harness.database.sql`select * from budget.accounts where agent_id = ${h.agentId()}`)[0]
   const pastDays = (h: Calls) => harness.database.sql`
@@ -356,7 +356,7 @@ describe('service.md, Limits: a UTC day', () => {
     expect(await pastDays(h)).toEqual([{ used_units: 110, used_introductions: 1, credits_drawn: 10 }])
   })
 
-  test('decisions 48: what failed after midnight is given back on the day before', async () => {
+  test('spec 11.3: what failed after midnight is given back on the day before', async () => {
     const h = harness.calls()
     await h.grant('agent', 10, 'r')
     const evening = await take(h, '2026-11-20T23:59:59Z', 105, 'bob')

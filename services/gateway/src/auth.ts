@@ -1,5 +1,5 @@
 /**
- * The checks of a request signature, one function each, in the order of decisions 8: header syntax, timestamp, signer known,
+ * The checks of a request signature, one function each, in the order of spec 3.2: header syntax, timestamp, signer known,
  * signature, signer not revoked, nonce. pipeline.ts calls them; what follows, body and route, is an operation's own.
  */
 import { hash } from 'node:crypto'
@@ -33,7 +33,7 @@ export interface Credentials {
   /** As sent, which is what was signed. */
   readonly timestamp: string
   readonly timestampSeconds: number
-  /** As sent; its case is signed but does not tell nonces apart (decisions 5). */
+  /** As sent; its case is signed but does not tell nonces apart (spec 3.7). */
   readonly nonce: string
 }
 
@@ -117,7 +117,7 @@ export async function checkSignature(
 }
 
 /**
- * 5 and 6. Signer not revoked, and nonce, which is consumed from here on whatever comes of the request (decisions 5).
+ * 5 and 6. Signer not revoked, and nonce, which is consumed from here on whatever comes of the request (spec 3.7).
  * @throws ServiceError `signer_revoked`, `nonce_replayed`, in this order.
  */
 export async function admit(

@@ -15,7 +15,7 @@ function parse(text: string, contentType: string | undefined, contentEncoding?: 
   }
 }
 
-describe('service.md, Endpoints: nonempty bodies use Content-Type: application/json', () => {
+describe('spec 12.1: nonempty bodies use Content-Type: application/json', () => {
   test.each([
     ['application/json', []],
     ['Application/JSON', []],
@@ -62,7 +62,7 @@ test.each([
   ['\ufeff{}'],
   ['1e400'],
   ['['.repeat(65) + ']'.repeat(65)],
-])('decisions 6: %j is 400 invalid_json', (text) => {
+])('spec 2.5: %j is 400 invalid_json', (text) => {
   expect(parse(text, 'application/json')).toBe('invalid_json')
 })
 

@@ -20,7 +20,7 @@ const EMPTY = Buffer.alloc(0)
 /**
  * Reads a body to its end, whatever the method: a GET's is signed as well.
  * @throws ServiceError `body_too_large` as soon as it is known to be over 96 KiB, from its declared length or on the way; the
- *   rest is not read (decisions 8). `invalid_request` where the connection broke before the end. `Overloaded` where there is no
+ *   rest is not read (spec 3.9). `invalid_request` where the connection broke before the end. `Overloaded` where there is no
  *   room for it.
  */
 export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
@@ -104,7 +104,7 @@ const MEMBERS_MAX = 12 + LIMITS.postCharacters / 5
 /**
  * Parses a body that an operation needs.
  * @param names of the members that the operation declares; a body with more members than any accepted one is read only for these.
- * @throws ServiceError `unsupported_media_type` before anything is parsed, `invalid_json`: not I-JSON (decisions 6), or empty.
+ * @throws ServiceError `unsupported_media_type` before anything is parsed, `invalid_json`: not I-JSON (spec 2.5), or empty.
  */
 export function parseJsonBody(body: RequestBody, names: ReadonlySet<string>): ParsedJson | JsonOutline {
   if (body.bytes.length > 0 && !isJson(body)) throw new ServiceError('unsupported_media_type')
@@ -119,7 +119,7 @@ export function parseJsonBody(body: RequestBody, names: ReadonlySet<string>): Pa
   }
 }
 
-/** A nonempty body where none is taken is no mistake of form that could be overlooked: it was signed (decisions 7). */
+/** A nonempty body where none is taken is no mistake of form that could be overlooked: it was signed (spec 3.10). */
 export function refuseBody({ bytes }: RequestBody): void {
   if (bytes.length > 0) throw new ServiceError('invalid_request', { detail: 'this operation takes no body' })
 }

@@ -5,11 +5,11 @@ import type { MessageCharge } from '@svc/envelope/charge.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 
-/** So much of a request's time at most: a repeat is answered also while budget is not (decisions 52). */
+/** So much of a request's time at most: a repeat is answered also while budget is not (spec 11.2). */
 const RESERVE_MS = 1_000
 
 /**
- * Whether a message of that time may still be accepted (service.md, Limits). One that may not can only be a repeat, and budget has
+ * Whether a message of that time may still be accepted (spec 11.7). One that may not can only be a repeat, and budget has
  * forgotten an old one's charge: were it reserved again, and nobody left to give it back, the resolver would find the message
  * and settle what was paid before.
  */

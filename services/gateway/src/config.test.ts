@@ -4,7 +4,7 @@ import { readConfig } from './config.ts'
 
 const REQUIRED = { SVC_NATS_URL: 'nats://127.0.0.1:4222' }
 
-describe('design.md, Configuration', () => {
+describe('the configuration of a gateway', () => {
   test('the defaults', () => {
     expect(readConfig(REQUIRED)).toEqual({
       natsUrl: REQUIRED.SVC_NATS_URL,

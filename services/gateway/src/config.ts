@@ -30,7 +30,7 @@ export interface GatewayConfig extends AnnouncedConfig {
   trustedProxies: readonly AddressRange[]
   /** Origins whose browsers may call the API; `*` is any. */
   corsOrigins: readonly string[]
-  /** Requests per client address (decisions 47). */
+  /** Requests per client address (spec 3.15). */
   rate: Rate
   /** For how long it listens on, and says that it is not ready, before it stops. */
   drainSeconds: number

@@ -180,7 +180,7 @@ function faultOf(error: ParserError): ServiceError {
     case 'HPE_HEADER_OVERFLOW':
       return invalid(`the headers are too many, or over ${SERVER_LIMITS.maxHeaderSize} bytes with the request line`)
     case 'HPE_INVALID_METHOD':
-      // Well-formed HTTP with a method that Node has not heard of: a method that no path has (decisions 46).
+      // Well-formed HTTP with a method that Node has not heard of: a method that no path has (spec 3.11).
       return isRequestLine(error) ? new ServiceError('not_found') : invalid('not HTTP/1.1')
     default:
       return invalid('not HTTP/1.1')

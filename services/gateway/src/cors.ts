@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
-/** Which browsers may call the API (decisions 46). No cookies are involved, so no credentials are allowed. */
+/** Which browsers may call the API (spec 3.18). No cookies are involved, so no credentials are allowed. */
 export interface Cors {
   /** Whether a browser asks by this request if it may send another one. */
   isPreflight(request: IncomingMessage): boolean
@@ -15,7 +15,7 @@ export const PREFLIGHT_HEADERS = {
   'access-control-max-age': '7200',
 } as const
 
-/** What a client acts on besides the body; `Date` is how it corrects its clock (decisions 51). */
+/** What a client acts on besides the body; `Date` is how it corrects its clock (spec 3.14). */
 const EXPOSED_HEADERS = 'date, retry-after, x-request-id, x-svc-earliest-cursor, x-svc-latest-cursor'
 const NONE = {}
 

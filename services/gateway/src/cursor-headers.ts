@@ -4,7 +4,7 @@ import { EventCursor } from '@svc/contracts/resources.ts'
 export const EARLIEST_CURSOR = 'x-svc-earliest-cursor'
 export const LATEST_CURSOR = 'x-svc-latest-cursor'
 
-/** Where the caller's log begins and ends. Source: decisions 51. */
+/** Where the caller's log begins and ends. Source: spec 9.6. */
 export interface LogEnds {
   readonly earliest: number | string
   /** Undefined: a process of the release before answered, which does not say. */

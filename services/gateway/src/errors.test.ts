@@ -4,7 +4,7 @@ import { asServiceError, errorAnswer } from './errors.ts'
 
 const CODES = Object.keys(ERRORS) as ErrorCode[]
 
-describe('service.md, Errors; decisions 45', () => {
+describe('spec 4.3', () => {
   test.each(CODES)('%s has the shape of an error and its status', (code) => {
     const answer = errorAnswer(new ServiceError(code))
     expect(answer.status).toBe(ERRORS[code].status)

@@ -32,7 +32,7 @@ export interface HttpAppOptions extends ConnectionLimits {
   readonly limits?: Partial<ServerLimits>
 }
 
-/** Whatever no route matches, HEAD and OPTIONS too; a signature it carries must be valid all the same (decisions 8, 46). */
+/** Whatever no route matches, HEAD and OPTIONS too; a signature it carries must be valid all the same (spec 1.4, 3.5). */
 const NOT_FOUND = undescribed('notFound', () => {
   throw new ServiceError('not_found')
 })
@@ -42,7 +42,7 @@ const PREFLIGHT = undescribed('preflight', () => async () => ({ status: 204, tex
 
 /**
  * Builds the HTTP server around the pipeline. Fastify routes and runs the connections; it neither reads nor parses bodies and
- * validates nothing, because its ways change what was sent (field notes 1.1): a body is part of what is signed, on every
+ * validates nothing, because its ways change what was sent (ADR 22): a body is part of what is signed, on every
  * method, and reading it comes after the rate limit and before everything else (pipeline.ts).
  */
 export function createHttpApp({

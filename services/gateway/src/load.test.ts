@@ -22,7 +22,7 @@ const outcomeOf = (reading: Promise<Disposable>): Promise<string> =>
     (error: unknown) => (error instanceof Overloaded ? 'overloaded' : String(error)),
   )
 
-describe('issue 5, 4: the bodies of all requests together are bounded', () => {
+describe('the bodies of all requests together are bounded', () => {
   const start = () => createLoad({ logger, maxRequests: 10, maxBodyBytes: MAX_BODY_BYTES })
 
   test('they count while they arrive and while they are worked on, and not after', async () => {
@@ -101,7 +101,7 @@ const take = (load: ReturnType<typeof createLoad>, one: Operation, isUnsigned = 
   }
 }
 
-describe('issue 5, 4: so many requests are worked on', () => {
+describe('so many requests are worked on', () => {
   const [read, write] = [operation('listInbox', 'GET'), operation('sendMessage', 'POST')]
 
   test.each([
@@ -137,7 +137,7 @@ test('a quarter of the requests may be unsigned; registered agents have the othe
   expect(unsigned()).toEqual(['taken', 'refused', 'refused'])
 })
 
-describe('issue 5, 4: a turn of the event loop takes on as much as it can do soon', () => {
+describe('a turn of the event loop takes on as much as it can do soon', () => {
   test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
     let usedMs = 0
     const clocks = { now: () => usedMs, cpu: () => usedMs }

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 import { createManifest } from './manifest.ts'
 
-describe('decisions 14: the discovery manifest', () => {
-  test('every member with the value of service.md, Limits, and of the decisions', () => {
+describe('spec 5.1: the discovery manifest', () => {
+  test('every member with the value of spec 11.7, and of the decisions', () => {
     expect(createManifest(readConfig({ SVC_NATS_URL: 'nats://x' }))).toEqual(expectedManifest({}))
   })
 

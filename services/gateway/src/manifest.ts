@@ -1,7 +1,7 @@
 import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
 import type { AnnouncedConfig } from './config.ts'
 
-/** The discovery manifest (decisions 14): what a client must know before it can sign its first request. */
+/** The discovery manifest (spec 5.1): what a client must know before it can sign its first request. */
 export function createManifest(config: AnnouncedConfig & { readonly authority: string }) {
   return {
     service: SERVICE.name,

@@ -14,11 +14,11 @@ import { type QueryOf, type QueryRules, readHeaders, readQuery } from './query.t
  * made, so that none can differ from the others.
  */
 export interface Operation extends OperationDocs {
-  /** Where the key of a signature comes from: `body` is the `pubkey` of a key that may not be registered yet (decisions 8). */
+  /** Where the key of a signature comes from: `body` is the `pubkey` of a key that may not be registered yet (spec 3.8). */
   readonly keyFrom: 'directory' | 'body'
-  /** An identical repeat of a registration is answered also when the identity was revoked since (decisions 10). */
+  /** An identical repeat of a registration is answered also when the identity was revoked since (spec 5.6). */
   readonly allowRevoked: boolean
-  /** Counts against the rate of challenges and registrations as well (decisions 47). */
+  /** Counts against the rate of challenges and registrations as well (spec 3.15). */
   readonly isRegistration: boolean
   /**
    * Checks route, query and body, in this order, without asking anybody. @throws ServiceError for what is wrong with them.
@@ -43,7 +43,7 @@ export interface OperationDocs {
   readonly tag: string
   readonly summary: string
   readonly description?: string
-  /** Whether a signature is needed; one that is supplied must be valid all the same (service.md, Authentication). */
+  /** Whether a signature is needed; one that is supplied must be valid all the same (spec 3.1). */
   readonly auth: 'optional' | 'required'
   readonly params: Readonly<Record<string, ParamRule>>
   readonly query: QueryRules
@@ -183,7 +183,7 @@ export function defineOperation<
       // A fragment is no part of a request target (RFC 9112, 3.2), though the router would look past it.
       if (input.target.includes('#')) throw new ServiceError('not_found')
       for (const [name, pattern] of checks) {
-        // An id that cannot be one names nothing (decisions 46).
+        // An id that cannot be one names nothing (spec 3.11).
         if (!pattern.test(input.params[name] ?? '')) throw new ServiceError('not_found')
       }
       const checked = {

@@ -51,7 +51,7 @@ interface VerifyInput extends Pick<Incoming, 'raw' | 'operation'> {
 export type Pipeline = (incoming: Incoming) => Promise<Answer>
 
 /**
- * How long the services may take together. A client has its answer within 5 s of sending its request (design.md, Failing),
+ * How long the services may take together. A client has its answer within 5 s of sending its request (spec 3.17),
  * so this leaves half a second for what is around them.
  */
 const DEADLINE_MS = 4_500
@@ -60,7 +60,7 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Every request, top to bottom; unknown paths too. The order is that of decisions 8: 413 before anything, then the signature,
+ * Every request, top to bottom; unknown paths too. The order is that of spec 3.9: 413 before anything, then the signature,
  * then the nonce, and only then body and route.
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
@@ -113,7 +113,7 @@ function takeFromRates(deps: PipelineDeps, client: string, operation: Operation)
   return typeof first === 'number' ? second(first) : first.then(second)
 }
 
-/** @throws ServiceError `rate_limited`, before anything is spent on the request (decisions 47). */
+/** @throws ServiceError `rate_limited`, before anything is spent on the request (spec 3.15). */
 function checkRate(retryAfterSeconds: number): void {
   if (retryAfterSeconds > 0) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
@@ -125,7 +125,7 @@ function checkHost({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
   }
 }
 
-/** Checks 1 to 4 of decisions 8. Null for an anonymous caller, where the operation allows one. */
+/** Checks 1 to 4 of spec 3.4. Null for an anonymous caller, where the operation allows one. */
 async function verifySigner(
   { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,

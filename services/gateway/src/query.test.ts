@@ -22,7 +22,7 @@ function read(rules: QueryRules, query: string): unknown {
   }
 }
 
-describe('decisions 7: undeclared or repeated query parameters are 400 invalid_request', () => {
+describe('spec 3.12: undeclared or repeated query parameters are 400 invalid_request', () => {
   test.each([
     ['', { limit: 50 }],
     ['?', { limit: 50 }],
@@ -61,7 +61,7 @@ test.each([
   ['%201', 'invalid_request'],
   ['0x10', 'invalid_request'],
   ['9'.repeat(400), 'invalid_request'],
-])('service.md, Limits: a page has 1 to 100: limit=%s', (text, result) => {
+])('spec 11.7: a page has 1 to 100: limit=%s', (text, result) => {
   expect(read({ limit }, `?limit=${text}`)).toEqual(typeof result === 'number' ? { limit: result } : result)
 })
 
@@ -75,7 +75,7 @@ test.each([
   ['?after=1.5', 'invalid_cursor'],
   ['?after=1e3', 'invalid_cursor'],
   ['?after=x', 'invalid_cursor'],
-])('decisions 38: after of events is a nonnegative integer, default 0: %j', (query, result) => {
+])('spec 9.4: after of events is a nonnegative integer, default 0: %j', (query, result) => {
   expect(read({ after: afterEvent }, query)).toEqual(result)
 })
 
@@ -86,7 +86,7 @@ test.each([
   ['?after=a+b', { after: 'a b' }],
   ['?after=', 'invalid_cursor'],
   ['?after', 'invalid_cursor'],
-])('decisions 35: an empty after of a message list is invalid_cursor: %j', (query, result) => {
+])('spec 7.9: an empty after of a message list is invalid_cursor: %j', (query, result) => {
   expect(read({ after: afterCursor }, query)).toEqual(result)
 })
 
@@ -96,7 +96,7 @@ test.each([
   ['?after=bob', { after: 'bob' }],
   ['?after=not%20a%20name', { after: 'not a name' }],
   ['?after=bob%00x', { after: 'bob\0x' }],
-])('decisions 35: after of a list by key is a place in its order and need not exist: %j', (query, result) => {
+])('spec 7.9: after of a list by key is a place in its order and need not exist: %j', (query, result) => {
   expect(read({ after: afterKey }, query)).toEqual(result)
 })
 
@@ -106,7 +106,7 @@ test.each([
   ['?thread_id=', { thread_id: '' }],
   ['?thread_id=short', { thread_id: '' }],
   ['?thread_id=root-0001%00', { thread_id: '' }],
-])('decisions 21: a thread_id that cannot be an id names nothing: %j', (query, result) => {
+])('spec 7.12: a thread_id that cannot be an id names nothing: %j', (query, result) => {
   expect(read({ thread_id: threadId }, query)).toEqual(result)
 })
 
@@ -119,6 +119,6 @@ test.each([
   ['?unacked=1', 'invalid_request'],
   ['?unacked', 'invalid_request'],
   ['?unacked=True', 'invalid_request'],
-])('service.md, GET /v2/inbox: lane and unacked: %j', (query, result) => {
+])('spec 12.1: GET /v2/inbox: lane and unacked: %j', (query, result) => {
   expect(read({ lane, unacked }, query)).toEqual(result)
 })

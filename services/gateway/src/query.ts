@@ -19,7 +19,7 @@ export type QueryOf<R extends QueryRules> = { readonly [K in keyof R]: R[K] exte
 
 /**
  * Reads the query of a request target by the rules of its operation.
- * @throws ServiceError `invalid_request` for a parameter that is undeclared or repeated (decisions 7) or badly encoded, and what
+ * @throws ServiceError `invalid_request` for a parameter that is undeclared or repeated (spec 3.12) or badly encoded, and what
  *   the rules throw.
  */
 export function readQuery<R extends QueryRules>(rules: R, target: string): QueryOf<R> {
@@ -62,7 +62,7 @@ function decode(text: string): string {
   }
 }
 
-/** `limit`: 1 to 100, default 50 (service.md, Limits). */
+/** `limit`: 1 to 100, default 50 (spec 11.7). */
 export const limit: QueryRule<number> = {
   schema: Type.Integer({ minimum: LIMITS.pageSizeMin, maximum: LIMITS.pageSizeMax, default: LIMITS.pageSizeDefault }),
   description: 'Size of the page',
@@ -75,7 +75,7 @@ export const limit: QueryRule<number> = {
   },
 }
 
-/** `after` of a list in the order of its keys: a place in that order, which need not exist (decisions 35). */
+/** `after` of a list in the order of its keys: a place in that order, which need not exist (spec 7.9). */
 export const afterKey: QueryRule<string> = {
   schema: Type.String({ default: '' }),
   description: 'Only what follows this key in byte order; it need not exist',
@@ -83,7 +83,7 @@ export const afterKey: QueryRule<string> = {
   read: (text = '') => text,
 }
 
-/** `after` of a message list: a `next_cursor` that this list has issued (decisions 35). */
+/** `after` of a message list: a `next_cursor` that this list has issued (spec 7.9). */
 export const afterCursor: QueryRule<string | null> = {
   schema: Type.String({ minLength: 1 }),
   description: 'The opaque next_cursor of the page before',
@@ -94,7 +94,7 @@ export const afterCursor: QueryRule<string | null> = {
   },
 }
 
-/** `after` of the events: a nonnegative integer, default 0 (decisions 38). */
+/** `after` of the events: a nonnegative integer, default 0 (spec 9.4). */
 export const afterEvent: QueryRule<number> = {
   schema: { ...EventCursor, default: 0 },
   description: 'Only events after this cursor',
@@ -106,7 +106,7 @@ export const afterEvent: QueryRule<number> = {
   },
 }
 
-/** `Last-Event-ID`: as `after` of the events, before which it goes; null where it is absent (decisions 38). */
+/** `Last-Event-ID`: as `after` of the events, before which it goes; null where it is absent (spec 9.4). */
 export const lastEventId: QueryRule<number | null> = {
   schema: EventCursor,
   description: 'Cursor of the last event that was dealt with; goes before `after`',
@@ -114,7 +114,7 @@ export const lastEventId: QueryRule<number | null> = {
   read: (text) => (text === undefined ? null : afterEvent.read(text)),
 }
 
-/** `thread_id`: one that cannot be an id names nothing and gives an empty list (decisions 21), as `''`, which is nobody's id. */
+/** `thread_id`: one that cannot be an id names nothing and gives an empty list (spec 7.12), as `''`, which is nobody's id. */
 export const threadId: QueryRule<string | null> = {
   schema: Type.String(),
   description: 'Only the message with this id and those of its thread',

@@ -137,7 +137,7 @@ function inTurn(values: readonly number[]): () => number {
   }
 }
 
-describe('decisions 47: one gateway', () => {
+describe('spec 3.15: one gateway', () => {
   test('each client has its own allowance, and a refusal says whole seconds, at least one', () => {
     const world = new World({ perSecond: 0.4, burst: 2 })
     const limiter = world.start('a')
@@ -151,7 +151,7 @@ describe('decisions 47: one gateway', () => {
   })
 })
 
-describe('issue 3: limits hold over several gateways together, within 20 %', () => {
+describe('limits hold over several gateways together, within 20 %', () => {
   const loads = fc.record({
     rate: rates,
     gateways: fc.integer({ min: 2, max: NAMES.length }),
@@ -241,7 +241,7 @@ describe('issue 3: limits hold over several gateways together, within 20 %', () 
   })
 
   test.each(['a', 'b'])(
-    'decisions 47: a client on one connection gets the full rate and burst, also if gateway %s keeps its bucket',
+    'spec 3.15: a client on one connection gets the full rate and burst, also if gateway %s keeps its bucket',
     async (keeper) => {
       const rate = { perSecond: 100, burst: 200 }
       const world = new World(rate, () => 2)
@@ -279,7 +279,7 @@ describe('issue 3: limits hold over several gateways together, within 20 %', () 
   })
 })
 
-describe('issue 3: gateways come and go', () => {
+describe('gateways come and go', () => {
   const rate = { perSecond: 1, burst: 50 }
 
   test('a new gateway that becomes the keeper is told by the old one', async () => {

@@ -19,7 +19,7 @@ import {
 } from './domain/shared-bucket.ts'
 import { cachedEntries } from './http-metrics.ts'
 
-/** Counts requests by client, over all gateways together, and says when one is too many. Source: decisions 47. */
+/** Counts requests by client, over all gateways together, and says when one is too many. Source: spec 3.15. */
 export interface RateLimiter {
   /**
    * @returns 0 where the request is admitted, else whole seconds to wait, at least 1, for `Retry-After`. A promise of it only

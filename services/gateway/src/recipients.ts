@@ -4,11 +4,11 @@ import type { Address } from '@svc/envelope/address.ts'
 import type { Directory } from './directory.ts'
 import { isSameAuthority } from './domain/authority.ts'
 
-/** Turns the `to` of an envelope into whom messaging knows (decisions 19). */
+/** Turns the `to` of an envelope into whom messaging knows (spec 6.2). */
 export interface Recipients {
   /**
    * That nobody has the name, that the authority is another's, or that there is no such board, is for messaging to answer: an
-   * identical retry, a conflict and the time window come before it (decisions 22). @throws ServiceError `unavailable`.
+   * identical retry, a conflict and the time window come before it (spec 7.2). @throws ServiceError `unavailable`.
    */
   resolve(to: Address, context: CallContext): Promise<Recipient>
 }

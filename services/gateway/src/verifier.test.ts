@@ -41,7 +41,7 @@ function startVerifier(options: Omit<VerifierOptions, 'logger'> = {}) {
   return createVerifier({ logger, processors: 2, ...options })
 }
 
-describe('decisions 8: one verdict, whichever thread gives it', () => {
+describe('spec 3.4: one verdict, whichever thread gives it', () => {
   test.each<[string, Omit<VerifierOptions, 'logger'>]>([
     ['two threads', {}],
     ['two threads, where tickets start over', { firstTicket: LAST_TICKET - 10 }],

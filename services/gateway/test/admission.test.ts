@@ -40,7 +40,7 @@ test.each<[string, () => unknown]>([
       throw new ServiceError('unavailable')
     },
   ],
-])('decisions 8: an admission that ends in %s is the answer on every path and method', async (expected, admission) => {
+])('spec 3.1: an admission that ends in %s is the answer on every path and method', async (expected, admission) => {
   h.answer(admitRequest, admission)
   const answered: Record<string, string> = {}
   for (const request of requests()) {
@@ -49,7 +49,7 @@ test.each<[string, () => unknown]>([
     answered[nameOf(request)] = `${status} ${code}`
   }
   const all = Object.fromEntries(requests().map((request) => [nameOf(request), expected]))
-  // An identical repeat of a registration is answered for a revoked key too (decisions 10).
+  // An identical repeat of a registration is answered for a revoked key too (spec 5.6).
   if (expected === '401 signer_revoked') all['POST /v2/agents/register'] = '201 undefined'
   expect(answered).toEqual(all)
   expect(unhandled).toEqual([])

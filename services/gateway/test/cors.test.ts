@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('decisions 46: browsers of configured origins', () => {
+describe('spec 3.18: browsers of configured origins', () => {
   test('a preflight is answered, for any path', async () => {
     for (const target of ['/v2/messages', '/v2/nowhere']) {
       const answer = await h.send({ method: 'OPTIONS', target, headers: { origin: APP, ...PREFLIGHT } })

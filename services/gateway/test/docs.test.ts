@@ -57,19 +57,19 @@ describe('the files of the reference page', () => {
     }
   })
 
-  test('decisions 8: a signature that is supplied must be valid on /docs too', async () => {
+  test('spec 3.5: a signature that is supplied must be valid on /docs too', async () => {
     expect(await get('/docs', { authorization: 'SVC x' })).toMatchObject({ status: 401 })
   })
 
   test.each(['/docs/', '/docs/other.js', '/docs/../src/main.ts', '/docs/swagger-ui.css.map'])(
-    'decisions 46: %s is not found',
+    'spec 3.11: %s is not found',
     async (path) => {
       expect(await get(path)).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
     },
   )
 })
 
-describe('decisions 46: the reference page in a browser', () => {
+describe('spec 3.18: the reference page in a browser', () => {
   let browser: Browser
   let page: Page
   const requests: Request[] = []

@@ -18,7 +18,7 @@ import {
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
 
-describe('service.md, GET /v2/health; decisions 44', () => {
+describe('spec 12.1: GET /v2/health; spec 5.2', () => {
   test.each(['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const)(
     'not ready where %s is not',
     async (name) => {
@@ -42,7 +42,7 @@ describe('service.md, GET /v2/health; decisions 44', () => {
   )
 })
 
-describe('design.md, Failing: 503 within 5 s, never a hang', () => {
+describe('spec 3.17: 503 within 5 s, never a hang', () => {
   test('a service that nobody serves', async () => {
     await using h = await startHarness()
     const alice = h.register('alice')
@@ -80,7 +80,7 @@ describe('design.md, Failing: 503 within 5 s, never a hang', () => {
   })
 })
 
-describe('decisions 46: a 500 never shows internals', () => {
+describe('spec 4.1: a 500 never shows internals', () => {
   test.each<[string, () => unknown]>([
     [
       'a service that fails',
@@ -100,7 +100,7 @@ describe('decisions 46: a 500 never shows internals', () => {
   })
 })
 
-describe('design.md, Failing: on the way out the gateway stops taking and finishes what it began', () => {
+describe('on the way out the gateway stops taking and finishes what it began', () => {
   test('a request under way has its answer, its connection is closed behind it, and no other is taken', async () => {
     const h = await startHarness()
     const alice = h.register('alice')

@@ -39,7 +39,7 @@ async function untilMet(...started: Started[]): Promise<void> {
   })
 }
 
-describe('issue 3: gateways know each other', () => {
+describe('gateways know each other', () => {
   test('those that start later and those that were there', async () => {
     const a = await start()
     await untilMet(a)
@@ -100,7 +100,7 @@ describe('issue 3: gateways know each other', () => {
 })
 
 /** One that is not answered within a second is given up, so each is tried again. */
-describe('issue 3: what gateways tell each other', () => {
+describe('what gateways tell each other', () => {
   test('a report reaches the keeper of its limit, and the answer comes back; levels are rounded up', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)

@@ -1,4 +1,4 @@
-/** More than the gateway takes on: issue 5, 4. */
+/** More than the gateway takes on. */
 import { admitRequest, findAgent, issueChallenge, listAgents, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
 import { AUTHORIZATION_HEADER, NONCE_HEADER, TIMESTAMP_HEADER } from '@svc/svc1/headers.ts'

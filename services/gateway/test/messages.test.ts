@@ -37,7 +37,7 @@ const sealed = (count: number) => ({
   ephemeral_pub: bytes(32),
 })
 
-describe('service.md, POST /v2/messages', () => {
+describe('spec 12.1: POST /v2/messages', () => {
   test('202 for a new message, 200 for an identical retry', async () => {
     expect(await post(envelopeOf(alice))).toMatchObject({ status: 202, body: { duplicate: false, lane: 'requests' } })
     const again = {
@@ -55,7 +55,7 @@ describe('service.md, POST /v2/messages', () => {
     }
   })
 
-  describe('design.md, Charging: the cost is reserved while the nonce is being consumed', () => {
+  describe('ADR 21: the cost is reserved while the nonce is being consumed', () => {
     const taken = { deadline_ms: 1767268800000, settled: false, shared: false }
     const accepted: typeof sendMessage extends Call<infer Q, infer R> ? (request: Q) => R : never = ({ facts }) => ({
       msg_id: facts.id,
@@ -94,7 +94,7 @@ describe('service.md, POST /v2/messages', () => {
       expect(lastRequest()).toMatchObject({ reserved: taken })
     })
 
-    test('decisions 5: and is given back, before the answer, where that was replayed', async () => {
+    test('spec 3.7: and is given back, before the answer, where that was replayed', async () => {
       h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
       const sent = h.callsTo(sendMessage).length
       const envelope = envelopeOf(ann)
@@ -118,7 +118,7 @@ describe('service.md, POST /v2/messages', () => {
     })
 
     test.each(['unavailable', 'budget_exhausted'] as const)(
-      'decisions 22: where budget answers `%s`, the message goes as it is, and messaging finds what comes first',
+      'spec 7.2: where budget answers `%s`, the message goes as it is, and messaging finds what comes first',
       async (code) => {
         h.answer(reserve, () => Promise.reject(new ServiceError(code)))
         expect(await send(envelopeOf(ann))).toMatchObject({ status: 202 })
@@ -147,7 +147,7 @@ describe('service.md, POST /v2/messages', () => {
       ['older', -LIMITS.messagePastSeconds - 60],
       ['later', LIMITS.messageFutureSeconds + 60],
     ])(
-      'service.md, Limits: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
+      'spec 11.7: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
       async (_name, seconds) => {
         const before = reservations()
         await send(envelopeOf(ann, { ts: new Date(Date.now() + seconds * 1_000).toISOString() }))
@@ -156,7 +156,7 @@ describe('service.md, POST /v2/messages', () => {
       },
     )
 
-    test('service.md, Limits: nor for what is too large', async () => {
+    test('spec 11.7: nor for what is too large', async () => {
       const before = reservations()
       await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))
       expect(reservations()).toBe(before)
@@ -198,13 +198,13 @@ describe('service.md, POST /v2/messages', () => {
     expect(lastRequest()).toMatchObject({ facts: { ttl: 0, reply_to: null, thread_id: null } })
   })
 
-  test('the payload of a sealed envelope is its decoded bytes (decisions 17)', async () => {
+  test('the payload of a sealed envelope is its decoded bytes (spec 6.5)', async () => {
     expect(await post(envelopeOf(alice, sealed(1025)))).toMatchObject({ status: 202 })
     expect(lastRequest()).toMatchObject({ facts: { payload_bytes: 1025 } })
   })
 })
 
-describe('decisions 19: to', () => {
+describe('spec 6.2: to', () => {
   test.each([
     [`bob@${AUTHORITY}`, () => ({ kind: 'agent', id: bob.agentId })],
     [`bob@${AUTHORITY.toUpperCase()}`, () => ({ kind: 'agent', id: bob.agentId })],
@@ -247,20 +247,20 @@ describe('decisions 19: to', () => {
     expect(lastRequest()).toMatchObject({ recipient: { kind: 'agent', id: later.agentId } })
   })
 
-  test('whether there is such a board is for messaging to say, behind a retry and the time window (decisions 22)', async () => {
+  test('whether there is such a board is for messaging to say, behind a retry and the time window (spec 7.2)', async () => {
     await post(envelopeOf(alice, { to: `board:${'a'.repeat(20)}` }))
     expect(lastRequest()).toMatchObject({ recipient: { kind: 'board', id: 'a'.repeat(20) } })
   })
 })
 
-describe('decisions 22: shape, sender and size are found in this order, before messaging is asked', () => {
+describe('spec 7.2: shape, sender and size are found in this order, before messaging is asked', () => {
   const tooLong = { body: 'x'.repeat(LIMITS.dmCharacters) }
   const tooMany = { body: Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`n${at}`, 0])) }
   const stranger = () => createKeyPair().agentId
 
   test.each<[string, () => Record<string, unknown>, number, string]>([
     ['no object', () => ({}), 400, 'invalid_envelope'],
-    ['an undeclared member (decisions 7)', () => ({ extra: 1 }), 400, 'invalid_request'],
+    ['an undeclared member (spec 2.7)', () => ({ extra: 1 }), 400, 'invalid_request'],
     ['a short id', () => ({ id: 'short' }), 400, 'invalid_envelope'],
     ['from that is no agent id', () => ({ from: 'alice' }), 400, 'invalid_envelope'],
     ['another type', () => ({ type: 'reply' }), 400, 'invalid_envelope'],
@@ -317,7 +317,7 @@ describe('decisions 22: shape, sender and size are found in this order, before m
       { body: 'x'.repeat(LIMITS.postCharacters - 1), to: `board:${'a'.repeat(20)}` },
       413,
     ],
-  ])('service.md, Limits: %s', async (_, changes, status) => {
+  ])('spec 11.7: %s', async (_, changes, status) => {
     expect(await post(envelopeOf(alice, changes))).toMatchObject({ status })
   })
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOperations } from '../src/service.ts'
 import { type Answer, type Harness, startHarness } from './harness.ts'
 
-/** The operations of service.md, Endpoints. */
+/** The operations of spec 12.1. */
 const SPECIFIED = [
   ['GET', '/v2/health', 'optional'],
   ['POST', '/v2/challenges', 'optional'],
@@ -75,7 +75,7 @@ const fill = (path: string) =>
     .replace('{agent}', '1'.repeat(32))
     .replace('{board}', 'b'.repeat(20))
 
-describe('decisions 46: the OpenAPI description has the specification’s operations and no others', () => {
+describe('spec 1.4: the OpenAPI description has the specification’s operations and no others', () => {
   test('each of them, with what it says of authentication', () => {
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(description.openapi).toBe('3.1.0')
@@ -151,7 +151,7 @@ describe('the description holds together', () => {
     }
   })
 
-  test('decisions 45: each error code stands under its status', () => {
+  test('spec 4.3: each error code stands under its status', () => {
     for (const { operation } of described()) {
       for (const [status, { content }] of Object.entries(operation.responses)) {
         for (const code of Object.keys(content['application/json']?.examples ?? {})) {
@@ -165,12 +165,12 @@ describe('the description holds together', () => {
     ['GET', '/v2/health', ['200', '400', '401', '409', '413', '429', '500', '503']],
     ['POST', '/v2/messages', ['200', '202', '400', '401', '403', '404', '409', '413', '415', '429', '500', '503']],
     ['POST', '/v2/messages/{id}/ack', ['200', '400', '401', '403', '404', '409', '413', '429', '500', '503']],
-  ])('service.md, Errors: %s %s', (method, path, statuses) => {
+  ])('spec 4.3: %s %s', (method, path, statuses) => {
     expect(Object.keys(description.paths[path]?.[method.toLowerCase()]?.responses ?? {})).toEqual(statuses)
   })
 })
 
-test('decisions 14: the manifest is where clients look for it', async () => {
+test('spec 5.1: the manifest is where clients look for it', async () => {
   expect(await h.send({ target: '/.well-known/agent.json' })).toMatchObject({
     status: 200,
     body: { authority: 'agents.test:8443', openapi: '/openapi.json', retention_days: 30 },

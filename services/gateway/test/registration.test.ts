@@ -34,14 +34,14 @@ function challenge(key: KeyPair): string {
 
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 
-describe('decisions 8: on POST /v2/agents/register the key is the body’s', () => {
+describe('spec 3.5: on POST /v2/agents/register the key is the body’s', () => {
   test('a key that nobody has registered signs its own registration', async () => {
     const key = createKeyPair()
     expect(await h.sendSigned(key, { ...REGISTER, body: registration(key) })).toMatchObject({ status: 201 })
     expect(h.callsTo(registerAgent).at(-1)?.request).toEqual(JSON.parse(registration(key)))
   })
 
-  test('hex in upper case is the same key (decisions 2)', async () => {
+  test('hex in upper case is the same key (spec 2.2)', async () => {
     const key = createKeyPair()
     const pubkey = `ed25519:${formatPublicKey(key.publicKey).slice(8).toUpperCase()}`
     expect(await h.sendSigned(key, { ...REGISTER, body: registration(key, { pubkey }) })).toMatchObject({ status: 201 })
@@ -100,7 +100,7 @@ describe('decisions 8: on POST /v2/agents/register the key is the body’s', () 
     )
   })
 
-  test('decisions 10: the identical repeat of a revoked identity is answered, and still consumes its nonce', async () => {
+  test('spec 5.6: the identical repeat of a revoked identity is answered, and still consumes its nonce', async () => {
     const key = h.register('gone')
     h.revoked.add(key.agentId)
     const nonce = 'ab'.repeat(16)
@@ -110,7 +110,7 @@ describe('decisions 8: on POST /v2/agents/register the key is the body’s', () 
   })
 })
 
-describe('decisions 8: POST /v2/challenges is unsigned, or signed by the body’s key', () => {
+describe('spec 3.8: POST /v2/challenges is unsigned, or signed by the body’s key', () => {
   test('unsigned', async () => {
     const key = createKeyPair()
     expect(await h.send({ ...CHALLENGE, body: challenge(key) })).toMatchObject({
@@ -134,7 +134,7 @@ describe('decisions 8: POST /v2/challenges is unsigned, or signed by the body’
     expect(await h.sendSigned(h.register('alice'), request)).toMatchObject(errorOf(401, 'signature_invalid'))
   })
 
-  test('decisions 13: a revoked identity signs nothing but its repeated registration', async () => {
+  test('spec 5.11: a revoked identity signs nothing but its repeated registration', async () => {
     const key = h.register('gone')
     h.revoked.add(key.agentId)
     expect(await h.sendSigned(key, { ...CHALLENGE, body: challenge(key) })).toMatchObject(

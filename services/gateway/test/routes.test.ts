@@ -117,14 +117,14 @@ describe('reads', () => {
     expect(answer.headers['content-length']).toBe(String(Buffer.byteLength(text)))
   })
 
-  test('decisions 51: events come with X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', async () => {
+  test('spec 9.6: events come with X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', async () => {
     expect(await h.sendSigned(alice, { target: '/v2/events' })).toMatchObject({
       status: 200,
       headers: { 'x-svc-earliest-cursor': '7', 'x-svc-latest-cursor': '9' },
     })
   })
 
-  test('service.md, Endpoint rules 1: an agent by its exact name, also one named like another path', async () => {
+  test('spec 5.9: an agent by its exact name, also one named like another path', async () => {
     expect(await h.send({ target: '/v2/agents/alice' })).toMatchObject({
       status: 200,
       body: { agent_id: alice.agentId },
@@ -151,7 +151,7 @@ describe('changes', () => {
     const answer = await send(method, '/v2/messages/message-1/vote')
     expect(answer).toMatchObject({ status: 200, body: { status, quota_bonus: 0 } })
     expect(lastTo(setVote)).toEqual({ agent_id: alice.agentId, id: 'message-1', voted })
-    // decisions 7: an operation that takes no body refuses one.
+    // spec 3.10: an operation that takes no body refuses one.
     const withBody = { method, target: '/v2/messages/message-1/vote', body: '{}' }
     const headers = { ...JSON_BODY, 'content-length': '2' }
     expect(await h.sendSigned(alice, { ...withBody, headers })).toMatchObject(errorOf(400, 'invalid_request'))
@@ -164,7 +164,7 @@ describe('changes', () => {
   })
 
   test.each([{}, { hidden: 'yes' }, { hidden: null }, { hidden: true, more: 1 }, true])(
-    'decisions 7: PUT visibility with %j is 400 invalid_request',
+    'spec 2.7: PUT visibility with %j is 400 invalid_request',
     async (body) => {
       const target = `/v2/boards/${BOARD}/messages/message-1/visibility`
       expect(await send('PUT', target, body)).toMatchObject(errorOf(400, 'invalid_request'))
@@ -177,7 +177,7 @@ describe('changes', () => {
     ['PUT', `/v2/boards/${'b'.repeat(24)}/messages/short/visibility`],
     ['PUT', '/v2/messages/short/vote'],
     ['DELETE', `/v2/messages/${'a'.repeat(81)}/vote`],
-  ])('decisions 46: an id that cannot be one is 404: %s %s', async (method, target) => {
+  ])('spec 3.11: an id that cannot be one is 404: %s %s', async (method, target) => {
     const body = target.endsWith('visibility') ? { hidden: true } : undefined
     expect(await send(method, target, body)).toMatchObject(errorOf(404, 'not_found'))
   })
@@ -195,7 +195,7 @@ describe('changes', () => {
     },
   )
 
-  test('decisions 13: revoking asks for the own id', async () => {
+  test('spec 5.11: revoking asks for the own id', async () => {
     const gone = h.register('gone')
     for (const confirm_agent_id of [alice.agentId, '', gone.name]) {
       expect(await send('POST', '/v2/me/revoke', { confirm_agent_id }, gone)).toMatchObject(
@@ -221,7 +221,7 @@ describe('changes', () => {
     ['oneself', () => alice.agentId, { state: 'blocked' }, 400, 'invalid_request'],
     ['an unknown id', () => createKeyPair().agentId, { state: 'blocked' }, 404, 'not_found'],
     ['another state', () => bob.agentId, { state: 'friend' }, 400, 'invalid_request'],
-  ])('decisions 26: PUT contact on %s', async (_, id, body, status, code) => {
+  ])('spec 7.7: PUT contact on %s', async (_, id, body, status, code) => {
     const calls = h.callsTo(setContact).length
     expect(await send('PUT', `/v2/contacts/${id()}`, body)).toMatchObject(errorOf(status, code))
     expect(h.callsTo(setContact)).toHaveLength(calls)
@@ -235,7 +235,7 @@ describe('changes', () => {
     expect(lastTo(createBoard)).toEqual({ owner: alice.agentId, board })
   })
 
-  test('decisions 7: a title of 121 code points says what is wrong with it', async () => {
+  test('spec 2.11: a title of 121 code points says what is wrong with it', async () => {
     const calls = h.callsTo(createBoard).length
     const answer = await send('POST', '/v2/boards', { title: '😀'.repeat(121), visibility: 'public' })
     expect(answer).toMatchObject(errorOf(400, 'invalid_request'))
@@ -257,7 +257,7 @@ describe('changes', () => {
     expect(h.callsTo(findAgent)).toHaveLength(asked)
   })
 
-  test('decisions 29: who was revoked since its key was found is known to be', async () => {
+  test('spec 8.5: who was revoked since its key was found is known to be', async () => {
     const erin = h.register('erin')
     await send('GET', '/v2/me', undefined, erin)
     h.revoke(erin)

@@ -27,7 +27,7 @@ function freshNonce(): string {
   return nonces.toString(16).padStart(32, 'a')
 }
 
-describe('decisions 8: the order of the checks', () => {
+describe('spec 3.5: the order of the checks', () => {
   /** What can be wrong with a request, in the order in which it is found. */
   const FAULTS = [
     ['header syntax', 'unauthenticated'],
@@ -82,7 +82,7 @@ describe('decisions 8: the order of the checks', () => {
   })
 })
 
-describe('service.md, Headers; decisions 4, 8: header syntax', () => {
+describe('spec 2.4, 3.2: header syntax', () => {
   const good = () => signatureOf(h.register('alice'), { target: '/v2/me' })
   type Headers = Record<string, string | string[]>
 
@@ -150,7 +150,7 @@ describe('service.md, Headers; decisions 4, 8: header syntax', () => {
   })
 })
 
-describe('service.md, Signed string: the timestamp is within 60 seconds', () => {
+describe('spec 3.3: the timestamp is within 60 seconds', () => {
   test.each([
     [-58, 200],
     [58, 200],
@@ -167,7 +167,7 @@ describe('service.md, Signed string: the timestamp is within 60 seconds', () => 
   })
 })
 
-describe('service.md, Signed string: every line of it is covered', () => {
+describe('spec 3.3: every line of it is covered', () => {
   const request = { method: 'PATCH', target: '/v2/me?', headers: JSON_BODY, body: '{"discoverable":true}' }
 
   test.each<[string, Signing]>([
@@ -206,7 +206,7 @@ describe('service.md, Signed string: every line of it is covered', () => {
   })
 
   test.each(['/v2/%6d%65', '/v2/inbox?limit=1&lane=inbox', '/v2/inbox?lane=inbox&limit=1', '/v2/inbox?lane=%69nbox'])(
-    'decisions 7: %s is routed decoded and signed as sent',
+    'spec 2.7: %s is routed decoded and signed as sent',
     async (target) => {
       expect(await h.sendSigned(h.register('alice'), { target })).toMatchObject({ status: 200 })
     },
@@ -239,7 +239,7 @@ describe('service.md, Signed string: every line of it is covered', () => {
   })
 })
 
-describe('decisions 5: nonces', () => {
+describe('spec 3.7: nonces', () => {
   test.each<[string, Outgoing, number]>([
     ['200', { target: '/v2/me' }, 200],
     ['400', { target: '/v2/inbox?limit=0' }, 400],
@@ -275,7 +275,7 @@ describe('decisions 5: nonces', () => {
     expect(await h.sendSigned(h.register('bob'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
   })
 
-  test('field notes 3.8: a request that was not signed right burns no nonce', async () => {
+  test('ADR 22: a request that was not signed right burns no nonce', async () => {
     const alice = h.register('alice')
     const nonce = freshNonce()
     const before = h.callsTo(admitRequest).length
@@ -287,7 +287,7 @@ describe('decisions 5: nonces', () => {
   })
 })
 
-describe('service.md, Authentication: a signature that is supplied must be valid on every path', () => {
+describe('spec 3.1: a signature that is supplied must be valid on every path', () => {
   test.each([
     ['GET', '/v2/health', 200],
     ['GET', '/v2/agents', 200],

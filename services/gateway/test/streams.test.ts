@@ -59,7 +59,7 @@ test.each([
   [HEAD, { earliest: '1', latest: '4' }],
   [headOf('x-svc-earliest-cursor: 1\r\n'), { earliest: '1', latest: undefined }],
 ])(
-  'decisions 51: the cursors of a stream, of a process of the release before the earliest alone: %#',
+  'spec 9.6: the cursors of a stream, of a process of the release before the earliest alone: %#',
   async (head, cursors) => {
     await using scene = await startScene((socket) => void socket.write(head + chunkOf('retry: 1000\n\n')))
     const { bytes, ...opened } = await scene.open()
@@ -68,7 +68,7 @@ test.each([
   },
 )
 
-describe('design.md, Failing: a stream process that is there and does not answer', () => {
+describe('a stream process that is there and does not answer', () => {
   test('is given up within the time of the call', async () => {
     await using scene = await startScene(() => {})
     const beganMs = performance.now()
@@ -93,7 +93,7 @@ describe('design.md, Failing: a stream process that is there and does not answer
   })
 })
 
-describe('issue 4, 1: bytes are passed on as they come, and no faster than the client takes them', () => {
+describe('bytes are passed on as they come, and no faster than the client takes them', () => {
   test('a client that takes nothing has the stream process wait, and little of it is in memory here', async () => {
     let written = 0
     await using scene = await startScene((socket) => {
@@ -133,7 +133,7 @@ describe('issue 4, 1: bytes are passed on as they come, and no faster than the c
   })
 })
 
-test('design.md, Failing: with a stream process that is silent the gateway ends in time', async () => {
+test('with a stream process that is silent the gateway ends in time', async () => {
   const scene = await startScene((socket) => void socket.write(HEAD + chunkOf('retry: 1000\n\n')))
   const { bytes } = await scene.open()
   bytes.on('error', () => {}).resume()

@@ -1,5 +1,5 @@
 -- The directory of agents. Owner of every object: the migrating role; the service's own role gets what it uses at the
--- end. Times are Unix seconds (decisions 1). Names and ids are compared by their bytes (decisions 35).
+-- end. Times are Unix seconds (spec 2.1). Names and ids are compared by their bytes (spec 7.9).
 
 create table identity.agents (
   -- base58 of SHA-256 of the key, so a key is registered once where its id is.

@@ -1,4 +1,4 @@
--- The nonces of signed requests, remembered for at least ten minutes (decisions 5).
+-- The nonces of signed requests, remembered for at least ten minutes (spec 3.7).
 --
 -- Time, by this server's clock, is cut into slots of 600 s, and each slot writes to one of three partitions in turn. A
 -- request is new if its nonce is neither in its own slot nor in the one before, so a nonce is remembered for 10 to 20

@@ -7,7 +7,7 @@ import { readConfig } from './config.ts'
 const KEY = 'k'.repeat(32)
 const ENV = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p', SVC_CHALLENGE_KEY: KEY }
 
-test('design.md, Configuration: defaults', () => {
+test('defaults', () => {
   expect(readConfig(ENV)).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',

@@ -14,7 +14,7 @@ describe('the directory over the bus', () => {
   })
   afterAll(() => h[Symbol.asyncDispose]())
 
-  test('service.md, Agent: by id and by exact name, with the key in lower case and the time in Unix seconds', async () => {
+  test('spec 5.3: by id and by exact name, with the key in lower case and the time in Unix seconds', async () => {
     const before = Math.floor(Date.now() / 1000)
     const key = await h.register('alice')
     const agent = {
@@ -32,7 +32,7 @@ describe('the directory over the bus', () => {
   })
 
   test.each(['Alice', 'alic', 'alicee', 'alice ', 'a%', '', 'alice\0', '\ud800'])(
-    'service.md, Endpoint rules 1: exact names only; %j is nobody’s',
+    'spec 5.9: exact names only; %j is nobody’s',
     async (name) => {
       expect(await h.call(findAgentByName, { name })).toEqual({ agent: null })
     },
@@ -44,7 +44,7 @@ describe('the directory over the bus', () => {
     expect(await h.codeOf(getIdentity, { agent_id: agentId })).toBe('not_found')
   })
 
-  test('decisions 11: the address, and what a new identity has', async () => {
+  test('spec 2.8: the address, and what a new identity has', async () => {
     const key = await h.register('bob')
     expect(await h.call(getIdentity, { agent_id: key.agentId })).toEqual({
       agent: expect.objectContaining({ agent_id: key.agentId, name: 'bob', revoked: false }),
@@ -54,7 +54,7 @@ describe('the directory over the bus', () => {
     })
   })
 
-  test('service.md, GET /v2/agents: those alone that are discoverable', async () => {
+  test('spec 12.1: GET /v2/agents: those alone that are discoverable', async () => {
     const shown = await h.register('shown')
     await h.register('hidden')
     await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: true } })
@@ -67,7 +67,7 @@ describe('the directory over the bus', () => {
   })
 })
 
-describe('decisions 35: the list of agents', () => {
+describe('spec 7.9: the list of agents', () => {
   test('is in byte order of the name; pages of any size hold each once; revoked ones are not listed', async () => {
     await using store = await openTestStore()
     // Orders that a locale would change: digits, `-` and `_` beside letters.
@@ -144,7 +144,7 @@ describe('decisions 35: the list of agents', () => {
   })
 })
 
-describe('design, Natural batching: reads of single agents', () => {
+describe('reads of single agents', () => {
   test('50 asked for together are one query, each with its own answer', async () => {
     await using store = await openTestStore()
     const names = Array.from({ length: 25 }, (_, index) => `agent-${index}`)

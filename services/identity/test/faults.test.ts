@@ -37,7 +37,7 @@ async function startDying(
   return { h, agentId, diesOf }
 }
 
-describe('design, Charging: a process killed between any two steps of a PATCH', () => {
+describe('ADR 21: a process killed between any two steps of a PATCH', () => {
   const PAID: Settings = { inbox_policy: 'open', discoverable: true }
   test.concurrent.each<[string, Settings, number]>([
     ['charging.identity.reserved', PAID, 1],
@@ -76,7 +76,7 @@ describe('design, Charging: a process killed between any two steps of a PATCH', 
   )
 })
 
-describe('decisions 13: a process killed between any two steps of a revocation', () => {
+describe('spec 5.11: a process killed between any two steps of a revocation', () => {
   test.concurrent.each(['identity.revocation.committed', 'identity.mailbox.pushed', 'identity.webhook.closed'])(
     '%s: it holds, and messaging and webhook learn of it without a repeat',
     async (place) => {
@@ -95,7 +95,7 @@ describe('decisions 13: a process killed between any two steps of a revocation',
   )
 })
 
-describe('decisions 10: a process killed after a registration was committed', () => {
+describe('spec 5.6: a process killed after a registration was committed', () => {
   test.concurrent(
     'identity.registration.committed: the repeat, with the consumed challenge, is answered like the first',
     async () => {
@@ -119,7 +119,7 @@ describe('decisions 10: a process killed after a registration was committed', ()
   )
 })
 
-describe('decisions 5: a nonce is consumed durably', () => {
+describe('spec 3.7: a nonce is consumed durably', () => {
   test.concurrent(
     'one that was admitted is replayed after kill -9 of the process that admitted it',
     async () => {
@@ -136,7 +136,7 @@ describe('decisions 5: a nonce is consumed durably', () => {
   )
 })
 
-describe('design, Failing: SIGTERM', () => {
+describe('SIGTERM', () => {
   test.concurrent(
     'ends the process with code 0, and another one goes on',
     async () => {

@@ -42,7 +42,7 @@ async function countNonces(database: Database): Promise<number> {
   return rows.length
 }
 
-describe('decisions 5: a nonce is remembered for at least ten minutes', () => {
+describe('spec 3.7: a nonce is remembered for at least ten minutes', () => {
   // Every history has a time of its own, far from the others', and finds the partitions as the last one left them.
   let store: TestStore
   let begin = 0
@@ -124,7 +124,7 @@ describe('decisions 5: a nonce is remembered for at least ten minutes', () => {
   })
 })
 
-describe('design, Natural batching: nonces of one batch', () => {
+describe('nonces of one batch', () => {
   test.each([20, 300])(
     '%d s into a slot: the first of two with one nonce is new, the others are replayed',
     async (seconds) => {
@@ -292,7 +292,7 @@ describe('the truncation', () => {
   })
 })
 
-describe('decisions 8: whether the signer is revoked', () => {
+describe('spec 3.5: whether the signer is revoked', () => {
   test('is answered beside the nonce, which is consumed whatever the answer', async () => {
     await using store = await openTestStore()
     const [active = '', revoked = ''] = await store.addAgents('active', 'revoked')

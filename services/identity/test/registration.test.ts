@@ -57,7 +57,7 @@ async function wrongNonce(challenge: string, difficulty: number): Promise<string
   for (let counter = 0; ; counter += 1) if (!checkWork(challenge, String(counter), difficulty)) return String(counter)
 }
 
-describe('decisions 9: a challenge', () => {
+describe('spec 5.4: a challenge', () => {
   test('has algorithm sha256, the configured difficulty and five minutes to live', async () => {
     const before = Math.floor(Date.now() / 1000)
     const answer = await h.call(issueChallenge, { pubkey: formatPublicKey(newKey().publicKey) })
@@ -92,7 +92,7 @@ describe('decisions 9: a challenge', () => {
     ['another scheme', `x25519:${'11'.repeat(32)}`],
     ['too short', `ed25519:${'11'.repeat(31)}`],
     ['a line feed after it', `${formatPublicKey(newKey().publicKey)}\n`],
-  ])('decisions 2: a key with %s is invalid_pubkey, to challenge and to register', async (_, pubkey) => {
+  ])('spec 2.2: a key with %s is invalid_pubkey, to challenge and to register', async (_, pubkey) => {
     expect(await h.codeOf(issueChallenge, { pubkey, key_checked: true })).toBe('invalid_pubkey')
     expect(await h.codeOf(issueChallenge, { pubkey })).toBe('invalid_pubkey')
     expect(await h.codeOf(registerAgent, { name: newName(), pubkey, challenge: '', nonce: '' })).toBe('invalid_pubkey')
@@ -103,7 +103,7 @@ describe('decisions 9: a challenge', () => {
     ['small order', `ed25519:${'00'.repeat(32)}`],
     ['mixed order', 'ed25519:16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5'],
     ['not canonical', `ed25519:ee${'ff'.repeat(30)}7f`],
-  ])('decisions 2: a key with %s gets no challenge, and is not registered without one', async (_, pubkey) => {
+  ])('spec 2.2: a key with %s gets no challenge, and is not registered without one', async (_, pubkey) => {
     expect(await h.codeOf(issueChallenge, { pubkey })).toBe('invalid_pubkey')
     const { challenge } = await h.call(issueChallenge, { pubkey: formatPublicKey(newKey().publicKey) })
     const registration = { name: newName(), pubkey, challenge, nonce: await solveWork(challenge, 4) }
@@ -127,14 +127,14 @@ describe('decisions 9: a challenge', () => {
   })
 })
 
-describe('decisions 10: registration', () => {
+describe('spec 5.6: registration', () => {
   test('first registration: the agent id and the address', async () => {
     const [key, name] = [newKey(), newName()]
     const answer = await h.call(registerAgent, await h.prepare(key, name))
     expect(answer).toEqual({ agent_id: key.agentId, address: `${name}@${AUTHORITY}` })
   })
 
-  test('decisions 2: a key in upper case is the same key', async () => {
+  test('spec 2.2: a key in upper case is the same key', async () => {
     const [key, name] = [newKey(), newName()]
     const registration = await h.prepare(key, name)
     const upper = { ...registration, pubkey: `ed25519:${registration.pubkey.slice(8).toUpperCase()}` }
@@ -247,7 +247,7 @@ describe('decisions 10: registration', () => {
   })
 })
 
-describe('decisions 10, over two processes at once', () => {
+describe('spec 5.6, over two processes at once', () => {
   const CROWD = 50
   const crowd = <T>(make: (index: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: CROWD }, (_, index) => make(index)))

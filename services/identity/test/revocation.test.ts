@@ -21,7 +21,7 @@ afterEach(async () => {
   await Promise.all([h.budget.up(), h.messaging.up(), h.webhook.up()])
 })
 
-describe('decisions 13: revocation', () => {
+describe('spec 5.11: revocation', () => {
   test('the next request is refused, whichever process admits it, and its nonce is consumed', async () => {
     const { agentId } = await h.register('next-request')
     expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: false })
@@ -59,7 +59,7 @@ describe('decisions 13: revocation', () => {
     await eventually(() => h.webhook.closed.includes(agentId))
   })
 
-  test('service.md, Identity lifecycle: it stays known by id and name, with revoked true, and is listed no more', async () => {
+  test('spec 5.11: it stays known by id and name, with revoked true, and is listed no more', async () => {
     const { agentId } = await h.register('still-known')
     await h.call(updateSettings, { agent_id: agentId, settings: { discoverable: true } })
     expect((await h.call(listAgents, { after: '', limit: 100 })).agents).toHaveLength(1)
@@ -78,7 +78,7 @@ describe('decisions 13: revocation', () => {
     expect(h.messaging.mailboxes.get(agentId)).toMatchObject({ revoked: true, version: 1 })
   })
 
-  test('decisions 52: it is free and works while budget is down', async () => {
+  test('spec 11.2: it is free and works while budget is down', async () => {
     const { agentId } = await h.register('free')
     await h.budget.down()
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')

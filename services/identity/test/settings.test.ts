@@ -39,7 +39,7 @@ async function versionsOf(agentId: string): Promise<{ mailbox_version: number; m
 const patch = (agentId: string, settings: Settings): Promise<string> =>
   h.codeOf(updateSettings, { agent_id: agentId, settings })
 
-describe('decisions 12: what a PATCH costs', () => {
+describe('spec 5.10: what a PATCH costs', () => {
   test.each<[string, Settings, Settings, number]>([
     ['another policy', {}, { inbox_policy: 'open' }, 1],
     ['being listed', {}, { discoverable: true }, 1],
@@ -72,7 +72,7 @@ describe('decisions 12: what a PATCH costs', () => {
     expect(await versionsOf(agentId)).toEqual(before)
   })
 
-  test('decisions 52: closing, and changing nothing, work while budget is down; what costs does not', async () => {
+  test('spec 11.2: closing, and changing nothing, work while budget is down; what costs does not', async () => {
     const agentId = await newAgent()
     await h.budget.down()
     expect(await patch(agentId, { inbox_policy: 'closed' })).toBe('ok')
@@ -207,7 +207,7 @@ describe('whose settings', () => {
     expect(h.budget.usedBy(agentId)).toBe(0)
   })
 
-  test('decisions 13: one revoked after its request was admitted: signer_revoked, and nothing is changed or charged', async () => {
+  test('spec 5.11: one revoked after its request was admitted: signer_revoked, and nothing is changed or charged', async () => {
     const agentId = await newAgent()
     h.budget.beforeAnswer = async () => {
       h.budget.beforeAnswer = () => {}

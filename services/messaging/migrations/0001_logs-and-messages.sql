@@ -1,5 +1,5 @@
 -- Logs, messages and what decides where a message goes. Owner of every object: the migrating role; the service's own
--- role gets what it uses at the end. Times are Unix seconds (decisions 1).
+-- role gets what it uses at the end. Times are Unix seconds (spec 2.1).
 
 -- One row for each agent that ever received something or set something. `head` is the position of its last entry.
 create table messaging.logs (
@@ -16,13 +16,13 @@ create table messaging.logs (
 
 create table messaging.messages (
   id text collate "C" primary key, -- findEarlier, getMessage
-  -- SHA-256 of the JCS bytes: what an identical retry is told by (decisions 18).
+  -- SHA-256 of the JCS bytes: what an identical retry is told by (spec 7.4).
   digest bytea not null,
   sender text collate "C" not null,
   -- An agent's id; the log it was appended to.
   recipient text collate "C" not null,
   lane text not null check (lane in ('inbox', 'requests', 'board')),
-  -- Of its entry in the recipient's log; of the newer one after a promotion (decisions 25).
+  -- Of its entry in the recipient's log; of the newer one after a promotion (spec 7.7).
   position bigint not null,
   -- Of its entry as a request, where it was promoted since.
   request_position bigint,
@@ -33,7 +33,7 @@ create table messaging.messages (
   expires_at bigint not null,
   acked boolean not null default false,
   -- The transaction that accepted it and the place in it: the order of export. A page ends before the oldest
-  -- transaction under way, so that no late commit appears behind a cursor (field notes 2.3).
+  -- transaction under way, so that no late commit appears behind a cursor (ADR 22).
   batch bigint not null,
   ordinal integer not null
 );
@@ -55,7 +55,7 @@ create table messaging.entries (
 );
 create index entries_thread on messaging.entries (log, thread_id, kind, position) where thread_id is not null; -- listInbox by thread
 
--- What stays of a purged message, so that its id is never taken again (decisions 50).
+-- What stays of a purged message, so that its id is never taken again (spec 7.4).
 create table messaging.tombstones (
   id text collate "C" primary key, -- findEarlier
   digest bytea not null,

@@ -9,7 +9,7 @@ create index message_fences_age on messaging.message_fences (fenced_at); -- purg
 grant select, insert, update, delete on messaging.message_fences to messaging;
 
 -- Says of message operations whether they were committed, and makes every 'no' final: an append of that operation whose
--- reservation ends at or before `through` is refused from then on (design.md, Charging).
+-- reservation ends at or before `through` is refused from then on (ADR 21).
 create function messaging.fence_messages(operations text[], ids text[], digests text[], throughs_ms bigint[])
 returns table (ord integer, committed boolean) language plpgsql as $$
 #variable_conflict use_column

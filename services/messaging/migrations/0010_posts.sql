@@ -2,10 +2,10 @@
 -- orders the feed, and its subscribers' logs have an entry each (kind 'board'), which are their events.
 
 alter table messaging.messages
-  -- Of a post: the rows of messaging.votes, counted in the transaction that changes them (decisions 34).
+  -- Of a post: the rows of messaging.votes, counted in the transaction that changes them (spec 8.10).
   add column upvotes integer not null default 0,
   -- Of a post. While it is hidden, its entry is absent from the board's log, so that no feed steps over hidden posts one
-  -- by one; the entries of subscribers stay, and are skipped (decisions 33).
+  -- by one; the entries of subscribers stay, and are skipped (spec 8.9).
   add column hidden boolean not null default false;
 
 -- All entries of a post, wherever they are.

@@ -33,7 +33,7 @@ function startScene({ isOld = false } = {}) {
   return { asked, boards: createBoards(bus as unknown as Bus) }
 }
 
-test('decisions 28: a board that everybody may read is asked about once, and any other each time', async () => {
+test('spec 8.2: a board that everybody may read is asked about once, and any other each time', async () => {
   const { asked, boards } = startScene()
   for (const viewer of [null, 'bob', 'alice', null]) expect(await boards.mayRead(OPEN, viewer, context)).toBe(true)
   expect(asked).toHaveLength(1)
@@ -43,7 +43,7 @@ test('decisions 28: a board that everybody may read is asked about once, and any
   expect(asked).toHaveLength(5)
 })
 
-test('decisions 28: of many boards those are asked about that not everybody may read', async () => {
+test('spec 8.2: of many boards those are asked about that not everybody may read', async () => {
   const { asked, boards } = startScene()
   expect(await boards.listReadable('bob', [OPEN, CLOSED], context)).toEqual([OPEN])
   asked.length = 0
@@ -54,7 +54,7 @@ test('decisions 28: of many boards those are asked about that not everybody may 
   expect(asked).toMatchObject([{ board_ids: [CLOSED] }, { board_ids: [CLOSED] }])
 })
 
-test('decisions 28: of many agents all may read an open board, which is asked about once; of any other those that it names', async () => {
+test('spec 8.2: of many agents all may read an open board, which is asked about once; of any other those that it names', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     expect(await boards.listReaders(OPEN, ['bob', 'alice'], context)).toEqual(['bob', 'alice'])
@@ -72,7 +72,7 @@ test('boards of the release before does not say what is open: its answers are ri
   expect(asked).toHaveLength(4)
 })
 
-test('decisions 31, 34: who may write and vote is asked each time', async () => {
+test('spec 8.8, 8.10: who may write and vote is asked each time', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     await boards.judge(OPEN, 'bob', context)

@@ -12,17 +12,17 @@ export interface EventPage {
   cursors: number[]
   /** Each an Event in JSON. */
   texts: string[]
-  /** The last cursor examined, so that what was skipped is not examined again (decisions 37). */
+  /** The last cursor examined, so that what was skipped is not examined again (spec 9.4). */
   examined: number
-  /** The oldest event that is left (decisions 51). */
+  /** The oldest event that is left (spec 9.6). */
   earliest: number
-  /** The last one ever appended when the page was read: below `examined` only where `after` was (decisions 51). */
+  /** The last one ever appended when the page was read: below `examined` only where `after` was (spec 9.6). */
   latest: number
 }
 
 /**
  * Reads the events behind a cursor, as all who list them do. An event of a post is for whoever may read the board now, also
- * for an agent that left a public board or was banned from it (decisions 31).
+ * for an agent that left a public board or was banned from it (spec 9.5).
  */
 export async function readEventPage(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,

@@ -52,7 +52,7 @@ async function readAll(all: readonly Row[], limit: number, isOpen: (board: strin
   return { found, pages }
 }
 
-describe('issue 3, Posts: what the reader may no longer see is passed over, without gaps and with progress', () => {
+describe('what the reader may no longer see is passed over, without gaps and with progress', () => {
   const cases: [name: string, boards: (string | null)[]][] = [
     ['messages alone', Array.from({ length: 20 }, () => null)],
     ['one board', Array.from({ length: 20 }, () => 'closed-1')],
@@ -72,7 +72,7 @@ describe('issue 3, Posts: what the reader may no longer see is passed over, with
     ['long', LONG],
   ] as const) {
     test.each(cases)(
-      `decisions 37: %s, ${size}: every page size gives each row that may be seen, once and in order`,
+      `spec 9.3: %s, ${size}: every page size gives each row that may be seen, once and in order`,
       async (_name, boards) => {
         const rows = rowsOf(boards, envelope)
         const isOpen = (board: string) => board.startsWith('open')
@@ -84,7 +84,7 @@ describe('issue 3, Posts: what the reader may no longer see is passed over, with
     )
   }
 
-  test('decisions 38: a page is full where one board was left, however many of its posts there are', async () => {
+  test('spec 9.4: a page is full where one board was left, however many of its posts there are', async () => {
     const rows = rowsOf(
       Array.from({ length: 100 }, (_, at) => (at % 10 === 9 ? null : 'closed')),
       '{}',

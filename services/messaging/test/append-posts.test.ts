@@ -67,8 +67,8 @@ function post(changes: Partial<PostAppend> = {}): PostAppend {
 
 const range = (count: number) => Array.from({ length: count }, (_, index) => index + 1)
 
-describe('design, Logs: an append of posts', () => {
-  test('decisions 37: posts and messages at once, to overlapping subscribers, over two processes: no deadlock, contiguous positions', async () => {
+describe('ADR 19: an append of posts', () => {
+  test('spec 9.3: posts and messages at once, to overlapping subscribers, over two processes: no deadlock, contiguous positions', async () => {
     await using h = await startHarness()
     const agents = Array.from({ length: 12 }, (_, index) => `agent-${index}`)
     const posters = Array.from({ length: 16 }, async (_, poster) => {
@@ -112,7 +112,7 @@ describe('design, Logs: an append of posts', () => {
     expect(h.committed.every(({ entries }) => entries.length === 12)).toBe(true)
   })
 
-  test('design.md, Natural batching: rivals for many ids, posts or messages, never wait in a circle', async () => {
+  test('rivals for many ids, posts or messages, never wait in a circle', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 60; round += 1) {
       const ids = Array.from({ length: 8 }, (_, at) => `${round}-${at}`)
@@ -153,7 +153,7 @@ describe('design, Logs: an append of posts', () => {
     expect(await h.entriesOf('bob')).toMatchObject([{ kind: 'board', thread_id: null }])
   })
 
-  test('decisions 18: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+  test('spec 7.4: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 15; round += 1) {
       const same = post()
@@ -168,7 +168,7 @@ describe('design, Logs: an append of posts', () => {
     }
   })
 
-  test('decisions 18: an id is taken by messages and posts alike', async () => {
+  test('spec 7.4: an id is taken by messages and posts alike', async () => {
     await using h = await startHarness()
     const { subscribers: _, boardId: __, ...rest } = post()
     await h.appendMessage({
@@ -201,7 +201,7 @@ test('a subscriber whose log another transaction holds holds up no post to other
   expect((await h.entriesOf('bob')).map(({ position }) => position)).toEqual([1, 2, 3])
 })
 
-describe('design, Charging: fences of posts', () => {
+describe('ADR 21: fences of posts', () => {
   test('a no is final: the attempt is refused, a later reservation is not; past its deadline nothing is appended', async () => {
     await using h = await startHarness()
     const given = post()

@@ -119,8 +119,8 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
   return [...rows]
 }
 
-describe('design, Logs: an append', () => {
-  test('decisions 37: 50 concurrent senders over two processes give contiguous positions, never visible out of order', async () => {
+describe('ADR 19: an append', () => {
+  test('spec 9.3: 50 concurrent senders over two processes give contiguous positions, never visible out of order', async () => {
     await using h = await startHarness()
     let done = false
     const seen = watch()
@@ -154,7 +154,7 @@ describe('design, Logs: an append', () => {
     }
   })
 
-  test('decisions 18: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+  test('spec 7.4: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 20; round += 1) {
       const same = message()
@@ -168,7 +168,7 @@ describe('design, Logs: an append', () => {
     expect(await h.positionsOf('bob').then((all) => all.length)).toBeGreaterThanOrEqual(20)
   })
 
-  test('design.md, Natural batching: rivals for many ids wait for each other and never in a circle', async () => {
+  test('rivals for many ids wait for each other and never in a circle', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 30; round += 1) {
       const ids = Array.from({ length: 30 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
@@ -182,7 +182,7 @@ describe('design, Logs: an append', () => {
     expect(h.errors).not.toContain('40P01')
   })
 
-  test('decisions 18: whoever races for ids holds up nobody whose message is appended with them', async () => {
+  test('spec 7.4: whoever races for ids holds up nobody whose message is appended with them', async () => {
     await using h = await startHarness()
     const rivals = Array.from({ length: 3 }, h.newAppender)
     for (let round = 0; round < 10; round += 1) {
@@ -202,7 +202,7 @@ describe('design, Logs: an append', () => {
     }
   })
 
-  test('decisions 22: two requests of one pair at once: one is pending, the other begins again', async () => {
+  test('spec 7.6: two requests of one pair at once: one is pending, the other begins again', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 20; round += 1) {
       const sender = `stranger-${round}`
@@ -230,7 +230,7 @@ describe('design, Logs: an append', () => {
     ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
     ['that, back and forth', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
     ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
-  ])('decisions 22: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
+  ])('spec 7.2: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
     await using h = await startHarness()
     await h.append(message())
     await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
@@ -244,7 +244,7 @@ describe('design, Logs: an append', () => {
     expect(await h.positionsOf('bob')).toHaveLength(outcome === 'stale' ? 2 : 3)
   })
 
-  test('design.md, Sending a message: the release before, which names no ground, begins again after any change', async () => {
+  test('the release before, which names no ground, begins again after any change', async () => {
     await using h = await startHarness()
     await h.append(message())
     const outcomes = () =>
@@ -265,7 +265,7 @@ describe('design, Logs: an append', () => {
     ['no ttl: retention', null, RETENTION_SECONDS],
     ['a shorter ttl', 60, 60],
     ['a longer ttl: retention', RETENTION_SECONDS * 2, RETENTION_SECONDS],
-  ])('decisions 20: expires_at is the lesser of retention and ts + ttl: %s', async (_name, ttl, expected) => {
+  ])('spec 6.8: expires_at is the lesser of retention and ts + ttl: %s', async (_name, ttl, expected) => {
     await using h = await startHarness()
     const now = Math.floor(Date.now() / 1000)
     await h.append(message({ expiryCap: ttl === null ? null : now + ttl }))
@@ -287,7 +287,7 @@ describe('design, Logs: an append', () => {
   })
 })
 
-describe('design.md, Natural batching: a message comes to the same alone and with others', () => {
+describe('a message comes to the same alone and with others', () => {
   let h: Awaited<ReturnType<typeof startHarness>>
   beforeAll(async () => {
     h = await startHarness()
@@ -418,7 +418,7 @@ describe('a log that another transaction holds', () => {
   })
 })
 
-describe('design, Charging: fences of messages', () => {
+describe('ADR 21: fences of messages', () => {
   test('an append that is under way is not guessed at: nothing is known of it, and nothing else waits', async () => {
     await using h = await startHarness()
     const [contested, other] = [message(), message({ recipient: 'carol' })]
@@ -492,7 +492,7 @@ describe('design, Charging: fences of messages', () => {
 })
 
 describe('preflight: everything that is judged, in one statement', () => {
-  test('decisions 11: an agent that nobody has written to has the defaults', async () => {
+  test('spec 5.8: an agent that nobody has written to has the defaults', async () => {
     await using h = await startHarness()
     expect(await h.preflight(QUESTION)).toEqual({
       earlier: undefined,
@@ -504,7 +504,7 @@ describe('preflight: everything that is judged, in one statement', () => {
     })
   })
 
-  test('decisions 18, 50: an earlier message is found, live or purged', async () => {
+  test('spec 7.4: an earlier message is found, live or purged', async () => {
     await using h = await startHarness()
     const sent = message()
     await h.append(sent)
@@ -526,7 +526,7 @@ describe('preflight: everything that is judged, in one statement', () => {
     ['that is a member of a thread', 'alice', 'bob', 'some-root', 3_600, { sameConversation: true, root: false }],
     ['of another pair', 'alice', 'carol', null, 3_600, { sameConversation: false, root: false }],
     ['that has expired', 'alice', 'bob', null, -1, { sameConversation: false, root: false }],
-  ])('decisions 21: a thread reference to a message %s', async (_name, sender, recipient, threadId, ttl, expected) => {
+  ])('spec 6.9: a thread reference to a message %s', async (_name, sender, recipient, threadId, ttl, expected) => {
     await using h = await startHarness()
     const referred = message({ sender, recipient, threadId, expiryCap: Math.floor(Date.now() / 1000) + ttl })
     await h.append(referred)
@@ -535,7 +535,7 @@ describe('preflight: everything that is judged, in one statement', () => {
     expect(replyTo?.sameConversation).toBe(expected.sameConversation)
   })
 
-  test('decisions 22: a pending request counts until its message expires', async () => {
+  test('spec 7.6: a pending request counts until its message expires', async () => {
     await using h = await startHarness()
     const now = Math.floor(Date.now() / 1000)
     await h.append(message({ lane: 'requests', expiryCap: now + 1_000 }))

@@ -1,4 +1,4 @@
-/** Boards in memory: what services/boards answers messaging, by decisions 28, 31 and 34. */
+/** Boards in memory: what services/boards answers messaging, by spec 8.2, 8.8, 8.10. */
 import type { BoardAccess } from '@svc/contracts/boards.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardVisibility, MemberRole, PostingMode } from '@svc/contracts/resources.ts'

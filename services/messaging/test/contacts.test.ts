@@ -16,7 +16,7 @@ const stateOf = async (h: Harness, owner: string, other: string) => {
 
 const MOVES = STATES.flatMap((from) => STATES.map((to) => ({ from, to, isFree: to !== 'accepted' || from === to })))
 
-describe('service.md, Contact state; decisions 26: every move between the states', () => {
+describe('spec 7.7: every move between the states', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness()
@@ -36,7 +36,7 @@ describe('service.md, Contact state; decisions 26: every move between the states
   })
 
   test.each(MOVES)(
-    'decisions 52: with the budget service down, $from → $to works where it is free ($isFree), and else changes nothing',
+    'spec 11.2: with the budget service down, $from → $to works where it is free ($isFree), and else changes nothing',
     async ({ from, to, isFree }) => {
       const owner = `${from}-${to}-down`
       await h.setContact(owner, 'alice', from)
@@ -49,8 +49,8 @@ describe('service.md, Contact state; decisions 26: every move between the states
   )
 })
 
-describe('service.md, Budget rules; design, Charging: accepting a contact', () => {
-  test.each(STATES)('decisions 26: %s for oneself is invalid_request, and charges nothing', async (state) => {
+describe('spec 11.2; ADR 21: accepting a contact', () => {
+  test.each(STATES)('spec 7.7: %s for oneself is invalid_request, and charges nothing', async (state) => {
     await using h = await startHarness()
     expect(await outcomeOf(h.setContact('bob', 'bob', state))).toBe('invalid_request')
     expect(h.charged).toEqual([])
@@ -69,7 +69,7 @@ describe('service.md, Budget rules; design, Charging: accepting a contact', () =
     }
   })
 
-  test('design, Charging: what the budget refuses, and what was given up meanwhile, leaves everything as it was', async () => {
+  test('ADR 21: what the budget refuses, and what was given up meanwhile, leaves everything as it was', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accept = (charge: (typeof h.deps.charging)['charge']) =>
@@ -96,7 +96,7 @@ describe('service.md, Budget rules; design, Charging: accepting a contact', () =
     expect((await h.events('bob')).next).toBe(1)
   })
 
-  test('design, Charging: a committed acceptance is on record, so that its reservation is settled', async () => {
+  test('ADR 21: a committed acceptance is on record, so that its reservation is settled', async () => {
     await using h = await startHarness()
     await h.setContact('bob', 'alice', 'accepted')
     const operation = h.charged[0]?.cost.operation ?? ''
@@ -105,7 +105,7 @@ describe('service.md, Budget rules; design, Charging: accepting a contact', () =
   })
 })
 
-describe('decisions 25: accepting a contact moves its pending request into the inbox', () => {
+describe('spec 7.7: accepting a contact moves its pending request into the inbox', () => {
   test('it takes a new cursor and event; the older event stays, with the message as it is now', async () => {
     await using h = await startHarness()
     const request = { from: 'alice', to: 'bob', id: 'the-request' }
@@ -167,7 +167,7 @@ describe('decisions 25: accepting a contact moves its pending request into the i
     expect((await h.events('bob')).events.at(-1)?.cursor).toBe(2)
   })
 
-  test('service.md, Contact state: a block leaves the request pending where it is, accepting later promotes it', async () => {
+  test('spec 7.7: a block leaves the request pending where it is, accepting later promotes it', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await h.setContact('bob', 'alice', 'blocked')
@@ -191,7 +191,7 @@ describe('decisions 25: accepting a contact moves its pending request into the i
     expect((await h.inbox('bob', { thread_id: root.id })).ids).toEqual([reply.id])
   })
 
-  test('decisions 37: cursors stay contiguous and never appear out of order while others are accepted and write', async () => {
+  test('spec 9.3: cursors stay contiguous and never appear out of order while others are accepted and write', async () => {
     await using h = await startHarness()
     const processes = [h, h.startProcess()]
     const strangers = Array.from({ length: 24 }, (_, index) => `stranger-${index}`)
@@ -226,7 +226,7 @@ describe('decisions 25: accepting a contact moves its pending request into the i
   })
 })
 
-describe('design, Sending 3: once closing, blocking or revoking has been answered, nothing more gets in', () => {
+describe('spec 7.6: once closing, blocking or revoking has been answered, nothing more gets in', () => {
   const closings: [string, (h: Harness, agent: string) => Promise<unknown>, string][] = [
     ['blocking', (h, agent) => h.setContact(agent, 'alice', 'blocked'), 'admission_denied'],
     ['closing', (h, agent) => h.setPolicy(agent, 'closed', 2), 'admission_denied'],
@@ -262,7 +262,7 @@ describe('design, Sending 3: once closing, blocking or revoking has been answere
   })
 })
 
-describe('decisions 26, 35: the list of contacts', () => {
+describe('spec 7.7, 7.9: the list of contacts', () => {
   test('in byte order of the id, page by page, without those that are none', async () => {
     await using h = await startHarness()
     const others = ['Zed', 'a', 'B', 'ab', 'aB', 'z', 'Y2', 'Y10']

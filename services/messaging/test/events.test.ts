@@ -15,7 +15,7 @@ async function fill(h: Harness): Promise<string[]> {
   return ids
 }
 
-describe('decisions 37, 38: events', () => {
+describe('spec 9.3, 9.4: events', () => {
   test('the kinds are merged in the order of their cursors, which begin at 1', async () => {
     await using h = await startHarness({ retentionDays: 7 })
     const ids = await fill(h)
@@ -61,7 +61,7 @@ describe('decisions 37, 38: events', () => {
     ['nothing but skipped ones', [1, 2, 3, 4, 5, 6], 0, [], 6],
     ['nothing', [], 6, [], 6],
     ['a cursor beyond the end', [], 9, [], 9],
-  ])('decisions 37: next_cursor is the last examined, or after: %s', async (_name, expired, after, expected, next) => {
+  ])('spec 9.4: next_cursor is the last examined, or after: %s', async (_name, expired, after, expected, next) => {
     await using h = await startHarness()
     const ids = await fill(h)
     await h.expire(...expired.map((cursor) => ids[cursor - 1] ?? ''))
@@ -69,7 +69,7 @@ describe('decisions 37, 38: events', () => {
     expect({ cursors: cursorsOf(page), next: page.next }).toEqual({ cursors: expected, next })
   })
 
-  test('decisions 51: earliest is the oldest live event of any kind, else the next one to come', async () => {
+  test('spec 9.6: earliest is the oldest live event of any kind, else the next one to come', async () => {
     await using h = await startHarness()
     expect((await h.events('bob')).earliest).toBe(1)
     const ids = await fill(h)
@@ -84,7 +84,7 @@ describe('decisions 37, 38: events', () => {
     expect((await h.events('bob')).earliest).toBe(7)
   })
 
-  test('decisions 51: latest is the last cursor ever appended, whatever the page shows of it', async () => {
+  test('spec 9.6: latest is the last cursor ever appended, whatever the page shows of it', async () => {
     await using h = await startHarness()
     expect((await h.events('bob')).latest).toBe(0)
     const ids = await fill(h)
@@ -102,7 +102,7 @@ describe('decisions 37, 38: events', () => {
     expect(await h.events('bob')).toMatchObject({ events: [], next: 6, earliest: 7, latest: 6 })
   })
 
-  test('decisions 51: latest is of the moment of the page: never below its next_cursor, and behind it nothing was missing', async () => {
+  test('spec 9.6: latest is of the moment of the page: never below its next_cursor, and behind it nothing was missing', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     let done = false

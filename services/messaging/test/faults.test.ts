@@ -83,7 +83,7 @@ const [ALICE, BOB] = ['A'.repeat(43), 'B'.repeat(43)]
 const newAgent = () => randomBytes(32).toString('hex').replaceAll('0', 'g').slice(0, 43)
 const ACCEPT = { agent_id: BOB, other: ALICE, state: 'accepted' } as const
 
-describe('design, Charging: a process killed between any two steps of accepting a contact', () => {
+describe('ADR 21: a process killed between any two steps of accepting a contact', () => {
   test.concurrent.each([
     ['charging.messaging.reserved', false],
     ['charging.messaging.committed', true],
@@ -171,8 +171,8 @@ async function isCharged(admin: postgres.Sql, units: number): Promise<boolean> {
   return held.length === 0 && (account?.used ?? 0) === units
 }
 
-describe('design, Natural batching: calls over NATS', () => {
-  test('decisions 35: a page of nearly 512 KiB arrives whole, several asked for together', async () => {
+describe('calls over NATS', () => {
+  test('spec 7.9: a page of nearly 512 KiB arrives whole, several asked for together', async () => {
     await using h = await startHarness()
     await h.spawn()
     await h.call(setMailbox, { agent_id: BOB, policy: 'open', revoked: false, version: 1 })

@@ -15,7 +15,7 @@ async function readAll(h: Harness, board: string, threadId: string | null, limit
   return ids
 }
 
-describe('service.md, GET /v2/boards/{board}/messages; decisions 21, 33, 35: a feed', () => {
+describe('spec 12.1: GET /v2/boards/{board}/messages; spec 6.9, 7.9, 8.9: a feed', () => {
   test('every board, thread and page size gives what a filter over all posts gives, in the order of arrival', async () => {
     await using h = await startHarness()
     const boards = [h.boards.create('olga', { posting: 'anyone' }), h.boards.create('olga', { posting: 'anyone' })]
@@ -58,7 +58,7 @@ describe('service.md, GET /v2/boards/{board}/messages; decisions 21, 33, 35: a f
     expect(listed).toBeGreaterThan(30)
   })
 
-  test('decisions 35: a page holds fewer than `limit` where their bytes would pass 512 KiB, and says that there is more', async () => {
+  test('spec 7.9: a page holds fewer than `limit` where their bytes would pass 512 KiB, and says that there is more', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     for (let count = 0; count < 17; count += 1) await h.send({ from: 'olga', to: board, body: 'x'.repeat(32_000) })
@@ -68,7 +68,7 @@ describe('service.md, GET /v2/boards/{board}/messages; decisions 21, 33, 35: a f
     expect((await h.feed(null, board, { after: page.next })).ids).toHaveLength(1)
   })
 
-  test('decisions 35: a cursor of another board, of another list or of nothing is invalid; one of another filter is good', async () => {
+  test('spec 7.9: a cursor of another board, of another list or of nothing is invalid; one of another filter is good', async () => {
     await using h = await startHarness()
     const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
     const root = await h.send({ from: 'olga', to: board })

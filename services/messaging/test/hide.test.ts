@@ -12,7 +12,7 @@ async function startScene(h: Harness) {
   return { board, root: root.id, post: post.id, last: last.id }
 }
 
-describe('decisions 33: hidden posts', () => {
+describe('spec 8.9: hidden posts', () => {
   test('are absent from every feed, list and event, also of the owner and the author, and are there again when restored', async () => {
     await using h = await startHarness()
     const { board, root, post, last } = await startScene(h)
@@ -83,7 +83,7 @@ describe('decisions 33: hidden posts', () => {
     expect((await h.exported('wes', { thread_id: root })).ids).toEqual([post])
   })
 
-  test('decisions 37: a page of events ends where it did, and steps over the hidden one', async () => {
+  test('spec 9.3: a page of events ends where it did, and steps over the hidden one', async () => {
     await using h = await startHarness()
     const { board, post, last } = await startScene(h)
     await h.setHidden('olga', board, post, true)
@@ -92,7 +92,7 @@ describe('decisions 33: hidden posts', () => {
     expect(await h.events('rita', 1, 1)).toMatchObject({ events: [], next: 3 })
   })
 
-  test('decisions 37: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
+  test('spec 9.3: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
     await using h = await startHarness()
     const { board, post } = await startScene(h)
     await h.setHidden('olga', board, post, true)
@@ -103,7 +103,7 @@ describe('decisions 33: hidden posts', () => {
   })
 })
 
-describe('service.md, Post hidden flag: who hides', () => {
+describe('spec 8.9: who hides', () => {
   test.each([
     ['public', { olga: 'ok', wes: 'forbidden', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
     ['private', { olga: 'ok', wes: 'forbidden', rita: 'forbidden', bart: 'not_found', eve: 'not_found' }],
@@ -134,7 +134,7 @@ describe('service.md, Post hidden flag: who hides', () => {
     }
   })
 
-  test('decisions 52: hiding is free, and works while budget is down', async () => {
+  test('spec 11.2: hiding is free, and works while budget is down', async () => {
     await using h = await startHarness()
     const { board, post } = await startScene(h)
     h.budget.isDown = true

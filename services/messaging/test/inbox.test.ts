@@ -52,7 +52,7 @@ async function fill(h: Harness): Promise<Received[]> {
     await h.ack('bob', message.id)
     message.acked = true
   }
-  // Promoted: a new position at the end, in the other lane (decisions 25).
+  // Promoted: a new position at the end, in the other lane (spec 7.7).
   await h.setContact('bob', 'dave', 'accepted')
   Object.assign(firstRequest, { lane: 'inbox', position: received.length + 1 })
   const expired = received.filter((_, index) => index % 11 === 5)
@@ -84,7 +84,7 @@ async function allPages(h: Harness, filter: Filter, limit: number): Promise<stri
   return ids
 }
 
-describe('service.md, Endpoint rules 2, 4; decisions 21, 35: lists of received messages', () => {
+describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
   test('every filter, thread and page size gives what a filter over all messages gives, in order of arrival', async () => {
     await using h = await startHarness()
     const received = await fill(h)
@@ -114,7 +114,7 @@ describe('service.md, Endpoint rules 2, 4; decisions 21, 35: lists of received m
     expect(listed).toBeGreaterThan(100)
   })
 
-  test('decisions 21: the thread of somebody else, and the id of one of its members, list nothing', async () => {
+  test('spec 7.12: the thread of somebody else, and the id of one of its members, list nothing', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const root = await h.send({ from: 'alice', to: 'bob' })
@@ -139,7 +139,7 @@ describe('service.md, Endpoint rules 2, 4; decisions 21, 35: lists of received m
   })
 })
 
-describe('decisions 35: the cursor of a list', () => {
+describe('spec 7.9: the cursor of a list', () => {
   const request = {
     inbox: (h: Harness, after: string) => h.inbox('bob', { after }),
     export: (h: Harness, after: string) => h.exported('bob', { after }),
@@ -183,7 +183,7 @@ describe('decisions 35: the cursor of a list', () => {
   })
 })
 
-describe('decisions 35: a page holds 512 KiB', () => {
+describe('spec 7.9: a page holds 512 KiB', () => {
   /** 16 KiB of payload each, escaped so that the envelope's text is six times that. */
   async function fillLarge(h: Harness, count: number): Promise<string[]> {
     await h.setPolicy('bob', 'open', 1)

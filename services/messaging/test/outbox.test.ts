@@ -125,7 +125,7 @@ function message(recipient: string) {
 
 const idsOf = (log: string, count: number) => Array.from({ length: count }, (_, at) => acceptedMessageId(log, at + 1))
 
-test('design, Outbox: the committer publishes each entry once, whole, in the order of its log', async () => {
+test('ADR 20: the committer publishes each entry once, whole, in the order of its log', async () => {
   await using h = await startHarness()
   const sent = Array.from({ length: 40 }, () => message('bob'))
   await Promise.all(sent.map((each) => h.appendAndPublish(each)))
@@ -147,7 +147,7 @@ test('design, Outbox: the committer publishes each entry once, whole, in the ord
   })
 })
 
-test('design, Outbox: what a dead committer left is published by any other process, once', async () => {
+test('ADR 20: what a dead committer left is published by any other process, once', async () => {
   await using h = await startHarness()
   await Promise.all(Array.from({ length: 5 }, () => h.appendAndDie(message('bob'))))
   const other = await h.startOther()
@@ -164,7 +164,7 @@ function post(subscribers: string[]) {
 }
 
 test.each(['postAndPublish', 'postAndDie'] as const)(
-  'design, Outbox: a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
+  'ADR 20: a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
   async (how) => {
     await using h = await startHarness()
     const subscribers = Array.from({ length: 100 }, (_, index) => `agent-${index}`)
@@ -186,7 +186,7 @@ test.each(['postAndPublish', 'postAndDie'] as const)(
   },
 )
 
-test('design, Outbox: what was published and not marked is not stored twice', async () => {
+test('ADR 20: what was published and not marked is not stored twice', async () => {
   await using h = await startHarness()
   await h.appendAndPublish(message('bob'))
   await eventually(async () => (await h.unpublished()) === 0)
@@ -199,7 +199,7 @@ test('design, Outbox: what was published and not marked is not stored twice', as
   expect((await h.stored()).map((each) => each.id)).toEqual(idsOf('bob', 2))
 })
 
-test('design, Outbox: when NATS has lost all of its data, everything acknowledged is published again', async () => {
+test('ADR 20: when NATS has lost all of its data, everything acknowledged is published again', async () => {
   await using h = await startHarness()
   await Promise.all(Array.from({ length: 10 }, () => h.appendAndPublish(message('bob'))))
   await eventually(() => h.pass())
@@ -210,7 +210,7 @@ test('design, Outbox: when NATS has lost all of its data, everything acknowledge
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
 })
 
-test('design, Outbox: what is published while a process compares is not taken for forgotten', async () => {
+test('ADR 20: what is published while a process compares is not taken for forgotten', async () => {
   await using h = await startHarness()
   await h.appendAndPublish(message('bob'))
   await eventually(async () => (await h.unpublished()) === 0)
@@ -235,7 +235,7 @@ test('design, Outbox: what is published while a process compares is not taken fo
   expect(await h.unpublished()).toBe(0)
 })
 
-test('design, Outbox: while NATS is away messages are accepted, and they are published when it is back', async () => {
+test('ADR 20: while NATS is away messages are accepted, and they are published when it is back', async () => {
   await using h = await startHarness()
   await h.publisher.requeueForgotten()
   await h.server.kill()
@@ -246,7 +246,7 @@ test('design, Outbox: while NATS is away messages are accepted, and they are pub
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 2))
 })
 
-test('design, Outbox: processes that publish at the same time do not disturb each other', async () => {
+test('ADR 20: processes that publish at the same time do not disturb each other', async () => {
   await using h = await startHarness()
   const publishers = await Promise.all([h.openStream(), h.openStream()])
   await publishers[0]?.state()
@@ -263,7 +263,7 @@ test('design, Outbox: processes that publish at the same time do not disturb eac
   expect((await publishers[0]?.state())?.lastSequence).toBe(2 * 10 * 200)
 })
 
-test('issue 4, 3: the age of what is not published is a number, and 0 where all is', async () => {
+test('the age of what is not published is a number, and 0 where all is', async () => {
   await using h = await startHarness()
   const age = () => h.oldest()
   expect(await age()).toBe(0)
@@ -331,17 +331,14 @@ test('design, Outbox: a day of events that a lost stream had does not hold up ne
 test.each([
   ['the next publication fails', true],
   ['the next publication covers the gap', false],
-])(
-  'design, Outbox: a tail that the stream lost without a disconnection is published again: %s',
-  async (_name, fails) => {
-    const { stream, stored, forget } = createForgetfulStream()
-    await using h = await startHarness(stream)
-    for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
-    await eventually(() => h.pass())
-    Object.assign(forget, { events: 5, fails })
-    for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
-    await h.forgetLeases()
-    await eventually(() => h.pass())
-    expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
-  },
-)
+])('ADR 20: a tail that the stream lost without a disconnection is published again: %s', async (_name, fails) => {
+  const { stream, stored, forget } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass())
+  Object.assign(forget, { events: 5, fails })
+  for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+  await h.forgetLeases()
+  await eventually(() => h.pass())
+  expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
+})

@@ -138,7 +138,7 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['requests to purge', (sql) => purgePending(sql, LIMIT)],
 ]
 
-describe('issue 3, Speed: reads are one indexed query each, whatever the volume', () => {
+describe('reads are one indexed query each, whatever the volume', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness()

@@ -13,7 +13,7 @@ function membersBoard(h: Harness, settings: Parameters<Harness['boards']['create
   return board
 }
 
-describe('service.md, Endpoint rules 6; decisions 31: a post', () => {
+describe('spec 7.1, 8.8: a post', () => {
   test('is accepted into the lane board, and is an event of owner, writers and readers, not of its author or of the banned', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)
@@ -28,7 +28,7 @@ describe('service.md, Endpoint rules 6; decisions 31: a post', () => {
     expect((await h.inbox('rita', { lane: 'requests' })).ids).toEqual([])
   })
 
-  test('service.md, Message: a read gives the envelope letter by letter, and the wrapper', async () => {
+  test('spec 7.8: a read gives the envelope letter by letter, and the wrapper', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)
     const body = '\0 {}[]",\n ü 😀'
@@ -45,14 +45,14 @@ describe('service.md, Endpoint rules 6; decisions 31: a post', () => {
     expect(message.expires_at - message.created_at).toBeLessThanOrEqual(100)
   })
 
-  test('decisions 20: without a ttl it expires with the retention period', async () => {
+  test('spec 6.8: without a ttl it expires with the retention period', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
     const { created_at, expires_at } = await h.read(null, id)
     expect(expires_at - created_at).toBe(RETENTION_SECONDS)
   })
 
-  test('issue 3, Posts: 32 KiB to 100 subscribers is one transaction and one stored body, with an entry in each log', async () => {
+  test('32 KiB to 100 subscribers is one transaction and one stored body, with an entry in each log', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     const subscribers = Array.from({ length: 100 }, (_, index) => `reader-${index}`)
@@ -71,7 +71,7 @@ describe('service.md, Endpoint rules 6; decisions 31: a post', () => {
   })
 })
 
-describe('service.md, Budget rules; decisions 17, 31: a post costs ceil(bytes / 1024) × subscribed recipients', () => {
+describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed recipients', () => {
   test.each([
     [0, 2, 1],
     [0, 1025, 2],
@@ -98,7 +98,7 @@ describe('service.md, Budget rules; decisions 17, 31: a post costs ceil(bytes / 
   })
 })
 
-describe('decisions 28, 31: who may post', () => {
+describe('spec 8.4, 8.8: who may post', () => {
   const rows = [
     ['public', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
     ['public', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
@@ -121,7 +121,7 @@ describe('decisions 28, 31: who may post', () => {
   })
 })
 
-describe('decisions 18, 50: an identical retry of a post', () => {
+describe('spec 7.4: an identical retry of a post', () => {
   test('is a duplicate and costs nothing, whatever became of author, board and post; anything else is a conflict', async () => {
     await using h = await startHarness()
     const board = membersBoard(h, { visibility: 'private' })
@@ -152,7 +152,7 @@ describe('decisions 18, 50: an identical retry of a post', () => {
   })
 })
 
-test('decisions 22: time, then board, then references, then units', async () => {
+test('spec 7.2: time, then board, then references, then units', async () => {
   await using h = await startHarness()
   const board = membersBoard(h)
   h.budget.isDown = true
@@ -163,7 +163,7 @@ test('decisions 22: time, then board, then references, then units', async () => 
   expect(await outcomeOf(h.send({ from: 'wes', to: board }))).toBe('unavailable')
 })
 
-describe('decisions 21: references of a post', () => {
+describe('spec 6.9: references of a post', () => {
   test('to live posts of the same board that are not hidden, by whomever; thread_id to a root', async () => {
     await using h = await startHarness()
     const [board, other] = [membersBoard(h), membersBoard(h)]
@@ -200,7 +200,7 @@ describe('decisions 21: references of a post', () => {
   })
 })
 
-describe('decisions 36: ack and receipts of a post', () => {
+describe('spec 7.14: ack and receipts of a post', () => {
   test.each(['olga', 'wes', 'rita', 'eve'])('404 for %s', async (agent) => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
@@ -210,7 +210,7 @@ describe('decisions 36: ack and receipts of a post', () => {
   })
 })
 
-describe('service.md, Endpoint rules 3; decisions 28: who reads a post by its id', () => {
+describe('spec 7.10, 8.4: who reads a post by its id', () => {
   const rows = [
     ['public', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
     ['unlisted', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],

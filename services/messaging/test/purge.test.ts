@@ -20,7 +20,7 @@ async function purgeAll(h: Harness): Promise<void> {
   while (await purgeOnce(h.deps.database)) {}
 }
 
-describe('service.md, Limits: expired messages are purged later', () => {
+describe('spec 11.7: expired messages are purged later', () => {
   test('with both entries of a promoted one, its pending request, and nothing that is live', async () => {
     await using h = await startHarness()
     const promoted = await h.send({ from: 'alice', to: 'bob' })
@@ -35,7 +35,7 @@ describe('service.md, Limits: expired messages are purged later', () => {
     expect(await countRows(h, live)).toEqual({ messages: 2, entries: 2, pending: 1, tombstones: 0 })
   })
 
-  test('decisions 50: the id stays taken: an identical retry is a duplicate with its last lane, anything else a conflict', async () => {
+  test('spec 7.4: the id stays taken: an identical retry is a duplicate with its last lane, anything else a conflict', async () => {
     await using h = await startHarness()
     const request = { from: 'alice', to: 'bob', id: newId() }
     const other = { from: 'carol', to: 'bob', id: newId() }
@@ -52,7 +52,7 @@ describe('service.md, Limits: expired messages are purged later', () => {
     expect(h.charged.filter(({ cost }) => cost.operation.includes(request.id))).toHaveLength(1)
   })
 
-  test('decisions 37: cursors go on where they were', async () => {
+  test('spec 9.3: cursors go on where they were', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const ids = [(await h.send({ from: 'alice', to: 'bob' })).id, (await h.send({ from: 'alice', to: 'bob' })).id]
@@ -117,7 +117,7 @@ describe('service.md, Limits: expired messages are purged later', () => {
   })
 })
 
-describe('service.md, Limits: expired posts are purged later', () => {
+describe('spec 11.7: expired posts are purged later', () => {
   test('with the entries of the board and of every subscriber, hidden or not, and nothing that is live', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
@@ -155,7 +155,7 @@ describe('service.md, Limits: expired posts are purged later', () => {
   })
 })
 
-describe('design, Outbox: rows are kept for a day after publication', () => {
+describe('ADR 20: rows are kept for a day after publication', () => {
   test('published ones go after a day, others stay for ever', async () => {
     await using h = await startHarness()
     for (let count = 0; count < 4; count += 1) await h.send({ from: `stranger-${count}`, to: 'bob' })

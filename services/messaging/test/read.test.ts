@@ -12,7 +12,7 @@ const ROLES = [
   { who: 'nobody', agent: null, read: 'not_found', ack: undefined, receipt: undefined },
 ]
 
-describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge and see the receipt of a DM', () => {
+describe('spec 7.14: who may read, acknowledge and see the receipt of a DM', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness()
@@ -36,13 +36,13 @@ describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge 
     expect(await outcomeOf(getReceipt(h.deps, { agent_id: agent, id: newId() }))).toBe('not_found')
   })
 
-  test('decisions 23: of a message to oneself one is the recipient', async () => {
+  test('spec 7.6: of a message to oneself one is the recipient', async () => {
     const { id } = await h.send({ from: 'alice', to: 'alice' })
     expect(await h.ack('alice', id)).toEqual({ status: 'acked' })
     expect(await h.read('alice', id)).toMatchObject({ acked: true })
   })
 
-  test('service.md, Message: a read gives the envelope letter by letter, and the wrapper', async () => {
+  test('spec 7.8: a read gives the envelope letter by letter, and the wrapper', async () => {
     const seconds = () => Math.floor(Date.now() / 1000)
     const before = seconds()
     const { id } = await h.send({ from: 'alice', to: 'bob', ttl: 100, body: '\0 {}[]",\n ü 😀' })
@@ -80,7 +80,7 @@ describe('service.md, Endpoint rules 3; decisions 36: who may read, acknowledge 
   })
 })
 
-describe('service.md, Limits: expired messages are excluded from reads at once', () => {
+describe('spec 11.7: expired messages are excluded from reads at once', () => {
   test('on every path, before they are purged', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)

@@ -7,7 +7,7 @@ import { startHarness } from './harness.ts'
 
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
 
-describe('design.md, Streams: what a stream process reads', () => {
+describe('spec 9.7: what a stream process reads', () => {
   test('replay-events gives the events of list-events one by one, as the same text', async () => {
     await using h = await startHarness()
     for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
@@ -20,7 +20,7 @@ describe('design.md, Streams: what a stream process reads', () => {
     expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
   })
 
-  test('decisions 37: what is skipped is examined, and at the end nothing is', async () => {
+  test('spec 9.4: what is skipped is examined, and at the end nothing is', async () => {
     await using h = await startHarness()
     const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
     await h.expire(ids[1]?.id ?? '')
@@ -48,7 +48,7 @@ describe('design.md, Streams: what a stream process reads', () => {
     ['unlisted', ['left', 'rita', 'was-banned']],
     ['private', ['rita']],
   ] as const)(
-    'decisions 31: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
+    'spec 8.8: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
     async (visibility, expected) => {
       await using h = await startHarness()
       const board = h.boards.create('olga', { visibility })
@@ -64,7 +64,7 @@ describe('design.md, Streams: what a stream process reads', () => {
     },
   )
 
-  test('decisions 33: resolve-post gives nothing of a post that is hidden, elsewhere, or not there', async () => {
+  test('spec 8.9: resolve-post gives nothing of a post that is hidden, elsewhere, or not there', async () => {
     await using h = await startHarness()
     const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
     h.boards.setRole(board, 'rita', 'reader')

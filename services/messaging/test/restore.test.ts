@@ -44,7 +44,7 @@ async function exportedIds(h: Harness, agent: string, limit: number): Promise<st
   return ids
 }
 
-test('field notes 2.3; README, Moving the data: after a logical restore exports are whole and in order once messages are numbered anew', async () => {
+test('ADR 22; README, Moving the data: after a logical restore exports are whole and in order once messages are numbered anew', async () => {
   await using source = await startHarness()
   const old = source.openAdmin()
   await source.setPolicy('alice', 'open', 1)

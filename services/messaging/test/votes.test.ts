@@ -16,7 +16,7 @@ async function startScene(h: Harness, settings: Parameters<Harness['boards']['cr
   return { board, id, upvotes: async () => (await h.read('olga', id)).upvotes as number }
 }
 
-describe('service.md, Vote; decisions 34: a vote', () => {
+describe('spec 8.10: a vote', () => {
   test('counts once for each identity, at once, wherever the post is read; repeats are 200 and free', async () => {
     await using h = await startHarness()
     const { board, id } = await startScene(h)
@@ -39,7 +39,7 @@ describe('service.md, Vote; decisions 34: a vote', () => {
     ])
   })
 
-  test('service.md, Budget rules: a vote after one was taken back is a new one, and costs 1 unit', async () => {
+  test('spec 11.2: a vote after one was taken back is a new one, and costs 1 unit', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     for (const voted of [true, false, true]) await h.vote('rita', id, voted)
@@ -51,7 +51,7 @@ describe('service.md, Vote; decisions 34: a vote', () => {
     expect(new Set(h.charged.map(({ cost }) => cost.operation)).size).toBe(2)
   })
 
-  test('issue 3, Posts: exact under concurrency: 50 voters, five times each, over two processes', async () => {
+  test('exact under concurrency: 50 voters, five times each, over two processes', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     const other = h.startProcess()
@@ -70,7 +70,7 @@ describe('service.md, Vote; decisions 34: a vote', () => {
     expect(await upvotes()).toBe(30)
   })
 
-  test('issue 3, Posts: exact when votes are cast and taken back at once by the same voters', async () => {
+  test('exact when votes are cast and taken back at once by the same voters', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     const other = h.startProcess()
@@ -86,7 +86,7 @@ describe('service.md, Vote; decisions 34: a vote', () => {
     }
   })
 
-  test('decisions 52: repeats and taking back work while budget is down; a new vote does not, and leaves none', async () => {
+  test('spec 11.2: repeats and taking back work while budget is down; a new vote does not, and leaves none', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     await h.vote('rita', id)
@@ -99,7 +99,7 @@ describe('service.md, Vote; decisions 34: a vote', () => {
   })
 })
 
-describe('decisions 34: who may vote', () => {
+describe('spec 8.10: who may vote', () => {
   const rows = [
     ['public', { olga: 'ok', rita: 'ok', eve: 'ok', bart: 'forbidden', wes: 'own_post' }],
     ['unlisted', { olga: 'ok', rita: 'ok', eve: 'ok', bart: 'forbidden', wes: 'own_post' }],

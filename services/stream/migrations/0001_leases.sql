@@ -1,6 +1,6 @@
 -- Who has which stream open. Owner of every object: the migrating role; the service's own role gets what it uses at the end.
 
--- Two slots for each agent, so the limit of decisions 40 is the primary key's to keep, over any number of processes. A
+-- Two slots for each agent, so the limit of spec 9.8 is the primary key's to keep, over any number of processes. A
 -- lease that has run out is anybody's to take.
 create table stream.leases (
   agent_id text collate "C" not null,

@@ -18,7 +18,7 @@ export interface StreamConfig extends ConnectionConfig {
   heartbeatSeconds: number
 }
 
-/** decisions 39. */
+/** spec 9.7. */
 const HEARTBEAT_SECONDS = 15
 const WILDCARDS = ['0.0.0.0', '::']
 

@@ -108,7 +108,7 @@ async function end(scene: Scene): Promise<void> {
   expect(scene.state.listening).toBe(0)
 }
 
-describe('design.md, Streams: history and what is heard meet at the cursor', () => {
+describe('spec 9.7: history and what is heard meet at the cursor', () => {
   test('property: whatever is lost, repeated or out of order, all of it is written, in order, none twice', async () => {
     const moves = fc.array(
       fc.record({
@@ -149,7 +149,7 @@ describe('design.md, Streams: history and what is heard meet at the cursor', () 
     await end(scene)
   })
 
-  test('issue 4, 2: what was never heard is found by the head of the log, though nothing else comes', async () => {
+  test('what was never heard is found by the head of the log, though nothing else comes', async () => {
     const scene = startScene()
     await isGreeted(scene)
     scene.accept(3)
@@ -193,7 +193,7 @@ describe('design.md, Streams: history and what is heard meet at the cursor', () 
   })
 })
 
-describe('issue 4, 1: slow readers are bounded in memory and served from history', () => {
+describe('slow readers are bounded in memory and served from history', () => {
   test('nothing is buffered beyond what waits and a page, and nothing is lost', async () => {
     const CHARACTERS = 20_000
     const COUNT = 400
@@ -231,7 +231,7 @@ describe('issue 4, 1: slow readers are bounded in memory and served from history
   })
 })
 
-describe('decisions 39: cursors', () => {
+describe('spec 9.7: cursors', () => {
   test('retry first, a cursor when history has been replayed, and last', async () => {
     const scene = startScene()
     scene.accept(2)
@@ -258,7 +258,7 @@ describe('decisions 39: cursors', () => {
     await end(scene)
   })
 
-  test('service.md, Stream: its time is over, with a last cursor', async () => {
+  test('spec 9.7: its time is over, with a last cursor', async () => {
     const scene = startScene({ maxSeconds: 0.1, after: 7 })
     await scene.over
     expect(scene.lastFrame()).toBe('event: cursor\nid: 7\ndata: {"cursor":7}')

@@ -15,7 +15,7 @@ export interface EventStreamOptions {
   readonly after: number
   readonly maxSeconds: number
   readonly heartbeatSeconds: number
-  /** A client that takes nothing for so long is closed (design.md, Streams). */
+  /** A client that takes nothing for so long is closed (spec 9.7). */
   readonly slowSeconds: number
   /** Of the request that opened it; its reads of history are part of that. */
   readonly traceparent: string
@@ -33,7 +33,7 @@ const ON_ITS_WAY_MS = 200
 const END_LIMIT_MS = 3_000
 
 /**
- * One stream: history, then what is heard, in the order of cursors, none lost and none repeated (decisions 39). It listens
+ * One stream: history, then what is heard, in the order of cursors, none lost and none repeated (spec 9.7). It listens
  * before it reads, so the two meet: an event that follows the last one is written, and where one is missing history is read.
  */
 export class EventStream {
@@ -59,7 +59,7 @@ export class EventStream {
     this.#last = options.after
   }
 
-  /** Listens, and reads the first page. @returns decisions 51's cursors. @throws ServiceError or Error where either cannot be. */
+  /** Listens, and reads the first page. @returns spec 9.6 cursors. @throws ServiceError or Error where either cannot be. */
   async prepare(): Promise<Pick<HistoryPage, 'earliest' | 'latest'>> {
     this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
     const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)
@@ -102,7 +102,7 @@ export class EventStream {
     this.#listening = undefined
   }
 
-  /** The log goes so far. What is not heard of it in a moment is read (issue 4, 2). */
+  /** The log goes so far. What is not heard of it in a moment is read. */
   noteHead(head: number): void {
     if (head <= this.#last || head <= this.#target) return
     setTimeout(() => this.#expect(head), ON_ITS_WAY_MS).unref()

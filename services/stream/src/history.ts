@@ -5,9 +5,9 @@ export interface HistoryPage {
   readonly events: readonly { readonly cursor: number; readonly text: string }[]
   /** The last cursor that was examined; `after` where there is none behind it. */
   readonly next: number
-  /** decisions 51. */
+  /** spec 9.6. */
   readonly earliest: number
-  /** decisions 51; undefined where messaging did not say. */
+  /** spec 9.6; undefined where messaging did not say. */
   readonly latest: number | undefined
 }
 

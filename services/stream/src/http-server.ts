@@ -31,7 +31,7 @@ const CLOSE_LIMIT_MS = 6_000
 
 /**
  * Where gateways fetch streams, by the tickets that `svc.stream.open` answers: `GET /streams/<ticket>` once, and `DELETE`
- * there to have it end with a last cursor. Nobody without a ticket is told anything. The cursors of decisions 51 are headers of
+ * there to have it end with a last cursor. Nobody without a ticket is told anything. The cursors of spec 9.6 are headers of
  * the answer, of the moment of its first page.
  */
 export async function startHttpServer(options: HttpServerOptions): Promise<StreamServer> {

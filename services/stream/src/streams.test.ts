@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 
 const request = { agent_id: 'agent', after: 0 }
 
-describe('design.md, Streams: a ticket works once, for seconds', () => {
+describe('a ticket works once, for seconds', () => {
   test('once', () => {
     const streams = createStreams({ capacity: 2, onLeft: () => {} })
     const { ticket } = streams.admit(streams.reserve(request, ''))
@@ -35,7 +35,7 @@ describe('design.md, Streams: a ticket works once, for seconds', () => {
   })
 })
 
-describe('decisions 40: two for each identity, so a stream that has lost its lease is closed', () => {
+describe('spec 9.8: two for each identity, so a stream that has lost its lease is closed', () => {
   /** An open stream, of which only its end matters here. */
   function opened(streams: Streams, closed: string[]): Seat {
     const { ticket } = streams.admit(streams.reserve(request, ''))

@@ -34,7 +34,7 @@ const take = (agent: string, id: string = randomUUID()) => database.run((sql) =>
 const age = (id: string, seconds: number) =>
   admin`update stream.leases set expires_at = expires_at - make_interval(secs => ${seconds}) where id = ${id}`
 
-describe('decisions 40: two for each agent', () => {
+describe('spec 9.8: two for each agent', () => {
   test('of 50 at once two are taken', async () => {
     const agent = newAgent()
     const taken = await Promise.all(Array.from({ length: 50 }, () => take(agent)))
@@ -49,7 +49,7 @@ describe('decisions 40: two for each agent', () => {
     expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
 
-  test('issue 4, 1: one that nobody renews is free within 15 s', async () => {
+  test('one that nobody renews is free within 15 s', async () => {
     expect(LEASE_SECONDS).toBeLessThan(15)
     const agent = newAgent()
     const ids = [randomUUID(), randomUUID()]

@@ -13,7 +13,7 @@ export interface WebhookConfig extends ConnectionConfig {
   exemptTargets: ExemptTargets
   /** Requests under way in this process at most. */
   concurrency: number
-  /** For one attempt, all of it (decisions 42). */
+  /** For one attempt, all of it (spec 10.7). */
   attemptSeconds: number
   /** How long a job waits for a worker that may have died; longer than an attempt and what is written after it. */
   leaseSeconds: number
@@ -56,7 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
   return config
 }
 
-/** One entry for each attempt, as many as the specification has (service.md, Limits). */
+/** One entry for each attempt, as many as the specification has (spec 11.7). */
 function readBackoff(e: EnvReader, name: string): Backoff {
   const entries = e.string(name, { default: DEFAULTS.webhookBackoffSeconds }).split(',')
   const backoff = entries.map((entry) => (/^\s*\d+(\.\d+)?\s*$/.test(entry) ? Number(entry) : Number.NaN))

@@ -47,7 +47,7 @@ export interface DeliveriesOptions {
 
 /** Of the time for an attempt: one that takes longer is slow, however it ends. */
 const SLOW_SHARE = 0.3
-/** After a fault of our own, which is no attempt (field notes 4.2). */
+/** After a fault of our own, which is no attempt (ADR 22). */
 const POSTPONED_SECONDS = 30
 const MS_PER_SECOND = 1_000
 
@@ -115,7 +115,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 
   async function attempt(job: ClaimedJob): Promise<Attempted> {
-    // What has expired is excluded from reads at once (service.md, Limits), and a delivery is one.
+    // What has expired is excluded from reads at once (spec 11.7), and a delivery is one.
     if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { outcome: { kind: 'failed' }, result: 'expired' }
     const secret = openSecret(job)
     if (secret === undefined) {
@@ -161,7 +161,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 }
 
-/** Errors of connections name the host, which is an agent's own affair: what is logged is the kind (field notes 1.15). */
+/** Errors of connections name the host, which is an agent's own affair: what is logged is the kind (ADR 22). */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error ? String(error.code) : error.name

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('decisions 41: PUT, GET and DELETE', () => {
+describe('spec 10.1: PUT, GET and DELETE', () => {
   test('a webhook is answered with its counts, and without its secret', async () => {
     const agent_id = newAgent()
     const webhook = { url: 'https://example.com/hook', secret: SECRET }
@@ -55,7 +55,7 @@ describe('decisions 41: PUT, GET and DELETE', () => {
   })
 })
 
-describe('decisions 52: what is free works without budget', () => {
+describe('spec 11.2: what is free works without budget', () => {
   test('DELETE and the end by revocation; PUT does not', async () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
@@ -82,7 +82,7 @@ describe('decisions 52: what is free works without budget', () => {
   })
 })
 
-describe('decisions 13: the webhook of a revoked identity is deleted', () => {
+describe('spec 5.11: the webhook of a revoked identity is deleted', () => {
   test('for ever: a PUT that was admitted before is refused, and costs nothing', async () => {
     const agent_id = newAgent()
     await h.set(agent_id, '/x')
@@ -104,7 +104,7 @@ describe('decisions 13: the webhook of a revoked identity is deleted', () => {
   })
 })
 
-describe('issue 4, Build 4: secrets at rest', () => {
+describe('secrets at rest', () => {
   test('the database does not hold the secret', async () => {
     const agent_id = newAgent()
     await h.set(agent_id, '/x')

@@ -10,8 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('service.md, Webhook: a delivery', () => {
-  test('is the exact text of the envelope, with the headers of service.md', async () => {
+describe('spec 10.7: a delivery', () => {
+  test('is the exact text of the envelope, with the headers of the specification', async () => {
     const agent = newAgent()
     await h.set(agent, '/exact')
     const envelope = await h.accept(agent, 1, { messageId: 'msg-exact' })
@@ -48,7 +48,7 @@ describe('service.md, Webhook: a delivery', () => {
     expect(h.receiver.at('/lanes').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-inbox'])
   })
 
-  test('design, Outbox: an event that comes again, and again later, makes no second job', async () => {
+  test('ADR 20: an event that comes again, and again later, makes no second job', async () => {
     const agent = newAgent()
     await h.set(agent, '/again')
     const event = { agentId: agent, cursor: 1, messageId: 'msg-again' }
@@ -61,7 +61,7 @@ describe('service.md, Webhook: a delivery', () => {
       'msg-again',
       'msg-other',
     ])
-    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost (field notes 2.2).
+    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost (ADR 22).
     await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
@@ -75,7 +75,7 @@ describe('service.md, Webhook: a delivery', () => {
   })
 })
 
-describe('decisions 42: attempts', () => {
+describe('spec 10.7: attempts', () => {
   test.each([
     ['a status of failure', 500],
     ['a redirect, which is not followed', 302],
@@ -138,7 +138,7 @@ describe('decisions 42: attempts', () => {
     expect(one.receiver.at('/later')).toHaveLength(2)
   })
 
-  test('service.md, Limits: a message whose time ends between two attempts is not tried again', async () => {
+  test('spec 11.7: a message whose time ends between two attempts is not tried again', async () => {
     await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3_600, 3_600, 3_600, 3_600] } })
     const agent = newAgent()
     one.receiver.answer('/too-late', 500)
@@ -188,7 +188,7 @@ describe('decisions 42: attempts', () => {
   })
 })
 
-describe('service.md, Webhook: changing or deleting it cancels what is pending', () => {
+describe('spec 10.1: changing or deleting it cancels what is pending', () => {
   test.each(['changed', 'deleted', 'set again as it was'])('%s: nothing old is sent any more', async (how) => {
     await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
     const agent = newAgent()
@@ -242,7 +242,7 @@ describe('service.md, Webhook: changing or deleting it cancels what is pending',
   })
 })
 
-describe('issue 4, Build 4: endpoints do not meet', () => {
+describe('endpoints do not meet', () => {
   test('at most 2 requests are in flight for an endpoint, over all processes, whatever waits', async () => {
     await using one = await startHarness({ replicas: 3 })
     const agent = newAgent()
@@ -378,7 +378,7 @@ describe('issue 4, Build 4: endpoints do not meet', () => {
   })
 })
 
-test('decisions 41: the key of the signature is the UTF-8 bytes of the secret', async () => {
+test('spec 10.1: the key of the signature is the UTF-8 bytes of the secret', async () => {
   const agent = newAgent()
   const secret = `😀\u0000${'ü'.repeat(31)}`
   await h.call(setWebhook, { agent_id: agent, webhook: { url: h.receiver.urlFor('/utf8'), secret }, after: 0 })

@@ -51,7 +51,7 @@ function idsAt(h: Harness, path: string): string[] {
   return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
 }
 
-describe('service.md, Webhook: at least once, whatever is killed', () => {
+describe('spec 10.7: at least once, whatever is killed', () => {
   test.concurrent.each(PLACES)(
     '%s: every message reaches its own endpoint, and no other; all attempts have one delivery id',
     async (place) => {
@@ -72,7 +72,7 @@ describe('service.md, Webhook: at least once, whatever is killed', () => {
   )
 })
 
-describe('service.md, Webhook: never after a change of configuration', () => {
+describe('spec 10.1: never after a change of configuration', () => {
   test.concurrent.each(PLACES)(
     '%s: what a dead process held is sent neither to the old endpoint nor to the new one',
     async (place) => {
@@ -89,7 +89,7 @@ describe('service.md, Webhook: never after a change of configuration', () => {
       await eventually(() => new Set(idsAt(h, '/new')).size === endpoints.length, RECOVERY)
       await eventually(async () => (await countJobs(h)) === endpoints.length, RECOVERY)
       await eventually(() => endpoints.every(({ path }) => h.receiver.inFlight(path) === 0))
-      // A request that had passed its last look cannot be recalled (service.md, Webhook): two slots, two requests.
+      // A request that had passed its last look cannot be recalled (spec 10.1): two slots, two requests.
       const sent = endpoints.map(({ path }) => h.receiver.at(path).length)
       for (const [at, count] of sent.entries()) expect(count - (answered[at] ?? 0)).toBeLessThanOrEqual(2)
       await accept(EVENTS + 2)
@@ -101,7 +101,7 @@ describe('service.md, Webhook: never after a change of configuration', () => {
   )
 })
 
-describe('design, Charging: a process killed between any two steps of a PUT', () => {
+describe('ADR 21: a process killed between any two steps of a PUT', () => {
   test.concurrent.each(['charging.webhook.reserved', 'charging.webhook.committed', 'charging.webhook.settled'])(
     '%s: the webhook and its unit stand or fall together',
     async (place) => {
@@ -120,7 +120,7 @@ describe('design, Charging: a process killed between any two steps of a PUT', ()
   )
 })
 
-describe('issue 4, Build 7: nothing stands still unseen', () => {
+describe('nothing stands still unseen', () => {
   test('NATS killed and restarted, and then without its data: events go on to become jobs', async () => {
     await using h = await startHarness({ config: { ...CONFIG, ...HELD } })
     const agent = newAgent()

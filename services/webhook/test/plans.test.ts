@@ -16,7 +16,7 @@ const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] 
  * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
  * connection. What a worker reads does not grow with the jobs that wait at an endpoint, nor with those that have ended.
  */
-test('issue 4, Build 4: due jobs are chosen by an index, however many wait at one endpoint', async () => {
+test('due jobs are chosen by an index, however many wait at one endpoint', async () => {
   await using database = await createTestDatabase(['webhook'])
   await using service = openDatabase({
     url: database.urlFor('webhook'),

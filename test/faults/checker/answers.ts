@@ -1,6 +1,6 @@
 /**
  * Each answer is one that the specification allows in some state that there may have been while the request was under
- * way. 503 says nothing and is allowed (decisions 45), except where nothing was broken.
+ * way. 503 says nothing and is allowed (spec 3.17), except where nothing was broken.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Call, Sent } from '../history/calls.ts'
@@ -21,7 +21,7 @@ import type { Purses } from './purse.ts'
 import type { Violation } from './violation.ts'
 import { revokedIn, type World } from './world.ts'
 
-/** service.md, Limits. */
+/** spec 11.7. */
 const DM_SIZE = { bytes: 16 * 1_024, characters: 4_000 }
 const POST_SIZE = { bytes: 32 * 1_024, characters: 16_000 }
 const BOARDS_PER_OWNER = 20
@@ -32,7 +32,7 @@ export function checkAnswers(world: World, purses: Purses, calm: boolean): Viola
   return world.attempts.flatMap((attempt) => {
     if (attempt.unknown && calm) return [{ rule: 'answers: all where nothing is broken', text: describe(attempt) }]
     if (attempt.unknown) {
-      // 503 of the health is a body of its own (decisions 44).
+      // 503 of the health is a body of its own (spec 5.2).
       const isHealth = attempt.call.kind === 'health' && attempt.status === 503
       if (attempt.status === null || isHealth || attempt.body.code === 'unavailable') return []
       return [{ rule: 'answers: never a 500', text: describe(attempt) }]
@@ -184,7 +184,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     )
   }
 
-  /** decisions 21. */
+  /** spec 6.9. */
   function badReferenceOf({ replyTo, threadId, to, isPost }: Sent): readonly boolean[] {
     const each = [
       ...(replyTo === null ? [] : [badOf(replyTo, false)]),
@@ -217,7 +217,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     }
   }
 
-  /** decisions 22: a request of the sender that the recipient has not answered. */
+  /** spec 7.2: a request of the sender that the recipient has not answered. */
   function pendingOf({ id, digest }: Sent, recipient: string): readonly boolean[] {
     let [certain, possible] = [false, false]
     for (const other of world.sends.values()) {

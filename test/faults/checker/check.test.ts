@@ -1,5 +1,5 @@
 /**
- * A history of one message, as it should be, and what the checker says where something in it is not. Source: issue 5,
+ * A history of one message, as it should be, and what the checker says where something in it is not.,
  * 5.
  */
 import { describe, expect, test } from 'vitest'
@@ -117,14 +117,14 @@ function rulesOf(history: readonly Entry[], final: Partial<Final>): string[] {
   return [...new Set(check(history, { ...FINAL, ...final }, OPTIONS).map(({ rule }) => rule))]
 }
 
-test('issue 5, 3: a history as it should be', () => {
+test('a history as it should be', () => {
   expect(check(HISTORY, FINAL, OPTIONS)).toEqual([])
 })
 
 test.each<[answer: string, status: number | null, code: string]>([
   ['no answer', null, 'TypeError'],
   ['503', 503, 'unavailable'],
-])('decisions 45: %s may be, but not where nothing was broken', (_answer, status, code) => {
+])('spec 4.3: %s may be, but not where nothing was broken', (_answer, status, code) => {
   const history = [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, status, { code })]
   expect(check(history, FINAL, OPTIONS)).toEqual([])
   const found = check(history, FINAL, { ...OPTIONS, calm: true })
@@ -202,11 +202,11 @@ test.each<[rule: string, history: readonly Entry[], final: Partial<Final>]>([
     [...asked(BOB, { kind: 'set-webhook', url: 'https://hook/bob/1', secret: 's' }, START_MS - 1_000, 200), ...HISTORY],
     { agents: [FINAL_ALICE, { ...FINAL_BOB, webhook: { url: 'https://hook/bob/1', pending: 0, failed: 0 } }] },
   ],
-])('issue 5, 5: %s', (rule, history, final) => {
+])('%s', (rule, history, final) => {
   expect(rulesOf(history, final)).toContain(rule)
 })
 
-describe('decisions 31, 37: posts of a board that a reader has left', () => {
+describe('spec 9.3, 9.5: posts of a board that a reader has left', () => {
   const BOARD = 'board'
   const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true, tsMs: START_MS + 3_000 }
   const SEEN_POST: Seen = { ...SEEN, id: POST.id, digest: POST.digest, lane: 'board', cursor: 2 }

@@ -1,6 +1,6 @@
 /**
- * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere. Source: issue 5, 3;
- * decisions 18, 31, 33, 35-37; service.md, Endpoint rules 5-7.
+ * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere.;
+ * spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen, Sent } from '../history/calls.ts'
@@ -60,7 +60,7 @@ export function checkDurability(
       )
     }
     const kinds = recipient.events.filter(({ id }) => id === sent.id).map(({ lane }) => lane)
-    // decisions 25: accepting moves what waits, and what comes later goes straight to the inbox.
+    // spec 7.7: accepting moves what waits, and what comes later goes straight to the inbox.
     const waiting = told.find(({ status, body }) => status === 202 && body.lane === 'requests')
     const accepts = contacts.filter(
       ({ call, actor, status }) =>

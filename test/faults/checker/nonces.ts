@@ -1,11 +1,11 @@
 import type { Entry } from '../history/history.ts'
 import type { Violation } from './violation.ts'
 
-/** Of the requests with one nonce at most one is anything but refused for it. Source: issue 5, 3; decisions 5. */
+/** Of the requests with one nonce at most one is anything but refused for it. Source: spec 3.7. */
 export function checkNonces(entries: readonly Entry[]): Violation[] {
   const replays = entries.filter((entry) => entry.type === 'replay')
   return [...Map.groupBy(replays, ({ nonce }) => nonce)].flatMap(([nonce, all]) => {
-    // 503 says nothing of the nonce, and a revoked signer is refused before it is looked at (decisions 8).
+    // 503 says nothing of the nonce, and a revoked signer is refused before it is looked at (spec 3.5).
     const accepted = all.filter(
       ({ status, code }) => status !== null && status !== 503 && code !== 'nonce_replayed' && code !== 'signer_revoked',
     )

@@ -36,7 +36,7 @@ export interface Purses {
   used(agent: string, fromMs: number, untilMs: number): { least: number; most: number }
 }
 
-/** What each agent may have spent at any moment, by what it was answered. Source: decisions 24, 48. */
+/** What each agent may have spent at any moment, by what it was answered. Source: spec 11.3, 11.5. */
 export function pursesOf(world: World, grants: readonly Grant[], limits: BookLimits): Purses {
   const takings = new Map<string, Taking[]>()
   for (const attempt of world.attempts) {

@@ -1,7 +1,7 @@
 /**
  * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were
- * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader. Source: issue 5, 3;
- * decisions 28, 31, 33, 35, 37.
+ * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader.;
+ * spec 7.9, 8.2, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen } from '../history/calls.ts'
@@ -48,7 +48,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         if (other === actor) continue
         const states: ReadonlySet<string> = world.contact.of(actor, other).possible(startMs, endMs)
         const shown = contacts[other] ?? 'none'
-        // decisions 35: whoever is revoked is not listed.
+        // spec 5.9: whoever is revoked is not listed.
         if (shown === 'none' && world.revoked.of(other).possible(startMs, endMs).has(true)) continue
         if (!states.has(shown))
           say('reads: contacts', `${where} shows ${other} as ${shown}, possible are ${[...states]}`)
@@ -160,7 +160,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     }
   }
 
-  /** The post was hidden, or its board was not the reader's to read: it may be there again later (decisions 37). */
+  /** The post was hidden, or its board was not the reader's to read: it may be there again later (spec 9.3). */
   function wasClosed(actor: string, { id, lane }: Seen, { startMs, endMs }: Page): boolean {
     if (lane !== 'board') return false
     const board = boardOf(id)

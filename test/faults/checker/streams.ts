@@ -1,5 +1,5 @@
 /**
- * Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: issue 5, 3; decisions 33, 37,
+ * Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: spec 8.9, 9.3,
  * 39.
  */
 import type { Entry, StreamEntry } from '../history/history.ts'
@@ -50,7 +50,7 @@ export function checkStreams(world: World, entries: readonly Entry[], final: Fin
     }
   }
 
-  /** Expired, hidden, or on a board that the agent could not read for some time (decisions 31). */
+  /** Expired, hidden, or on a board that the agent could not read for some time (spec 8.8). */
   function mayBeSkipped(agent: string, message: string, kind: string): boolean {
     const sent = world.sends.get(message)?.accepted
     if (sent === undefined || sent.ttl > 0) return true

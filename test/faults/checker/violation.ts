@@ -1,6 +1,6 @@
 /** Something that the specification does not allow. */
 export interface Violation {
-  /** With its source: `durability (issue 5, 3)`. */
+  /** With its source: `durability`. */
   readonly rule: string
   readonly text: string
 }

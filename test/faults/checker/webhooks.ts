@@ -1,6 +1,6 @@
 /**
  * Webhooks are delivered at least once, signed, to the configuration that was there, and never to one that came later
- * or was gone. Source: issue 5, 3; service.md, Webhook; decisions 41, 42.
+ * or was gone. Source: spec 10.1, 10.7.
  */
 import { ofKind } from '../history/attempts.ts'
 import type { Entry } from '../history/history.ts'

@@ -81,14 +81,14 @@ export class World {
     return this.#role.of(board, agent).possible(fromMs, untilMs)
   }
 
-  /** Whether the agent may read the board, at some time between the two (decisions 28). */
+  /** Whether the agent may read the board, at some time between the two (spec 8.2). */
   mayRead(board: string, agent: string, fromMs: number, untilMs: number): ReadonlySet<boolean> {
     const { visibility } = this.boards.get(board) ?? {}
     if (visibility === undefined) return new Set([true, false])
     return new Set([...this.roles(board, agent, fromMs, untilMs)].map((role) => mayRead({ visibility, role })))
   }
 
-  /** Whether a message has expired at some time between the two (decisions 20). */
+  /** Whether a message has expired at some time between the two (spec 6.7). */
   expired({ ttl, tsMs }: Sent, fromMs: number, untilMs: number): readonly boolean[] {
     if (ttl === 0) return NO
     const atMs = (Math.floor(tsMs / 1_000) + ttl) * 1_000
@@ -116,7 +116,7 @@ export class World {
     )
   }
 
-  /** How many agents, besides the author, have an entry of a post that is accepted between the two (decisions 31). */
+  /** How many agents, besides the author, have an entry of a post that is accepted between the two (spec 8.8). */
   subscribers(board: string, author: string, fromMs: number, untilMs: number): { least: number; most: number } {
     let [least, most] = [0, 0]
     for (const agent of this.agents) {

@@ -1,5 +1,5 @@
 /**
- * What agents ask of the API: every operation of service.md, Endpoints, with what a checker must know of the request.
+ * What agents ask of the API: every operation of spec 12.1, with what a checker must know of the request.
  */
 export type Policy = 'requests' | 'open' | 'contacts' | 'closed'
 export type ContactState = 'accepted' | 'blocked' | 'none'
@@ -16,7 +16,7 @@ export interface Sent {
   /** An agent's id or a board's; null where nobody has that name. */
   readonly to: string | null
   readonly isPost: boolean
-  /** Of the payload (decisions 17). */
+  /** Of the payload (spec 6.5). */
   readonly bytes: number
   /** Null where it is sealed: they are not counted. */
   readonly characters: number | null

@@ -22,7 +22,7 @@ export interface Invocation {
   readonly call: Call
 }
 
-/** Without one, or with a null status, or with 503, nobody knows what became of the attempt (decisions 45). */
+/** Without one, or with a null status, or with 503, nobody knows what became of the attempt (spec 3.17). */
 export interface Answer {
   readonly type: 'answer'
   readonly n: number
@@ -31,7 +31,7 @@ export interface Answer {
   readonly body: Body
 }
 
-/** One of several requests with the same signature (decisions 5). */
+/** One of several requests with the same signature (spec 3.7). */
 export interface Replay {
   readonly type: 'replay'
   readonly nonce: string

@@ -18,7 +18,7 @@ const DM: DmState = {
   unitsUsedUp: false,
 }
 
-describe('decisions 22: the first fault in order is the answer', () => {
+describe('spec 7.2: the first fault in order is the answer', () => {
   /** Each with all of those behind it. */
   const faults: readonly (readonly [Partial<DmState>, string])[] = [
     [{ signerRevoked: true }, '401 signer_revoked'],
@@ -39,7 +39,7 @@ describe('decisions 22: the first fault in order is the answer', () => {
   })
 })
 
-test('service.md, Endpoint rules 7: the lane', () => {
+test('spec 7.6: the lane', () => {
   const rows = (['requests', 'open', 'contacts', 'closed'] as const).flatMap((policy) =>
     (['none', 'accepted', 'blocked'] as const).map((contact) => [
       policy,
@@ -63,7 +63,7 @@ test('service.md, Endpoint rules 7: the lane', () => {
   ])
 })
 
-test('issue 5, 3: what nobody knows allows the answers of every state', () => {
+test('what nobody knows allows the answers of every state', () => {
   const vote: VoteState = {
     signerRevoked: false,
     gone: false,

@@ -7,7 +7,7 @@
  */
 import type { BoardVisibility, ContactState, Policy, Posting, Role } from '../history/calls.ts'
 
-/** What paying needs. Source: decisions 22 (order), 48. */
+/** What paying needs. Source: spec 7.2 (order), 48. */
 export interface Purse {
   /** Of an introduction that this would be. */
   readonly introductionsUsedUp: boolean
@@ -23,7 +23,7 @@ export function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedU
   return undefined
 }
 
-/** What every message is judged by. Source: decisions 17-22. */
+/** What every message is judged by. Source: spec 6.2, 6.5, 6.7, 6.9, 7.2, 7.4. */
 export interface MessageState extends Purse {
   readonly signerRevoked: boolean
   readonly tooLarge: boolean
@@ -43,7 +43,7 @@ export interface DmState extends MessageState {
 }
 
 /**
- * service.md, Endpoint rules 5-7; decisions 18-24. The lane of a repeat is that of the message now, so it is not said.
+ * spec 6.2, 6.7, 6.9, 7.1, 7.2, 7.4, 7.6, 11.5. The lane of a repeat is that of the message now, so it is not said.
  */
 export function answerToDm(state: DmState): string {
   const early = refusalBeforeRecipient(state)
@@ -82,7 +82,7 @@ export interface BoardState {
 
 export interface PostState extends MessageState, BoardState {}
 
-/** decisions 28, 31. */
+/** spec 8.2, 8.8. */
 export function answerToPost(state: PostState): string {
   const early = refusalBeforeRecipient(state)
   if (early !== undefined) return early
@@ -92,7 +92,7 @@ export function answerToPost(state: PostState): string {
   return refusalOfPurse(state) ?? '202 board'
 }
 
-/** decisions 28. */
+/** spec 8.2. */
 export function mayRead({ visibility, role }: Pick<BoardState, 'visibility' | 'role'>): boolean {
   return visibility !== 'private' || isSubscribed(role)
 }
@@ -101,7 +101,7 @@ function mayPost({ posting, role }: BoardState): boolean {
   return posting === 'anyone' ? role !== 'banned' : role === 'owner' || role === 'writer'
 }
 
-/** decisions 31. */
+/** spec 8.8. */
 export function isSubscribed(role: BoardRole): boolean {
   return role === 'owner' || role === 'writer' || role === 'reader'
 }
@@ -116,7 +116,7 @@ export interface VoteState extends BoardState, Purse {
   readonly voted: boolean
 }
 
-/** service.md, Vote; decisions 33, 34. */
+/** spec 8.9, 8.10. */
 export function answerToVote(state: VoteState): string {
   if (state.signerRevoked) return '401 signer_revoked'
   if (state.gone || !mayRead(state) || (state.hidden && state.role !== 'owner')) return '404 not_found'
@@ -136,7 +136,7 @@ export interface RoleState extends Purse {
   readonly next: Role
 }
 
-/** decisions 29, 30. The limit of 100 records is not reached here. */
+/** spec 8.5, 8.7. The limit of 100 records is not reached here. */
 export function answerToRole(state: RoleState): string {
   const { signerRevoked, own, caller, next, targetRevoked } = state
   const current = own ? caller : state.current
@@ -157,7 +157,7 @@ function maySetOwn({ visibility, next }: RoleState, current: BoardRole): boolean
 
 export interface PaidState extends Purse {
   readonly signerRevoked: boolean
-  /** Nothing is to be changed, or it is free (decisions 12, 26, 52). */
+  /** Nothing is to be changed, or it is free (spec 5.10, 7.7, 11.2). */
   readonly free: boolean
 }
 
@@ -172,7 +172,7 @@ export interface CreateState extends Purse {
   readonly limitReached: boolean
 }
 
-/** service.md, Endpoint rules 9, Budget rules. Which of limit and budget is first nobody has said. */
+/** spec 8.1, Budget rules. Which of limit and budget is first nobody has said. */
 export function answersToCreate(state: CreateState): string[] {
   if (state.signerRevoked) return ['401 signer_revoked']
   const refusals = [state.limitReached ? '409 board_limit' : undefined, refusalOfPurse(state)]
@@ -187,14 +187,14 @@ export interface MessageReadState {
   readonly recipient: boolean
 }
 
-/** decisions 36. */
+/** spec 7.10. */
 export function answerToAck({ signerRevoked, gone, recipient }: MessageReadState): string {
   if (signerRevoked) return '401 signer_revoked'
   if (gone) return '404 not_found'
   return recipient ? '200' : '403 forbidden'
 }
 
-/** service.md, Endpoint rules 3. */
+/** spec 7.10. */
 export function answerToRead({ signerRevoked, gone }: Omit<MessageReadState, 'recipient'>): string {
   if (signerRevoked) return '401 signer_revoked'
   return gone ? '404 not_found' : '200'

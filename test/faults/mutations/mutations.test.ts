@@ -1,6 +1,6 @@
 /**
  * Whether the broken products can still be made; `npx pnpm faults:mutations` makes them, and has each of them found.
- * Source: issue 5.
+ *
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,11 +10,11 @@ import { MUTATIONS } from './mutations.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
-test('issue 5: at least ten ways to break the product', () => {
+test('at least ten ways to break the product', () => {
   expect(new Set(MUTATIONS.map(({ name }) => name)).size).toBeGreaterThanOrEqual(10)
 })
 
-test.each(MUTATIONS)('issue 5: $name applies to the product as it is', ({ edits }) => {
+test.each(MUTATIONS)('$name applies to the product as it is', ({ edits }) => {
   for (const { file, find, replace } of edits) {
     const text = readFileSync(join(ROOT, file), 'utf8')
     expect(text.split(find).length - 1, `how often ${file} has: ${find}`).toBe(1)

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import type { Fault } from './fault.ts'
 
 const PRELOAD = fileURLToPath(new URL('./shifted-clock.ts', import.meta.url))
-/** Less than the 60 s that a signature may be off (service.md, HTTP timestamp tolerance). */
+/** Less than the 60 s that a signature may be off (spec 3.6). */
 export const CLOCK_STEP_MS = 25_000
 
 /** One process lives in another time, by up to 25 s, from its next start until it is killed again. */

@@ -8,7 +8,7 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 /** Who charges, as libs/charging names them in its failpoints. */
 const OWNERS = ['identity', 'messaging', 'boards', 'webhook']
 
-test('issue 5: the nemesis knows every place where a process can be made to die, and no other', () => {
+test('the nemesis knows every place where a process can be made to die, and no other', () => {
   const known = Object.values(FAILPOINTS).flat().toSorted()
   expect(known).toEqual([...new Set(pointsInCode())].toSorted())
 })

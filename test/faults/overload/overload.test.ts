@@ -1,6 +1,6 @@
 /**
  * Many times more than the system takes on: what it accepts it still accepts, the rest is refused, nothing piles up, and when
- * it is over all is as before. How soon, and at which pace, `npx pnpm bench overload` says. Source: issue 5, 4.
+ * it is over all is as before. How soon, and at which pace, `npx pnpm bench overload` says.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
@@ -15,9 +15,8 @@ const CLIENTS = 320
 const SECONDS = 3
 const MAX_GROWTH_BYTES = 256 * 1024 * 1024
 const WATCH_MS = 50
-/** Issue 5, 4. */
 const RECOVERY_LIMIT_MS = 10_000
-/** What is refused at once had no effect; of what had its 5 s nobody knows (decisions 45). */
+/** What is refused at once had no effect; of what had its 5 s nobody knows (spec 4.3). */
 const AT_ONCE_MS = 4_000
 
 let h: Harness
@@ -73,7 +72,7 @@ async function peakMemory<T>(work: Promise<T>): Promise<number> {
 
 const memory = (): number => [...h.system.processes.values()].reduce((sum, { pid }) => sum + residentBytes(pid ?? 0), 0)
 
-test('issue 5, 4: at many times its capacity it goes on, refuses the rest, keeps its size, and recovers', {
+test('at many times its capacity it goes on, refuses the rest, keeps its size, and recovers', {
   timeout: 60_000,
 }, async () => {
   const senders: Agent[] = []

@@ -2,7 +2,7 @@
  * The network between services and engines, and between gateways and streams, failing under load: reset, half open, gone and
  * back. Every call is answered in its time, with what is right or with 503; when the network is back everything goes on, what was
  * accepted is there once, and the books are right. A short form is part of `npx pnpm test`; `npx pnpm test:faults` is the long one.
- * Source: issue 5, 2; design.md, Failing.
+ *
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -21,7 +21,7 @@ const SENDERS = 4
 const READERS = 2
 /** Calls that are answered as they should be, in a row, before a system counts as healed. */
 const IN_A_ROW = 20
-/** A call is answered within 5 s (design.md, Failing); the rest is for a machine that does much else, as in the short form. */
+/** A call is answered within 5 s (spec 3.17); the rest is for a machine that does much else, as in the short form. */
 const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 10_000
 /** Until everything goes on by itself: a half-open connection to NATS is noticed in 9 s. */
 const RECOVERY_MS = IS_LONG ? 20_000 : 45_000
@@ -186,7 +186,7 @@ const TROUBLES: readonly Trouble[] = [
   { name: 'a slow network', where: {}, act: slow },
 ]
 
-describe('issue 5, 2: under load, with', () => {
+describe('under load, with', () => {
   const troubles = TROUBLES.filter(({ inShort }) => IS_LONG || inShort)
   test.each(troubles)('$name', { timeout: 240_000 }, async ({ name, where, act }) => {
     const load = startLoad()
@@ -213,7 +213,7 @@ describe('issue 5, 2: under load, with', () => {
   })
 })
 
-test('design.md, Charging: in the end each unit was paid for something', { timeout: 40_000 }, async () => {
+test('ADR 21: in the end each unit was paid for something', { timeout: 40_000 }, async () => {
   await untilResolved(admin)
   expect(await findWrongBooks(admin)).toEqual([])
 })

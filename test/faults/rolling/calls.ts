@@ -1,4 +1,4 @@
-/** What is asked between two messages: every service, and whatever makes one service ask another (design.md, Pieces). */
+/** What is asked between two messages: every service, and whatever makes one service ask another. */
 import type { Agent } from '../../support/agent.ts'
 import type { Outgoing } from './keep-alive-client.ts'
 

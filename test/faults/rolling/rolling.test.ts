@@ -1,6 +1,6 @@
 /**
  * Zero downtime: an upgrade, which is migrations first, and then every process of every service stopped and started again, one after the other, all of it
- * under load. Each request has its proper answer, and streams close with a last cursor. Source: issue 5, 5; design.md, Failing.
+ * under load. Each request has its proper answer, and streams close with a last cursor.
  *
  * The migrations are of the kind that is allowed (style.md, Comments and SQL: old and new code both run after them): a column, a table and an
  * index in each store. So it holds that they take no lock for long enough to be noticed, that processes go on with their connections and
@@ -103,7 +103,7 @@ async function secondCredentialsOf(service: ServiceName): Promise<NodeJS.Process
   }
 }
 
-test('issue 5, 5: each store is migrated under load', { timeout: 120_000 }, async () => {
+test('each store is migrated under load', { timeout: 120_000 }, async () => {
   await load.more(ANSWERS)
   for (const store of STORES) {
     const dir = withOneMore(store)
@@ -117,7 +117,7 @@ test('issue 5, 5: each store is migrated under load', { timeout: 120_000 }, asyn
   expect(load.wrong).toEqual([])
 })
 
-describe('issue 5, 5: a rolling restart answers no request with anything but its proper answer', () => {
+describe('a rolling restart answers no request with anything but its proper answer', () => {
   test.each(SERVICES)('of %s', { timeout: 180_000 }, async (service) => {
     await load.more(ANSWERS)
     const credentials = await secondCredentialsOf(service)
@@ -131,7 +131,7 @@ describe('issue 5, 5: a rolling restart answers no request with anything but its
     expect(load.wrong).toEqual([])
   })
 
-  test('issue 6, Rotation: each process was given its second logins meanwhile, and nobody uses the first of a database', async () => {
+  test('each process was given its second logins meanwhile, and nobody uses the first of a database', async () => {
     const admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
     try {
       const rows = await admin<{ login: string }[]>`

@@ -1,6 +1,6 @@
 /**
  * An upgrade and its rollback, with the real old code beside the new, as docs/operating.md has them: NATS's users, migrations,
- * then process by process, under load. Source: issue 5, 5.
+ * then process by process, under load.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

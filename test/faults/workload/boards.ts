@@ -2,7 +2,7 @@
 import type { Outcome } from './client.ts'
 import { type Actor, ask, type KnownBoard, type Scene } from './scene.ts'
 
-/** service.md, Limits: at most 20 boards per owner. */
+/** spec 11.7: at most 20 boards per owner. */
 const MANY = 5
 
 export async function createBoard(scene: Scene, actor: Actor): Promise<void> {

@@ -19,7 +19,7 @@ export interface Client {
   /** One request, recorded. @param text of the body, where the call does not say it. */
   attempt(call: Call, options?: { text?: string; op?: number; via?: number }): Promise<Outcome>
   /**
-   * A call as service.md, Client retry guidance, has it: signed anew and otherwise the same, until it is told something
+   * A call as spec 13.2, has it: signed anew and otherwise the same, until it is told something
    * else than 503, or gives up. @returns the last answer.
    */
   ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
@@ -33,7 +33,7 @@ export interface ClientOptions {
   readonly random: Random
 }
 
-/** A gateway that hangs is given up; an answer takes 5 s at most (design.md, Failing). */
+/** A gateway that hangs is given up; an answer takes 5 s at most (spec 3.17). */
 const TIMEOUT_MS = 8_000
 const RETRY = { ...DEFAULT_RETRY, baseDelayMs: 100, maxDelayMs: 2_000 }
 

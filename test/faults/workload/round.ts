@@ -115,7 +115,7 @@ async function enter(scene: Scene, actor: Actor): Promise<void> {
 async function grant(operator: Operator, history: History, { agent }: Actor, units: number): Promise<void> {
   const atMs = Date.now()
   const reference = `${agent.name}-${atMs}`
-  // Twice: the same reference is the same grant (decisions 49).
+  // Twice: the same reference is the same grant (spec 11.4).
   for (let time = 0; time < 2; time += 1) await operator.grant(agent.id, units, reference)
   history.add({ type: 'grant', agent: agent.id, units, reference, atMs, endMs: Date.now(), certain: true })
 }

@@ -13,7 +13,7 @@ const MATRIX: [BoardVisibility, PostingMode, string[]][] = [
   ['private', 'members', ['rpvm', 'rpv', 'rv', '', '', '']],
 ]
 
-describe('decisions 28, 33, 34: who may do what', () => {
+describe('spec 8.2, 8.9, 8.10: who may do what', () => {
   const rows = MATRIX.flatMap(([visibility, posting, columns]) =>
     STANDINGS.map((standing, at) => [visibility, posting, standing, columns[at] ?? ''] as const),
   )
@@ -40,7 +40,7 @@ test.each<[Standing, boolean]>([
   ['banned', false],
   ['none', false],
   ['anonymous', false],
-])('decisions 31: %s is subscribed: %s', (standing, subscribed) => {
+])('spec 8.8: %s is subscribed: %s', (standing, subscribed) => {
   expect(isSubscribed(standing)).toBe(subscribed)
 })
 

@@ -23,8 +23,8 @@ export interface Verdicts {
 export const NOTHING: Verdicts = { may_read: false, open: false, may_post: false, may_vote: false, may_moderate: false }
 
 /**
- * Who may do what with a board. Reading and posting: decisions 28. Voting is a write of whoever may read and is neither
- * anonymous nor banned: decisions 34. Hiding, restoring and reading what is hidden are the owner's: decisions 33.
+ * Who may do what with a board. Reading and posting: spec 8.4. Voting is a write of whoever may read and is neither
+ * anonymous nor banned: spec 8.10. Hiding, restoring and reading what is hidden are the owner's: spec 8.9.
  */
 export function judge({ visibility, posting }: BoardRules, standing: Standing): Verdicts {
   const subscribed = isSubscribed(standing)
@@ -40,7 +40,7 @@ export function judge({ visibility, posting }: BoardRules, standing: Standing): 
   }
 }
 
-/** Owner, writers and readers get an entry of each post by another (decisions 31). */
+/** Owner, writers and readers get an entry of each post by another (spec 8.8). */
 export function isSubscribed(standing: Standing): boolean {
   return standing === 'owner' || standing === 'writer' || standing === 'reader'
 }

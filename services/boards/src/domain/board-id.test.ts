@@ -6,12 +6,12 @@ import { boardId, RANDOM_BYTES } from './board-id.ts'
 const time = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
 const random = fc.uint8Array({ minLength: RANDOM_BYTES, maxLength: RANDOM_BYTES })
 
-test('decisions 27: an id has the form of one', () => {
+test('spec 2.9: an id has the form of one', () => {
   const form = new RegExp(BoardId.pattern ?? '')
   fc.assert(fc.property(time, random, (createdUs, bytes) => form.test(boardId(createdUs, bytes))))
 })
 
-test('decisions 27: ids sort by creation, whatever is random in them', () => {
+test('spec 2.9: ids sort by creation, whatever is random in them', () => {
   fc.assert(
     fc.property(time, time, random, random, (a, b, first, second) => {
       fc.pre(a < b)

@@ -5,7 +5,7 @@ export const RANDOM_BYTES = 10
 
 /**
  * The id of a board: the time it was created at, in base 36, and what makes it unguessable; ids sort by creation
- * (decisions 27).
+ * (spec 2.9).
  * @param createdUs Unix time in microseconds. @param random `RANDOM_BYTES` bytes.
  */
 export function boardId(createdUs: number, random: Uint8Array): string {

@@ -10,17 +10,17 @@ test.each([
   ['unlisted', 'anyone', 'anyone'],
   ['private', undefined, 'members'],
   ['private', 'members', 'members'],
-] as const)('decisions 27: %s with posting %s: %s', (visibility, posting, expected) => {
+] as const)('spec 8.1: %s with posting %s: %s', (visibility, posting, expected) => {
   const board = newBoard({ title: 't', visibility, ...(posting === undefined ? {} : { posting }) })
   expect(board).toEqual({ title: 't', description: '', visibility, posting: expected })
 })
 
-test('decisions 27; service.md, Endpoint rules 12: private with anyone is 400', () => {
+test('spec 8.1: private with anyone is 400', () => {
   const create = (): unknown => newBoard({ title: 't', visibility: 'private', posting: 'anyone' })
   expect(create).toThrow(expect.objectContaining({ code: 'invalid_request' }))
 })
 
-test('decisions 30: 20 boards, and no more', () => {
+test('spec 8.1: 20 boards, and no more', () => {
   expect(() => checkBoardLimit(19)).not.toThrow()
   expect(() => checkBoardLimit(20)).toThrow(new ServiceError('board_limit'))
 })

@@ -26,7 +26,7 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
   }
 }
 
-describe('decisions 29: the role one may set on oneself', () => {
+describe('spec 8.5: the role one may set on oneself', () => {
   // In the order of NEXT.
   const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
     [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
@@ -49,7 +49,7 @@ describe('decisions 29: the role one may set on oneself', () => {
   })
 })
 
-describe('decisions 29, 30: the owner assigns others, and what that costs', () => {
+describe('spec 8.5, 8.7: the owner assigns others, and what that costs', () => {
   const ROWS: [MemberRole | 'none', string[]][] = [
     ['none', ['paid', 'paid', 'free', 'nothing']],
     ['reader', ['nothing', 'free', 'free', 'free']],
@@ -66,7 +66,7 @@ describe('decisions 29, 30: the owner assigns others, and what that costs', () =
   })
 })
 
-describe('decisions 29: nobody else assigns', () => {
+describe('spec 8.5: nobody else assigns', () => {
   const CALLERS: readonly Ground['caller'][] = ['writer', 'reader', 'banned', 'none']
   const rows = VISIBILITIES.flatMap((visibility) =>
     CALLERS.flatMap((caller) =>
@@ -83,7 +83,7 @@ describe('decisions 29: nobody else assigns', () => {
   })
 })
 
-describe('decisions 29: whose role it is', () => {
+describe('spec 8.5: whose role it is', () => {
   test.each([
     ['none', 'reader', 'agent_revoked'],
     ['none', 'writer', 'agent_revoked'],
@@ -109,7 +109,7 @@ describe('decisions 29: whose role it is', () => {
   })
 })
 
-describe('decisions 30: readers, writers and bans are records, 100 at most', () => {
+describe('spec 8.7: readers, writers and bans are records, 100 at most', () => {
   test.each([
     [FULL - 1, 'none', 'reader', 'paid'],
     [FULL, 'none', 'reader', 'membership_limit'],

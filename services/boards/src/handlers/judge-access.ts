@@ -3,7 +3,7 @@ import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { BoardsDeps } from '../deps.ts'
 import { judge, NOTHING, standingOf } from '../domain/access.ts'
 
-/** What a viewer may do with a board, and who gets a post of its; all of one moment. Source: decisions 28, 31, 33, 34. */
+/** What a viewer may do with a board, and who gets a post of its; all of one moment. Source: spec 8.4, 8.8, 8.9, 8.10. */
 export async function judgeAccess(
   { findAccess }: Pick<BoardsDeps, 'findAccess'>,
   { board_id, viewer, with_subscribers }: RequestOf<typeof judgeAccessCall>,

@@ -5,7 +5,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { takePage } from '../domain/page.ts'
 import { detailsOf, listBoards as listRows } from '../store/boards.ts'
 
-/** A page of public boards and the viewer's own and joined ones, one indexed query. Source: decisions 32, 35. */
+/** A page of public boards and the viewer's own and joined ones, one indexed query. Source: spec 7.9, 8.3. */
 export async function listBoards(
   { database }: Pick<BoardsDeps, 'database'>,
   { viewer, after, limit }: RequestOf<typeof listBoardsCall>,

@@ -14,12 +14,12 @@ type Request = RequestOf<typeof setMemberCall>
 
 /** How often the price is looked up again because somebody else changed the board meanwhile. */
 const MAX_DECISIONS = 5
-/** service.md, Budget rules: a membership addition. */
+/** spec 11.2: a membership addition. */
 const ADDITION_UNITS = 1
 
 /**
  * Sets a role. The order: what it comes to, the cost reserved, the change and its operation committed in one transaction under
- * the lock of the board, where it is decided again. What is free never speaks with budget (decisions 52), and a repeat
+ * the lock of the board, where it is decided again. What is free never speaks with budget (spec 11.2), and a repeat
  * after a lost answer finds the role set, which is free.
  */
 export async function setMember(

@@ -9,11 +9,11 @@ test.each([
   ['2026-11-20T23:59:59.000Z', 1],
   ['2026-11-20T23:59:59.999Z', 1],
   ['2024-02-28T12:00:00.000Z', 43_200],
-])('decisions 45: at %s Retry-After is %i', (at, seconds) => {
+])('spec 4.2: at %s Retry-After is %i', (at, seconds) => {
   expect(secondsToMidnight(Date.parse(at))).toBe(seconds)
 })
 
-test('service.md, Limits: a UTC day ends at 00:00 of the next', () => {
+test('spec 11.7: a UTC day ends at 00:00 of the next', () => {
   expect(new Date(nextMidnightMs(Date.parse('2024-02-28T23:59:59.999Z'))).toISOString()).toBe(
     '2024-02-29T00:00:00.000Z',
   )

@@ -1,4 +1,4 @@
-/** Days are UTC days, by the database's clock (service.md, Limits). */
+/** Days are UTC days, by the database's clock (spec 11.7). */
 
 export const DAY_MS = 24 * 60 * 60 * 1000
 
@@ -7,7 +7,7 @@ export function nextMidnightMs(nowMs: number): number {
   return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS
 }
 
-/** Whole seconds to the next UTC midnight, at least 1: what `Retry-After` says of a budget (decisions 45). */
+/** Whole seconds to the next UTC midnight, at least 1: what `Retry-After` says of a budget (spec 4.2). */
 export function secondsToMidnight(nowMs: number): number {
   return Math.max(1, Math.ceil((nextMidnightMs(nowMs) - nowMs) / 1000))
 }

@@ -5,7 +5,7 @@ import { decide } from './decide.ts'
 const allowances = { freeUnits: 100, hardLimit: 1000, introductions: 10 }
 const fresh = { usedUnits: 0, creditsDrawn: 0, creditBalance: 0, usedIntroductions: 0 }
 
-describe('service.md, Budget rules: free units, then credits, never past the ceiling', () => {
+describe('spec 11.4: free units, then credits, never past the ceiling', () => {
   test.each([
     ['the first unit is free', {}, 1, { credits: 0 }],
     ['the last free unit', { usedUnits: 99 }, 1, { credits: 0 }],
@@ -29,7 +29,7 @@ describe('service.md, Budget rules: free units, then credits, never past the cei
   })
 })
 
-describe('decisions 22: introductions, ceiling, units, in this order', () => {
+describe('spec 7.2: introductions, ceiling, units, in this order', () => {
   test.each([
     ['the last introduction', { usedIntroductions: 9 }, { credits: 0 }],
     ['none is left', { usedIntroductions: 10 }, 'introduction_limit_reached'],

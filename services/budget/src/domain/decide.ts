@@ -1,5 +1,5 @@
 /**
- * Whether an agent can pay for an operation, and with what. Service.md, Budget rules; decisions 24 and 48.
+ * Whether an agent can pay for an operation, and with what. Service.md, Budget rules; spec 11.3, 11.5.
  *
  * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql, 0007_reserve-one.sql) applies in the database, where deciding and
  * taking are one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
@@ -29,7 +29,7 @@ export interface Price {
   introduces: boolean
 }
 
-/** In the order of decisions 22. */
+/** In the order of spec 7.2. */
 export const REFUSALS = ['introduction_limit_reached', 'hard_limit_reached', 'budget_exhausted'] as const
 export type Refusal = (typeof REFUSALS)[number]
 
@@ -37,7 +37,7 @@ export function isRefusal(outcome: string): outcome is Refusal {
   return REFUSALS.some((refusal) => refusal === outcome)
 }
 
-/** @returns the credits it takes, or the first of its reasons to be refused, in the order of decisions 22. */
+/** @returns the credits it takes, or the first of its reasons to be refused, in the order of spec 7.2. */
 export function decide(standing: Standing, price: Price, allowances: Allowances): { credits: number } | Refusal {
   if (price.introduces && standing.usedIntroductions >= allowances.introductions) return 'introduction_limit_reached'
   if (standing.usedUnits + price.units > allowances.hardLimit) return 'hard_limit_reached'

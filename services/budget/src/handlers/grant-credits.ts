@@ -4,7 +4,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { grantCredits as grant, previewGrant } from '../store/grants.ts'
 
-/** Issues credits, once for each reference (decisions 49). */
+/** Issues credits, once for each reference (spec 11.4). */
 export async function grantCredits(
   { database, logger }: Pick<BudgetDeps, 'database' | 'logger'>,
   { agent_id: agentId, units, reference, dry_run: dryRun = false }: RequestOf<typeof grantCreditsCall>,

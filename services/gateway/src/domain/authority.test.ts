@@ -8,6 +8,6 @@ test.each([
   ['agents.example:8080', 'agents.example:8081', false],
   ['agents.example', 'agents.example.', false],
   ['[::1]:8080', '[::1]:8080', true],
-])('decisions 19: %s and %s are one authority: %s', (a, b, same) => {
+])('spec 6.2: %s and %s are one authority: %s', (a, b, same) => {
   expect(isSameAuthority(a, b)).toBe(same)
 })

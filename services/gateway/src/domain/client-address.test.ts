@@ -12,7 +12,7 @@ function ranges(...texts: string[]): AddressRange[] {
 
 const PROXY = '10.0.0.1'
 
-describe('service.md, Budget rules: the peer, or the validated client address behind configured proxies', () => {
+describe('spec 3.16: the peer, or the validated client address behind configured proxies', () => {
   test.each<[string, string, string | undefined, string[], string]>([
     ['no proxies are configured: the header is not looked at', '192.0.2.1', '203.0.113.9', [], '192.0.2.1'],
     ['the peer is no proxy', '192.0.2.1', '203.0.113.9', [PROXY], '192.0.2.1'],
@@ -58,7 +58,7 @@ describe('service.md, Budget rules: the peer, or the validated client address be
   )
 })
 
-describe('decisions 47, field notes 1.11: requests are counted by client, IPv6 by /64', () => {
+describe('spec 3.16; ADR 22: requests are counted by client, IPv6 by /64', () => {
   test.each([
     ['192.0.2.1', '192.0.2.1', true],
     ['192.0.2.1', '192.0.2.2', false],

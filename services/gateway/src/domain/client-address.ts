@@ -9,7 +9,7 @@ export interface AddressRange {
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Leading bits that tell IPv6 clients apart: a /64 is what one of them is usually given (decisions 47; field notes 1.11). */
+/** Leading bits that tell IPv6 clients apart: a /64 is what one of them is usually given (spec 3.16; ADR 22). */
 const IPV6_CLIENT_BITS = 64
 
 /** An address or a CIDR block in its usual spelling; undefined for anything else. */
@@ -26,7 +26,7 @@ export function parseAddressRange(text: string): AddressRange | undefined {
 
 /**
  * The address of the client: the peer's, or, where the peer is a trusted proxy, the last one in `X-Forwarded-For` that is
- * not: what stands before it was written by whoever sent the request (service.md, Budget rules: arbitrary forwarded headers
+ * not: what stands before it was written by whoever sent the request (spec 3.16: arbitrary forwarded headers
  * are never trusted). An entry that is no address ends the walk at the proxy that passed it on.
  * @param forwardedFor all values of the header, in the order received.
  */

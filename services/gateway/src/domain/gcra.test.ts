@@ -25,7 +25,7 @@ function judgeAll(rate: Rate, pausesMs: readonly number[]): Judged[] {
   })
 }
 
-describe('decisions 47: a rate and a burst', () => {
+describe('spec 3.15: a rate and a burst', () => {
   test('the burst is admitted at once, the next one waits for one interval', () => {
     const judged = judgeAll({ perSecond: 100, burst: 200 }, new Array(201).fill(0))
     expect(judged.slice(0, 200).every(({ waitMs }) => waitMs === 0)).toBe(true)

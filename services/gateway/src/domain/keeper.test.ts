@@ -4,7 +4,7 @@ import { keeperOf } from './keeper.ts'
 const GATEWAYS = ['7d4f1c0b9a3e2865', '0f5b6c7d8e9a1b2c', 'c3d2e1f0a9b8c7d6', '1122334455667788']
 const CLIENTS = Array.from({ length: 4_000 }, (_, at) => `198.51.${at >> 8}.${at & 255}`)
 
-describe('issue 3: which gateway keeps a client', () => {
+describe('which gateway keeps a client', () => {
   test('gateways agree, in whatever order they know each other', () => {
     const reversed = GATEWAYS.toReversed()
     for (const client of CLIENTS) expect(keeperOf(client, reversed)).toBe(keeperOf(client, GATEWAYS))

@@ -28,7 +28,7 @@ function takeAllAsKeeper(bucket: Bucket, nowMs = 0): number {
   for (let admitted = 0; ; admitted += 1) if (takeAsKeeper(bucket, nowMs, RATE) > 0) return admitted
 }
 
-describe('issue 3: a bucket that several gateways share', () => {
+describe('a bucket that several gateways share', () => {
   test('another gateway admits its credit, asks for what may be left, and refuses the rest by itself', () => {
     expect(takeMany(createBucket(0), 15)).toEqual({ admitted: 2, asked: 8, refused: 5 })
   })

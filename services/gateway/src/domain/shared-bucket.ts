@@ -1,7 +1,7 @@
 /**
  * One client's bucket where there are several gateways. One of them keeps it (`keeper.ts`) and judges exactly; each other
  * one admits a few requests on credit, tells the keeper, and asks it before it admits any more. So all gateways together
- * admit what the rate allows, and their credits once (decisions 47), however late anything arrives: the credits together are
+ * admit what the rate allows, and their credits once (spec 3.15), however late anything arrives: the credits together are
  * `CREDIT_SHARE` of the burst. Only spans of time cross between gateways, never a time, so their clocks may differ.
  */
 import { fullAtOf, judgeRequest, levelOf, type Rate, roomOf } from './gcra.ts'
@@ -36,7 +36,7 @@ export interface Settlement {
   readonly level: number
 }
 
-/** Of the burst: what all gateways together may admit before the keeper knows. Decisions 47 and issue 3 leave 20 %. */
+/** Of the burst: what all gateways together may admit before the keeper knows. spec 3.15 leave 20 %. */
 export const CREDIT_SHARE = 0.2
 
 /**

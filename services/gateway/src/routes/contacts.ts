@@ -45,7 +45,7 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       errors: ['not_found', 'budget_exhausted', 'hard_limit_reached'],
       handle: async ({ signer, params: { agent }, body: { state }, context }) => {
         if (agent === signer) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
-        // Whoever has a key is registered (decisions 26: an unknown id is 404).
+        // Whoever has a key is registered (spec 7.7: an unknown id is 404).
         if ((await directory.findKey(agent, context)) === undefined) throw new ServiceError('not_found')
         return jsonAnswer(200, await bus.call(setContact, { agent_id: signer, other: agent, state }, context))
       },

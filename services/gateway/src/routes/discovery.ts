@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { createDocument } from '../document.ts'
 import { defineOperation, type Operation } from '../operation.ts'
 
-/** The two documents that describe the service. They are not among the operations that the OpenAPI description has (decisions 46). */
+/** The two documents that describe the service. They are not among the operations that the OpenAPI description has (spec 1.4). */
 export function discoveryRoutes({ manifest, openapi }: { manifest: unknown; openapi: unknown }): Operation[] {
   return [
     documentRoute({

@@ -147,9 +147,9 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
 /** An envelope of the right shape and size. */
 interface SizedEnvelope {
   readonly facts: EnvelopeFacts
-  /** SHA-256 of the JCS bytes of the envelope, lower-case hex (decisions 18). */
+  /** SHA-256 of the JCS bytes of the envelope, lower-case hex (spec 7.4). */
   readonly digest: string
-  /** What JSON.stringify writes of it: what is stored and read (decisions 17). */
+  /** What JSON.stringify writes of it: what is stored and read (spec 6.6). */
   readonly text: string
 }
 
@@ -181,7 +181,7 @@ function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to
   return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
 }
 
-/** What of decisions 22's order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
+/** What of spec 7.2 order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
 function checkSenderAndSize(signer: string, envelope: SizedEnvelope | OversizedEnvelope): SizedEnvelope {
   if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
   if (!('digest' in envelope)) throw new ServiceError('message_too_large')

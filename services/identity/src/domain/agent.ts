@@ -15,7 +15,7 @@ export function publicAgent({ agent_id, name, pubkey, created_at, revoked }: Age
   return { agent_id, name, pubkey, created_at, revoked }
 }
 
-/** What the agent itself sees. Source: service.md, Identity response. */
+/** What the agent itself sees. Source: spec 5.10. */
 export function ownIdentity(record: AgentRecord, authority: string): Identity {
   return {
     agent: publicAgent(record),
@@ -25,7 +25,7 @@ export function ownIdentity(record: AgentRecord, authority: string): Identity {
   }
 }
 
-/** Source: decisions 11. */
+/** Source: spec 2.8. */
 export function addressOf(name: string, authority: string): string {
   return `${name}@${authority}`
 }

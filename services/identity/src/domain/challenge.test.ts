@@ -14,7 +14,7 @@ const CHALLENGE: Challenge = {
   expiresAt: 1_800_000_000,
 }
 
-describe('decisions 9: a challenge is a token that carries its key, difficulty and expiry', () => {
+describe('spec 5.4: a challenge is a token that carries its key, difficulty and expiry', () => {
   test('what was encoded is decoded, for every value', () => {
     fc.assert(
       fc.property(

@@ -1,6 +1,6 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
-/** What a challenge says of itself; nothing about it is stored until it is consumed (decisions 9). */
+/** What a challenge says of itself; nothing about it is stored until it is consumed (spec 5.4). */
 export interface Challenge {
   /** UUID; what its consumption is stored by. */
   readonly id: string

@@ -5,7 +5,7 @@ import { nonceKey } from './nonce-key.ts'
 const agentId = fc.stringMatching(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/)
 const nonce = fc.stringMatching(/^([0-9a-f]{2}){16,64}$/)
 
-test('decisions 5: a nonce is remembered per signer: its key is 16 bytes, and another for another signer or nonce', () => {
+test('spec 3.7: a nonce is remembered per signer: its key is 16 bytes, and another for another signer or nonce', () => {
   fc.assert(
     fc.property(agentId, nonce, agentId, nonce, (agent, used, otherAgent, otherNonce) => {
       const key = nonceKey(agent, used)

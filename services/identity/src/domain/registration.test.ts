@@ -22,7 +22,7 @@ const ATTEMPT: Attempt = {
 }
 const FREE: Standing = { nameOwner: undefined, ownName: undefined, challengeConsumed: false }
 
-describe('decisions 10: what a registration is answered', () => {
+describe('spec 5.6: what a registration is answered', () => {
   test.each<[string, Partial<Attempt>, Partial<Standing>, string]>([
     ['first registration', {}, {}, 'first'],
     ['identical repeat', {}, { nameOwner: 'me', ownName: 'alice', challengeConsumed: true }, 'repeat'],
@@ -58,7 +58,7 @@ describe('decisions 10: what a registration is answered', () => {
     expect(answerOf({ ...ATTEMPT, ...attempt }, { ...FREE, ...standing })).toBe(expected)
   })
 
-  // Every set of faults that can occur together: the answer is the first of them in the order of decisions 10.
+  // Every set of faults that can occur together: the answer is the first of them in the order of spec 5.6.
   const FAULTS = ['challenge_invalid', 'pow_invalid', 'challenge_consumed', 'name_taken', 'key_registered'] as const
   const sets = Array.from({ length: 2 ** FAULTS.length }, (_, bits) => FAULTS.filter((_, index) => bits & (1 << index)))
   test.each(sets.map((faults) => [faults.join(', ') || 'none', faults] as const))(

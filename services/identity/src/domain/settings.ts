@@ -17,7 +17,7 @@ export function applySettings(current: CurrentSettings, settings: Settings): Cur
 /** `nothing` to do, a change that is `free`, or one that is `paid` for with 1 unit. */
 export type SettingsChange = 'nothing' | 'free' | 'paid'
 
-/** Closing the inbox is free where nothing else changes, and so is changing nothing. Source: decisions 12, 52. */
+/** Closing the inbox is free where nothing else changes, and so is changing nothing. Source: spec 5.10, 11.2. */
 export function settingsChange(before: CurrentSettings, after: CurrentSettings): SettingsChange {
   if (after.discoverable !== before.discoverable) return 'paid'
   if (after.inbox_policy === before.inbox_policy) return 'nothing'

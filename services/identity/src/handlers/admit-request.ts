@@ -5,7 +5,7 @@ import type { IdentityDeps } from '../deps.ts'
 
 /**
  * Consumes a nonce, durably, and says whether the signer is revoked. The signer may be unknown here, as the one of a
- * registration is: its nonce counts all the same (decisions 5).
+ * registration is: its nonce counts all the same (spec 3.7).
  */
 export async function admitRequest(
   { admit }: Pick<IdentityDeps, 'admit'>,

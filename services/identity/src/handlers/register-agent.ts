@@ -19,7 +19,7 @@ const MAX_DECISIONS = 5
 
 /**
  * Registers a key under a name. Nothing is locked while it is judged: the unique constraints decide who was first, and
- * whoever was not is judged again by what is there then. Source: decisions 10.
+ * whoever was not is judged again by what is there then. Source: spec 5.6.
  */
 export async function registerAgent(
   { database, authority, challengeKeys }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys'>,

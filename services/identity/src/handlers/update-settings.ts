@@ -85,7 +85,7 @@ async function writeChange(
   return writeSettings(tx, agentId, next)
 }
 
-/** A revocation that came after this request was admitted is answered like one that came before (decisions 13). */
+/** A revocation that came after this request was admitted is answered like one that came before (spec 5.11). */
 function requireActive(record: AgentRecord | undefined): AgentRecord {
   if (record === undefined) throw new ServiceError('not_found')
   if (record.revoked) throw new ServiceError('signer_revoked')

@@ -24,7 +24,7 @@ const facts = (ts_ms: number, ttl: number) => ({
   payload_bytes: 1,
 })
 
-describe('service.md Limits, decisions 20: the window of ts', () => {
+describe('spec 6.7, 11.7: the window of ts', () => {
   test.each([
     [-300_000, 'ok'],
     [-300_001, 'envelope_timestamp_out_of_range'],
@@ -36,7 +36,7 @@ describe('service.md Limits, decisions 20: the window of ts', () => {
   })
 })
 
-describe('decisions 20: ts plus a positive ttl must be in the future', () => {
+describe('spec 6.7: ts plus a positive ttl must be in the future', () => {
   test.each([
     [-10_500, 10, 'expired'],
     [-10_500, 11, 'ok'],
@@ -54,7 +54,7 @@ describe('decisions 20: ts plus a positive ttl must be in the future', () => {
   })
 })
 
-describe('decisions 21: references stay in the conversation, threads name a root', () => {
+describe('spec 6.9: references stay in the conversation, threads name a root', () => {
   const same = { sameConversation: true, root: true }
   const member = { sameConversation: true, root: false }
   const other = { sameConversation: false, root: true }

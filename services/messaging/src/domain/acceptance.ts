@@ -3,7 +3,7 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { EnvelopeFacts } from '@svc/contracts/messaging.ts'
 
 /**
- * Checks when an envelope was signed. Source: service.md, Limits; decisions 20. Expiry counts in whole seconds, as
+ * Checks when an envelope was signed. Source: spec 6.8, 11.7. Expiry counts in whole seconds, as
  * `expires_at` shows it, so nothing is accepted that would be gone at once.
  * @throws ServiceError `envelope_timestamp_out_of_range`, `expired`.
  */
@@ -15,7 +15,7 @@ export function checkTime({ ts_ms, ttl }: EnvelopeFacts, nowMs: number): void {
   if (cap !== null && cap <= Math.floor(nowMs / 1000)) throw new ServiceError('expired')
 }
 
-/** `ts` + ttl in Unix seconds, null where the message has no ttl of its own (decisions 20). A ttl past all calendars counts as far away. */
+/** `ts` + ttl in Unix seconds, null where the message has no ttl of its own (spec 6.8). A ttl past all calendars counts as far away. */
 export function expiryCap({ ts_ms, ttl }: Pick<EnvelopeFacts, 'ts_ms' | 'ttl'>): number | null {
   if (ttl === 0) return null
   return Math.min(Math.floor(ts_ms / 1000) + ttl, Number.MAX_SAFE_INTEGER)
@@ -30,7 +30,7 @@ export interface Reference {
 }
 
 /**
- * Checks what an envelope refers to; undefined: it refers to nothing. Source: decisions 21.
+ * Checks what an envelope refers to; undefined: it refers to nothing. Source: spec 6.9.
  * @throws ServiceError `invalid_reference`, with one text whatever is wrong.
  */
 export function checkReferences(replyTo: Reference | undefined, thread: Reference | undefined): void {

@@ -39,12 +39,12 @@ const ROWS = POLICIES.flatMap((policy) =>
   ),
 )
 
-describe('service.md Endpoint rules 7; decisions 22, 23: admission', () => {
+describe('spec 7.6: admission', () => {
   test.each(ROWS)('$policy, $contact, pending $pending → $expected', ({ expected, ...standing }) => {
     expect(outcome('alice', 'bob', standing)).toBe(expected)
   })
 
-  test.each(ROWS)('decisions 23: to oneself under $policy, $contact, pending $pending → inbox', (standing) => {
+  test.each(ROWS)('spec 7.6: to oneself under $policy, $contact, pending $pending → inbox', (standing) => {
     expect(outcome('alice', 'alice', standing)).toBe('inbox')
   })
 })

@@ -13,7 +13,7 @@ export interface Standing {
 }
 
 /**
- * The lane of a DM. Source: service.md, Endpoint rules 7; decisions 22 (order), 23.
+ * The lane of a DM. Source: spec 7.2, 7.6 (order), 23.
  * @throws ServiceError `admission_denied`, `request_pending`.
  */
 export function laneFor(

@@ -18,7 +18,7 @@ const outcome = (check: () => void): string => {
   }
 }
 
-/** Viewers by what boards says of them: decisions 28 to 34. */
+/** Viewers by what boards says of them: spec 8.2, 8.3, 8.5, 8.7, 8.8, 8.9, 8.10. */
 const VIEWERS = {
   nobody: verdicts(),
   banned: verdicts('read'),
@@ -28,7 +28,7 @@ const VIEWERS = {
 }
 type Viewer = keyof typeof VIEWERS
 
-describe('decisions 28, 33, 34: what an answer of boards comes to', () => {
+describe('spec 8.2, 8.9, 8.10: what an answer of boards comes to', () => {
   const rows: [Viewer, post: string, moderate: string][] = [
     ['nobody', 'not_found', 'not_found'],
     ['banned', 'forbidden', 'forbidden'],
@@ -48,7 +48,7 @@ describe('decisions 28, 33, 34: what an answer of boards comes to', () => {
     ['writer', 'ok', 'not_found', 'own_post'],
     ['owner', 'ok', 'ok', 'own_post'],
   ]
-  test.each(votes)('decisions 34: %s votes: %s, on a hidden post %s, on an own one %s', (viewer, ...expected) => {
+  test.each(votes)('spec 8.10: %s votes: %s, on a hidden post %s, on an own one %s', (viewer, ...expected) => {
     const access = VIEWERS[viewer]
     expect([
       outcome(() => checkVote(access, { hidden: false, isOwn: false })),

@@ -17,7 +17,7 @@ function decoded(list: 'inbox' | 'export', agentId: string, text: string): reado
   }
 }
 
-describe('decisions 35: cursors of message lists', () => {
+describe('spec 7.9: cursors of message lists', () => {
   test('a cursor gives the place that it was made of, in every process', () => {
     fc.assert(
       fc.property(number, number, (batch, ordinal) => {

@@ -3,7 +3,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 
 /**
  * The numbers that name a place in each message list: of an agent by event cursor or by acceptance, of a board by the
- * position in its log (decisions 35).
+ * position in its log (spec 7.9).
  */
 export interface Places {
   inbox: readonly [position: number]
@@ -31,7 +31,7 @@ export function encodeCursor<List extends keyof Places>(list: List, ownerId: str
 }
 
 /**
- * The place that `encodeCursor` gave for this list of this owner, whatever the filter was (decisions 35).
+ * The place that `encodeCursor` gave for this list of this owner, whatever the filter was (spec 7.9).
  * @throws ServiceError `invalid_cursor` for any other text.
  */
 export function decodeCursor<List extends keyof Places>(list: List, ownerId: string, text: string): Places[List] {

@@ -12,7 +12,7 @@ const rowOf = (envelope: string | null): ListedRow => ({
 })
 const ofBytes = (bytes: number): ListedRow => rowOf(`"${'x'.repeat(bytes - 2)}"`)
 
-describe('decisions 35: a page ends at its limit or at 512 KiB', () => {
+describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
   test('for any sizes it holds at least one row, at most the limit, and the next row only where it does not fit', () => {
     const sizes = fc.array(fc.integer({ min: 2, max: LIMITS.requestBytes }), { minLength: 1, maxLength: 101 })
     fc.assert(
@@ -52,7 +52,7 @@ describe('decisions 35: a page ends at its limit or at 512 KiB', () => {
   })
 })
 
-describe('service.md, MessageList and Events: the text', () => {
+describe('spec 7.9: the text', () => {
   test('envelopes stand in it letter by letter', () => {
     const envelope = '{"body":1.0e+2,"id":"\\u0041\\u0000"}'
     const { texts } = takePage([rowOf(envelope), rowOf('{}')], 10)

@@ -7,7 +7,7 @@ export interface ListedRow {
   accepted_at: number
   expires_at: number
   acked: boolean
-  /** Of a post; absent where a list holds DMs alone, which have no votes (service.md, Endpoint rules 11). */
+  /** Of a post; absent where a list holds DMs alone, which have no votes (spec 8.10). */
   upvotes?: number
   /** Null where the envelopes before it fill a page: it was not read. */
   envelope: string | null
@@ -22,7 +22,7 @@ export interface Page<Row> {
 }
 
 /**
- * The rows of one page: `limit` at most, and as many as their bytes leave room for, at least one. Source: decisions 35.
+ * The rows of one page: `limit` at most, and as many as their bytes leave room for, at least one. Source: spec 7.9.
  * @param rows in order; one more than `limit` where there are more, which is how the end is known.
  * @param textOf what the answer holds for a row, around its Message in JSON.
  */
@@ -52,12 +52,12 @@ export function textOfRow(row: ListedRow & { envelope: string }): string {
   return messageText(row.envelope, stateOf(row))
 }
 
-/** A MessageList in JSON. @param nextCursor base64url; empty at the current end. Source: service.md, Endpoint rules 4. */
+/** A MessageList in JSON. @param nextCursor base64url; empty at the current end. Source: spec 7.9. */
 export function messageListText(messages: readonly string[], nextCursor: string): string {
   return `{"messages":[${messages.join(',')}],"next_cursor":"${nextCursor}"}`
 }
 
-/** An Events in JSON. Source: service.md, Event and Events. */
+/** An Events in JSON. Source: spec 9.1. */
 export function eventsText(events: readonly string[], nextCursor: number, retentionDays: number): string {
   return `{"events":[${events.join(',')}],"next_cursor":${nextCursor},"retention_days":${retentionDays}}`
 }

@@ -7,7 +7,7 @@ import { listContacts as listRows } from '../store/contacts.ts'
 type Request = RequestOf<typeof listContactsCall>
 type Result = ReplyOf<typeof listContactsCall>
 
-/** A page of contacts in byte order of the id; `after` is a place in that order and need not exist (decisions 35). */
+/** A page of contacts in byte order of the id; `after` is a place in that order and need not exist (spec 7.9). */
 export async function listContacts(
   { database }: Pick<Deps, 'database'>,
   { agent_id, after, limit }: Request,

@@ -9,11 +9,11 @@ import { listInbox as listRows } from '../store/inbox.ts'
 type Request = RequestOf<typeof listInboxCall>
 type Result = ReplyOf<typeof listInboxCall>
 
-/** A page of one lane, by event cursor (decisions 35). @throws ServiceError `invalid_cursor`. */
+/** A page of one lane, by event cursor (spec 7.9). @throws ServiceError `invalid_cursor`. */
 export async function listInbox({ database }: Pick<Deps, 'database'>, request: Request): Promise<Result> {
   const { agent_id: agentId, lane, unacked, thread_id: threadId, limit } = request
   const [after] = request.after === null ? START.inbox : decodeCursor('inbox', agentId, request.after)
-  // What cannot be an id names nothing (decisions 21).
+  // What cannot be an id names nothing (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
   const query = { agentId, lane, unacked, threadId, after, limit: limit + 1 }
   const page = takePage(await database.run((sql) => listRows(sql, query)), limit)

@@ -10,7 +10,7 @@ import { listFeed } from '../store/feed.ts'
 type Request = RequestOf<typeof listPostsCall>
 type Result = ReplyOf<typeof listPostsCall>
 
-/** A page of a board's feed, by position (decisions 35). @throws ServiceError `not_found`, `invalid_cursor`. */
+/** A page of a board's feed, by position (spec 7.9). @throws ServiceError `not_found`, `invalid_cursor`. */
 export async function listPosts(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,
   request: Request,
@@ -19,7 +19,7 @@ export async function listPosts(
   const { viewer, board_id: boardId, thread_id: threadId, limit } = request
   if (!(await boards.mayRead(boardId, viewer, context))) throw new ServiceError('not_found')
   const [after] = request.after === null ? START.feed : decodeCursor('feed', boardId, request.after)
-  // What cannot be an id names nothing (decisions 21).
+  // What cannot be an id names nothing (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
   const query = { boardId, threadId, after, limit: limit + 1 }
   const page = takePage(await database.run((sql) => listFeed(sql, query)), limit)

@@ -116,35 +116,35 @@ async function outcome(deps: SendDeps, asked = request): Promise<unknown> {
 const stale: Appended = { outcome: 'stale', lane: 'requests' }
 const accepted: Appended = { outcome: 'accepted', lane: 'inbox' }
 
-describe('decisions 22: what is decided again is decided in the same order', () => {
+describe('spec 7.2: what is decided again is decided in the same order', () => {
   const later = (changes: Partial<Preflight>): Preflight => ({ ...fresh, standingVersion: 1, ...changes })
   const pending = { ...fresh.standing, pending: true }
 
   test.each([
     [
-      'decisions 18: another attempt at the same message got through: a duplicate, whatever the standing is now',
+      'spec 7.4: another attempt at the same message got through: a duplicate, whatever the standing is now',
       later({ earlier: { digest: DIGEST, sender: ALICE, lane: 'requests' }, standing: pending }),
       { duplicate: true, lane: 'requests' },
     ],
     [
-      'decisions 18: another envelope took the id: a conflict, whatever the standing is now',
+      'spec 7.4: another envelope took the id: a conflict, whatever the standing is now',
       later({ earlier: { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' }, standing: pending }),
       'id_conflict',
     ],
-    ['decisions 13: the recipient was revoked', later({ recipientRevoked: true }), 'recipient_unavailable'],
+    ['spec 5.11: the recipient was revoked', later({ recipientRevoked: true }), 'recipient_unavailable'],
     [
-      'decisions 22: the sender was blocked',
+      'spec 7.6: the sender was blocked',
       later({ standing: { ...fresh.standing, contact: 'blocked' } }),
       'admission_denied',
     ],
-    ['decisions 22: another message became the request', later({ standing: pending }), 'request_pending'],
+    ['spec 7.6: another message became the request', later({ standing: pending }), 'request_pending'],
     [
-      'decisions 23: the sender was accepted',
+      'spec 7.6: the sender was accepted',
       later({ standing: { ...fresh.standing, contact: 'accepted' } }),
       { lane: 'inbox' },
     ],
     [
-      'decisions 21: what is referred to is gone',
+      'spec 6.9: what is referred to is gone',
       later({ thread: { sameConversation: false, root: false } }),
       'invalid_reference',
     ],
@@ -169,21 +169,21 @@ describe('what is known of a pair from before saves the look, and changes no ans
     return deps
   }
 
-  test('design.md, Sending a message: what was reserved ahead is appended without a look', async () => {
+  test('what was reserved ahead is appended without a look', async () => {
     const deps = depsWith([friend], [accepted])
     expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
     expect(await outcome(deps, prepared)).toMatchObject({ lane: 'inbox' })
     expect(deps.asked).toHaveLength(1)
   })
 
-  test('decisions 18, 52: what was not is looked up first: a repeat is answered also while budget is down', async () => {
+  test('spec 7.4, 11.2: what was not is looked up first: a repeat is answered also while budget is down', async () => {
     const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
     expect(await outcome(deps)).toMatchObject({ duplicate: true })
     expect(deps.taken).toEqual([])
   })
 
-  test('decisions 23: a request is never sent on what was known', async () => {
+  test('spec 7.6: a request is never sent on what was known', async () => {
     const deps = depsWith([fresh], [{ outcome: 'accepted', lane: 'requests' }])
     await outcome(deps, prepared)
     await outcome(deps, prepared)
@@ -193,16 +193,16 @@ describe('what is known of a pair from before saves the look, and changes no ans
   test.each([
     ['reply_to', { reply_to: 'another' }],
     ['thread_id', { thread_id: 'another' }],
-  ])('decisions 21: what has a %s is looked up', async (_name, facts) => {
+  ])('spec 6.9: what has a %s is looked up', async (_name, facts) => {
     const deps = await knowing(depsWith([friend], [accepted]))
     await outcome(deps, { ...prepared, facts: { ...request.facts, ...facts } })
     expect(deps.asked).toHaveLength(1)
   })
 
   test.each([
-    ['decisions 13: the recipient was revoked since', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
+    ['spec 5.11: the recipient was revoked since', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
     [
-      'decisions 22: the sender was blocked since',
+      'spec 7.6: the sender was blocked since',
       { ...friend, standing: { ...fresh.standing, contact: 'blocked' as const } },
       'admission_denied',
     ],
@@ -213,7 +213,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
   describe('what another attempt at the same message has ended is decided once more', () => {
     const fenced: Appended = { outcome: 'fenced', lane: 'inbox' }
 
-    test('decisions 22: equal attempts that are refused have one answer', async () => {
+    test('spec 7.2: equal attempts that are refused have one answer', async () => {
       const blocked: Preflight = { ...friend, standing: { ...fresh.standing, contact: 'blocked' } }
       expect(await outcome(await knowing(depsWith([blocked], [fenced])), prepared)).toBe('admission_denied')
     })
@@ -221,18 +221,18 @@ describe('what is known of a pair from before saves the look, and changes no ans
     test.each([
       ['reserved ahead', prepared],
       ['not reserved ahead', request],
-    ])('design.md, Charging: with a reservation of its own: %s', async (_name, asked) => {
+    ])('ADR 21: with a reservation of its own: %s', async (_name, asked) => {
       const deps = depsWith([friend], [fenced, accepted])
       expect(await outcome(deps, asked)).toMatchObject({ duplicate: false })
       expect(deps.taken).toHaveLength(asked === prepared ? 1 : 2)
     })
 
-    test('decisions 45: and not for ever', async () => {
+    test('spec 4.3: and not for ever', async () => {
       expect(await outcome(depsWith([friend], [fenced]), prepared)).toBe('unavailable')
     })
   })
 
-  test('decisions 18: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
+  test('spec 7.4: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
     const repeated = depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])
     expect(await outcome(await knowing(repeated), prepared)).toMatchObject({ duplicate: true })
     const earlier = { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' as const }
@@ -240,7 +240,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(await outcome(await knowing(taken), prepared)).toBe('id_conflict')
   })
 
-  test('decisions 18, 22: retry and conflict come before the time', async () => {
+  test('spec 7.2, 7.4: retry and conflict come before the time', async () => {
     const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
     const late = { ...prepared, facts: { ...request.facts, ts_ms: 0 } }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
@@ -249,7 +249,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
   })
 
   describe('what was reserved while the request was being admitted', () => {
-    test('design.md, Charging: is what the message is committed with, and nothing is taken twice', async () => {
+    test('ADR 21: is what the message is committed with, and nothing is taken twice', async () => {
       for (const deps of [await knowing(depsWith([friend], [accepted])), depsWith([friend], [accepted])]) {
         expect(await outcome(deps, prepared)).toMatchObject({ duplicate: false })
         expect([deps.taken, deps.given]).toEqual([[], []])
@@ -259,13 +259,13 @@ describe('what is known of a pair from before saves the look, and changes no ans
     test.each([
       ['a refusal', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
       ['a conflict', { ...friend, earlier: { digest: '', sender: BOB, lane: 'inbox' as const } }, 'id_conflict'],
-    ])('design.md, Charging: is given back with %s', async (_name, known, expected) => {
+    ])('ADR 21: is given back with %s', async (_name, known, expected) => {
       const deps = depsWith([known], [accepted])
       expect(await outcome(deps, prepared)).toBe(expected)
       expect(deps.given).toHaveLength(1)
     })
 
-    test('decisions 18: is given back with a repeat that was charged before', async () => {
+    test('spec 7.4: is given back with a repeat that was charged before', async () => {
       const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
       const deps = depsWith([{ ...friend, earlier }], [accepted])
       expect(await outcome(deps, prepared)).toMatchObject({ duplicate: true })

@@ -17,7 +17,7 @@ type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publishe
 type Request = RequestOf<typeof setContactCall>
 type Result = ReplyOf<typeof setContactCall>
 
-/** service.md, Budget rules: a contact acceptance. */
+/** spec 11.2: a contact acceptance. */
 const ACCEPT_UNITS = 1
 
 /**
@@ -25,7 +25,7 @@ const ACCEPT_UNITS = 1
  * answer: the change raises the standing of the caller's log under its lock.
  *
  * Only accepting costs anything. Blocking, removing and repeating never speak with budget, so they work with an exhausted
- * budget, and while the budget service is down (decisions 26, 52).
+ * budget, and while the budget service is down (spec 7.7, 11.2).
  */
 export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id, other, state } = request
@@ -68,7 +68,7 @@ function commitAccept(
 
 /**
  * Changes the state under the lock of the caller's log; an acceptance promotes the other's pending request at the same
- * time (decisions 25). @returns undefined where nothing was to be changed.
+ * time (spec 7.7). @returns undefined where nothing was to be changed.
  */
 async function change(
   tx: Tx,

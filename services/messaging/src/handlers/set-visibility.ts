@@ -10,7 +10,7 @@ type Result = ReplyOf<typeof setVisibilityCall>
 
 /**
  * Hides or restores a post, again and again; what it is already changes nothing. Whoever is not the owner is refused before
- * the post is looked for, so that nothing is told of hidden ones. Free, and never speaks with budget (decisions 52).
+ * the post is looked for, so that nothing is told of hidden ones. Free, and never speaks with budget (spec 11.2).
  */
 export async function setVisibility(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,

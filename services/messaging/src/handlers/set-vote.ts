@@ -14,12 +14,12 @@ type VoteDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'boards'>
 type Request = RequestOf<typeof setVoteCall>
 type Result = ReplyOf<typeof setVoteCall>
 
-/** service.md, Budget rules: a new vote. */
+/** spec 11.2: a new vote. */
 const VOTE_UNITS = 1
 
 /**
  * Casts a vote or takes it back. Votes of one post follow each other under its row's lock, and the count changes with them, so
- * it is exact at once (decisions 34). Only a new vote costs anything: a repeat and taking back never speak with budget.
+ * it is exact at once (spec 8.10). Only a new vote costs anything: a repeat and taking back never speak with budget.
  */
 export async function setVote(deps: VoteDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id: voter, id, voted } = request

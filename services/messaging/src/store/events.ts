@@ -26,9 +26,9 @@ export interface EventsPart {
   rows: EventRow[]
   /** The last cursor that was examined; 0 where the log is empty. */
   examined: number
-  /** The oldest live event, the next one to come where there is none (decisions 51). */
+  /** The oldest live event, the next one to come where there is none (spec 9.6). */
   earliest: number
-  /** The last cursor ever appended, in the same snapshot as the rows; 0 if none ever was (decisions 51). */
+  /** The last cursor ever appended, in the same snapshot as the rows; 0 if none ever was (spec 9.6). */
   latest: number
 }
 

@@ -45,7 +45,7 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
  * that order which is complete.
  *
  * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
- * one under way would hand out a cursor behind which it appears later (field notes 2.3). So no page reaches the horizon:
+ * one under way would hand out a cursor behind which it appears later (ADR 22). So no page reaches the horizon:
  * the oldest transaction of any kind that had not ended when the statement began, or `settled` where that is further.
  */
 export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
@@ -109,7 +109,7 @@ function everything(sql: Sql, query: ExportQuery): Fragment {
 }
 
 /**
- * The members of a thread and its root (decisions 21). Those of a thread of DMs all have the same two participants, so one
+ * The members of a thread and its root (spec 7.12). Those of a thread of DMs all have the same two participants, so one
  * look at the first of them tells a stranger from them, however long the thread is; of a thread on a board those are found
  * by an index that the agent wrote.
  */

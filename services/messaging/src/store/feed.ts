@@ -28,7 +28,7 @@ export async function listFeed(sql: Sql, query: FeedQuery): Promise<FeedRow[]> {
     order by p.position`
 }
 
-/** The members of a thread and its root (decisions 21). */
+/** The members of a thread and its root (spec 7.12). */
 function threadOf(sql: Sql, query: FeedQuery, threadId: string): Fragment {
   return sql`
     (${entriesOf(sql, query, sql`e.thread_id = ${threadId}`)})

@@ -53,7 +53,7 @@ function unacked(sql: Sql, query: InboxQuery): Fragment {
     order by m.position limit ${query.limit}`
 }
 
-/** The members of a thread and its root, where that lies in this lane too (decisions 21). */
+/** The members of a thread and its root, where that lies in this lane too (spec 7.12). */
 function threadOf(sql: Sql, query: InboxQuery, threadId: string): Fragment {
   return sql`
     (${query.unacked ? unackedMembers(sql, query, threadId) : members(sql, query, threadId)})

@@ -15,7 +15,7 @@ export interface PostQuestion {
 export interface PostPreflight {
   /** The message that has this id already, purged ones too. */
   earlier: { digest: string; sender: string } | undefined
-  /** Undefined: the envelope refers to nothing there. What is found is live, on the same board and not hidden (decisions 21). */
+  /** Undefined: the envelope refers to nothing there. What is found is live, on the same board and not hidden (spec 6.9). */
   replyTo: Reference | undefined
   thread: Reference | undefined
 }

@@ -43,7 +43,7 @@ interface Row {
 
 const MAX_ITEMS = 128
 
-/** One statement for all that are asked together. A recipient without a log has the defaults (decisions 11). */
+/** One statement for all that are asked together. A recipient without a log has the defaults (spec 5.8). */
 export function createPreflight(database: Database): Batcher<PreflightQuestion, Preflight> {
   return createBatcher({
     name: 'messaging.preflight',

@@ -12,7 +12,7 @@ export async function lockExpired(tx: Tx, limit: number): Promise<string[]> {
 
 /**
  * Removes messages that the caller has locked, with all of their entries: what was promoted, hidden or restored before the lock
- * is seen as it is. A tombstone keeps the id taken (decisions 50), in the same transaction, so that an append sees one or
+ * is seen as it is. A tombstone keeps the id taken (spec 7.4), in the same transaction, so that an append sees one or
  * the other. Positions are not given again: a log's head stays.
  */
 export async function removeMessages(tx: Tx, ids: readonly string[]): Promise<void> {

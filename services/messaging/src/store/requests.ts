@@ -3,7 +3,7 @@ import { nowSeconds } from './clock.ts'
 
 /**
  * Moves the unexpired pending request of `sender` into the inbox, at `position`, and ends its being pending. Its older
- * entry stays (decisions 25). The caller holds the lock of the recipient's log, and `position` is the next of it.
+ * entry stays (spec 7.7). The caller holds the lock of the recipient's log, and `position` is the next of it.
  * @returns whether there was one.
  */
 export async function promoteRequest(tx: Tx, recipient: string, sender: string, position: number): Promise<boolean> {

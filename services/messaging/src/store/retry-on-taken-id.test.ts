@@ -15,7 +15,7 @@ function appending(fails: (items: readonly string[]) => Error | undefined) {
   return { asked, append }
 }
 
-describe('design.md, Natural batching: one item’s failure is its own', () => {
+describe('one item’s failure is its own', () => {
   test('a batch that met a taken id goes again as a whole', async () => {
     let left = 3
     const { asked, append } = appending(() => (left-- > 0 ? taken : undefined))

@@ -1,4 +1,4 @@
-/** The wire format. Source: decisions 39. */
+/** The wire format. Source: spec 9.7. */
 
 export const RETRY_FRAME = 'retry: 1000\n\n'
 
@@ -11,7 +11,7 @@ export function cursorFrame(cursor: number): string {
   return `event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`
 }
 
-/** An Event in JSON around a post's Message. Source: service.md, Event and Events. */
+/** An Event in JSON around a post's Message. Source: spec 9.1. */
 export function postEvent(cursor: number, message: string): string {
   return `{"cursor":${cursor},"kind":"board","message":${message}}`
 }

@@ -3,7 +3,7 @@ import type { measureStreams as measureStreamsCall } from '@svc/contracts/stream
 import type { StreamDeps } from '../deps.ts'
 import type { HeadsWatch } from '../loops/watch-heads.ts'
 
-/** What this process holds. Source: issue 4, Build 7. */
+/** What this process holds. */
 export async function measureStreams(
   { streams }: Pick<StreamDeps, 'streams'>,
   heads: HeadsWatch,

@@ -11,7 +11,7 @@ export type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus' | 'processId'>
 const MAX_OTHERS = 4
 const CAPACITY_RETRY_SECONDS = 5
 
-/** Here, or, where this process is full, in another one that has room. Source: decisions 40. */
+/** Here, or, where this process is full, in another one that has room. Source: spec 9.8. */
 export async function openStream(deps: OpenDeps, request: StreamRequest, context: CallContext): Promise<StreamPlace> {
   if (deps.streams.room > 0) return openStreamHere(deps, request, context)
   const others = await deps.database.run((sql) => findRoom(sql, deps.processId, MAX_OTHERS))

@@ -25,7 +25,7 @@ function startOn(run: () => Promise<unknown>) {
   return { loop, closeAll, keepLeases }
 }
 
-describe('decisions 40: a lease that could not be renewed in its time may be another stream’s', () => {
+describe('spec 9.8: a lease that could not be renewed in its time may be another stream’s', () => {
   test('all streams are closed when it has run out, and not before', async () => {
     const { loop, closeAll } = startOn(() => Promise.reject(new Error('no database')))
     await vi.advanceTimersByTimeAsync(LEASE_SECONDS * 1_000 - 1)

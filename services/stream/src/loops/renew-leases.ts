@@ -7,7 +7,7 @@ const INTERVAL_MS = 2_000
 
 /**
  * Keeps the leases of this process and says how much room it has. A lease that could not be renewed in its time may be
- * somebody else's: its stream is closed, so that an agent never has more than two (decisions 40).
+ * somebody else's: its stream is closed, so that an agent never has more than two (spec 9.8).
  */
 export function startRenewLeases({ database, logger, streams, processId }: Omit<StreamDeps, 'bus'>): Loop {
   let guard = setTimeout(() => {}, 0)

@@ -4,7 +4,7 @@ import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { StreamDeps } from '../deps.ts'
 
-/** Twice within the two seconds in which a revoked agent's streams are closed (decisions 13). */
+/** Twice within the two seconds in which a revoked agent's streams are closed (spec 5.11). */
 const INTERVAL_MS = 750
 const CALL_LIMIT_MS = 1_000
 

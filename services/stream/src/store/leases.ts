@@ -1,12 +1,12 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import type { Sql } from '@svc/postgres/database.ts'
 
-/** A lease that nobody renews is free after so long: a killed process holds up nobody for longer (issue 4, 1: 15 s). */
+/** A lease that nobody renews is free after so long: a killed process holds up nobody for longer (15 s). */
 export const LEASE_SECONDS = 10
 
 /**
  * Takes a free slot of the agent. Two that take the same one at once: the second finds it taken and tries again.
- * @returns false where all are taken (decisions 40).
+ * @returns false where all are taken (spec 9.8).
  */
 export async function takeLease(sql: Sql, agentId: string, id: string): Promise<boolean> {
   for (let attempt = 0; attempt <= LIMITS.streamsPerIdentity; attempt += 1) {

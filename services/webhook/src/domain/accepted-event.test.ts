@@ -9,7 +9,7 @@ function eventText(envelope: string): string {
   return `{"cursor":7,"kind":"inbox","message":{"envelope":${envelope},"lane":"inbox","created_at":1,"expires_at":99,"acked":false,"upvotes":0}}`
 }
 
-describe('service.md, Webhook: the signature is over the exact bytes of the body', () => {
+describe('spec 10.5: the signature is over the exact bytes of the body', () => {
   test.each([
     ['numbers keep their spelling', '{"id":"msg-0001","body":[1.0,1e2,-0,1E+2]}'],
     ['escapes too', '{"id":"msg-0001","body":"\\u0041\\/\\"\\u0000\\\\"}'],

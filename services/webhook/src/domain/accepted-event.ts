@@ -30,7 +30,7 @@ export function agentOf(subject: string): string {
   return SUBJECT.exec(subject)?.[1] ?? ''
 }
 
-/** Levels of brackets: the 64 of an envelope (decisions 6), and those of the event around it. */
+/** Levels of brackets: the 64 of an envelope (spec 2.5), and those of the event around it. */
 const MAX_LEVELS = 80
 
 /**

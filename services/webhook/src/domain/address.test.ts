@@ -59,7 +59,7 @@ function inverted(v4: ipaddr.IPv4): ipaddr.IPv4 {
   return new ipaddr.IPv4(v4.octets.map((octet) => 255 - octet))
 }
 
-describe('decisions 43: every block of the IANA special-purpose registries', () => {
+describe('spec 10.3: every block of the IANA special-purpose registries', () => {
   test.each([...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE])('%s globally reachable: %s', (block, reachable) => {
     // 64:ff9b::/96 is as reachable as what it translates, 0.0.0.0 and 255.255.255.255 at its borders.
     const expected = block === '64:ff9b::/96' ? false : reachable
@@ -77,7 +77,7 @@ describe('decisions 43: every block of the IANA special-purpose registries', () 
   })
 })
 
-describe('decisions 43: IPv4-mapped, NAT64, 6to4, Teredo and other forms of addresses that are not public', () => {
+describe('spec 10.3: IPv4-mapped, NAT64, 6to4, Teredo and other forms of addresses that are not public', () => {
   const blocks = [...V4_NOT_PUBLIC, V4_MULTICAST]
   test.each(FORMS)('%s', (_, form) => {
     for (const block of blocks) {
@@ -100,7 +100,7 @@ describe('decisions 43: IPv4-mapped, NAT64, 6to4, Teredo and other forms of addr
   })
 })
 
-describe('decisions 43: what nobody was given is not public either', () => {
+describe('spec 10.3: what nobody was given is not public either', () => {
   test.each([
     '224.0.0.1',
     '239.255.255.255',
@@ -172,7 +172,7 @@ describe('public controls', () => {
   })
 })
 
-describe('field notes 4.1: other spellings are for the URL parser; here they are no addresses', () => {
+describe('ADR 22: other spellings are for the URL parser; here they are no addresses', () => {
   test.each([
     '',
     '127.1',

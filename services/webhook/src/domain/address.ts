@@ -25,7 +25,7 @@ const ISATAP = [
 /**
  * Whether a request may be sent to an address: not where IANA's special-purpose registries have it and do not mark it
  * globally reachable, not to multicast or to what nobody was given, and not to an IPv6 form of such an IPv4 address
- * (decisions 43; field notes 4.1).
+ * (spec 10.3; ADR 22).
  * @param text an address as the system's resolver or the URL parser spells it. Anything else is not public.
  */
 export function isPublicAddress(text: string): boolean {

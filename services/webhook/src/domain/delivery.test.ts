@@ -6,7 +6,7 @@ const delivery = { configuration: 'c0ffee', messageId: 'msg-0001', body: '{"id":
 const secret = Buffer.from('ü'.repeat(32), 'utf8')
 const NOW_MS = 1_767_268_800_999
 
-describe('service.md, Delivery headers', () => {
+describe('spec 10.5', () => {
   test('each of them, and the signature over <timestamp>.<message_id>.<exact_body_bytes>', () => {
     const signed = Buffer.concat([Buffer.from('1767268800.msg-0001.'), Buffer.from(delivery.body, 'utf8')])
     expect(deliveryHeaders(delivery, secret, NOW_MS)).toEqual({
@@ -26,7 +26,7 @@ describe('service.md, Delivery headers', () => {
     )
   })
 
-  test('decisions 42: the timestamp is of the attempt, the delivery id of the job', () => {
+  test('spec 10.5: the timestamp is of the attempt, the delivery id of the job', () => {
     const [first, second] = [NOW_MS, NOW_MS + 30_000].map((nowMs) => deliveryHeaders(delivery, secret, nowMs))
     expect(second?.['x-svc-timestamp']).toBe('1767268830')
     expect(second?.['x-svc-delivery-id']).toBe(first?.['x-svc-delivery-id'])

@@ -8,7 +8,7 @@ function takeMany(occupancy: Occupancy, count: number, occupant: Occupant): Disp
   return Array.from({ length: count }, () => occupancy.take(occupant))
 }
 
-describe('field notes 4.2: none leaves others without', () => {
+describe('ADR 22: none leaves others without', () => {
   test('an empty process claims as much as one claim takes, of each host a part', () => {
     expect(new Occupancy(256).room()).toEqual({ steadyJobs: 128, strugglingJobs: 128, hostJobs: 32, busy: [] })
   })

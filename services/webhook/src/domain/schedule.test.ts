@@ -5,7 +5,7 @@ import { secondsToNext } from './schedule.ts'
 const BACKOFF = [0, 30, 120, 600, 3_600]
 const JUST_BELOW_ONE = 1 - Number.EPSILON / 2
 
-describe('decisions 42: attempts after 0 s, 30 s, 2 min, 10 min and 1 h, each ±20 %', () => {
+describe('spec 10.7: attempts after 0 s, 30 s, 2 min, 10 min and 1 h, each ±20 %', () => {
   test.each([
     [0, 0, 0],
     [1, 24, 36],
@@ -24,7 +24,7 @@ describe('decisions 42: attempts after 0 s, 30 s, 2 min, 10 min and 1 h, each ±
     )
   })
 
-  test.each([5, 6, 100])('service.md, Limits: after %i attempts none is left', (ended) => {
+  test.each([5, 6, 100])('spec 11.7: after %i attempts none is left', (ended) => {
     expect(secondsToNext(BACKOFF, ended, 0.5)).toBeUndefined()
   })
 })

@@ -1,7 +1,7 @@
-/** When each attempt is due after the one before, in seconds: one entry for each attempt (decisions 42). */
+/** When each attempt is due after the one before, in seconds: one entry for each attempt (spec 10.7). */
 export type Backoff = readonly number[]
 
-/** decisions 42: each ±20 % at random. */
+/** spec 10.7: each ±20 % at random. */
 const JITTER = 0.2
 
 /**

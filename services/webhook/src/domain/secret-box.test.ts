@@ -6,7 +6,7 @@ const [OLD, NEW] = ['o'.repeat(32), 'n'.repeat(32)]
 const owner = { agentId: 'alice', configuration: 'one' }
 const secret = Buffer.from('a secret of thirty-two characters, and \u0000 ü')
 
-describe('issue 4, Build 4: secrets are encrypted at rest', () => {
+describe('secrets are encrypted at rest', () => {
   test('what is sealed opens, and does not hold the secret', () => {
     const box = createSecretBox([NEW])
     const sealed = box.seal(secret, owner)
@@ -41,7 +41,7 @@ describe('issue 4, Build 4: secrets are encrypted at rest', () => {
   })
 })
 
-describe('issue 4, Build 4: key rotation by key id', () => {
+describe('key rotation by key id', () => {
   test('with the new key in front, what the old one sealed opens, and the new one seals', () => {
     const before = createSecretBox([OLD]).seal(secret, owner)
     const box = createSecretBox([NEW, OLD])

@@ -15,7 +15,7 @@ function codeOf(text: string, exempt = NONE): string {
   }
 }
 
-describe('decisions 41: what a webhook URL may be', () => {
+describe('spec 10.2: what a webhook URL may be', () => {
   test.each([
     'https://example.com',
     'https://example.com/',
@@ -66,7 +66,7 @@ describe('decisions 41: what a webhook URL may be', () => {
   })
 })
 
-describe('decisions 41, 43: literal addresses, in every spelling', () => {
+describe('spec 10.2, 10.3: literal addresses, in every spelling', () => {
   const literals = [
     ...IPV4_SPECIAL_PURPOSE.filter(([, reachable]) => !reachable).map(([block]) => block.split('/')[0] ?? ''),
     ...IPV6_SPECIAL_PURPOSE.filter(([, reachable]) => !reachable).map(([block]) => `[${block.split('/')[0]}]`),
@@ -103,7 +103,7 @@ describe('decisions 41, 43: literal addresses, in every spelling', () => {
   })
 })
 
-describe('design.md, Configuration: SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', () => {
+describe('SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', () => {
   const exempt = new Set(['127.0.0.1:8443', 'localhost:443', '[::1]:9443'])
   test.each([
     ['https://127.0.0.1:8443/hook', 'ok', true],

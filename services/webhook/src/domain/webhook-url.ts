@@ -25,7 +25,7 @@ const HTTPS_PORT = 443
 /**
  * Parses and judges what can be judged without asking anybody: HTTPS, port 443, no credentials, no fragment, no literal
  * address that is not public. The text is judged after parsing, which turns decimal, octal and hexadecimal spellings of
- * addresses into the usual one. Source: decisions 41; field notes 4.1.
+ * addresses into the usual one. Source: spec 10.2; ADR 22.
  * @throws ServiceError `invalid_webhook_url`.
  */
 export function parseWebhookUrl(text: string, exemptTargets: ExemptTargets): { url: URL; target: Target } {

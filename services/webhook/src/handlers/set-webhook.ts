@@ -8,12 +8,12 @@ import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
 type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>
 
-/** service.md, Budget rules: webhook setup. */
+/** spec 11.2: webhook setup. */
 const UNITS = 1
 
 /**
  * Sets the webhook, in one transaction with the end of what was pending for the one before. Every call is an operation of its
- * own: one that repeats what is there cancels and costs as any other (decisions 41).
+ * own: one that repeats what is there cancels and costs as any other (spec 10.1).
  */
 export async function setWebhook(
   { database, charging, operations, secrets, exemptTargets }: Deps,

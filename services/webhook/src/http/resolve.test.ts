@@ -13,7 +13,7 @@ function answering(...addresses: string[]): () => Promise<string[]> {
   return async () => addresses
 }
 
-describe('decisions 43: every address that a name resolves to is checked', () => {
+describe('spec 10.3: every address that a name resolves to is checked', () => {
   const notPublic = [...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE]
     .filter(([, reachable]) => !reachable)
     .map(([block]) => block.split('/')[0] ?? '')
@@ -67,7 +67,7 @@ describe('decisions 43: every address that a name resolves to is checked', () =>
   })
 })
 
-test('design.md, Configuration: an exempt target is looked up by the system, with its hosts file', async () => {
+test('an exempt target is looked up by the system, with its hosts file', async () => {
   const addresses = await findAddresses({ host: 'localhost', port: 8443, exempt: true }, answering())
   expect(addresses.every((address) => ['127.0.0.1', '::1'].includes(address))).toBe(true)
 })
