@@ -55,7 +55,7 @@ export function signedRequest(
   return requestBytes(method, target, authority, headers, body)
 }
 
-/** An envelope with a body of about 100 bytes. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.4). */
+/** An envelope with a body of about 100 bytes. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.3). */
 export function envelopeText(from: BenchAgent, to: string): string {
   return JSON.stringify({
     id: randomBytes(16).toString('base64url'),

@@ -5,7 +5,7 @@ import type { Work } from './generator.ts'
 import { canMeasureCpu } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
-/** A board's most (spec 11.7), less its owner. */
+/** A board has at most 100 membership records (spec 8.7); its owner is none of them. */
 const SUBSCRIBERS = 100
 
 export interface PostsOptions {

@@ -1,4 +1,4 @@
-/** Single reads, acknowledgements and receipts of direct messages. Source: spec 3.11, 7.14. */
+/** Single reads, acknowledgements and receipts of direct messages. Source: spec 7.10, 7.13, 7.14, 7.16. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -32,7 +32,7 @@ function as(role: Role, operation: OperationName, id: string): Promise<HttpAnswe
   return agent.call(method, pathOf(id))
 }
 
-describe('spec 7.10: who may do what with a direct message', () => {
+describe('spec 7.10, 7.13, 7.14: who may do what with a direct message', () => {
   const NOT_FOUND = '404 not_found'
   const rows: [OperationName, Role, string][] = [
     ['read', 'recipient', '200'],
@@ -79,7 +79,7 @@ describe('spec 7.10: who may do what with a direct message', () => {
   })
 })
 
-describe('spec 1.4; ADR 22: whatever is not there for a caller is the same 404', () => {
+describe('spec 7.16; ADR 22: whatever is not there for a caller is the same 404', () => {
   test('but for the request id and the clock, to the byte', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const ids = [

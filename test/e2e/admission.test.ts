@@ -70,7 +70,7 @@ describe('spec 7.6: admission', () => {
   })
 
   test.each(['requests', 'open', 'contacts', 'closed'] as const)(
-    'spec 7.6: to oneself under policy %s, again and again, and never an introduction',
+    'spec 7.6, 11.5: to oneself under policy %s, again and again, and never an introduction',
     async (policy) => {
       const [agent] = await h.agents(1)
       if (policy !== 'requests') await got(agent.patch('/v2/me', { inbox_policy: policy }))

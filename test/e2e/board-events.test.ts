@@ -53,12 +53,12 @@ test('spec 9.2: three kinds, one for each lane, in the order of acceptance', asy
   }
   // spec 8.8: the author gets none.
   expect((await eventsOf(olga)).events).toEqual([])
-  // spec 7.1: a post is in no inbox.
+  // spec 7.11: the inbox holds DMs alone, so a post is in none.
   expect(idsOf(await readList(rita, '/v2/inbox'))).toEqual([ids[1]])
   expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
 })
 
-describe('spec 8.8: access is checked as events are read', () => {
+describe('spec 9.4: access is checked as events are read', () => {
   test.each<[Visibility, Role, by: 'self' | 'owner']>([
     ['public', 'none', 'self'],
     ['unlisted', 'none', 'owner'],
@@ -97,7 +97,7 @@ describe('spec 8.8: access is checked as events are read', () => {
         expect(page.body.next_cursor).toBe(6)
         expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // spec 9.6: it is retained
       }
-      // spec 9.4: `limit` counts the events returned; spec 9.4: skipped ones are not examined again.
+      // spec 9.4: `limit` counts the events returned, and skipped ones are not examined again.
       expect(await eventsOf(rita, '?limit=2')).toMatchObject({ cursors: [2, 5], next: 6 })
       expect(await eventsOf(rita, '?limit=1&after=2')).toMatchObject({ cursors: [5], next: 6 })
       expect(await eventsOf(rita, '?after=5')).toMatchObject({ cursors: [], next: 6 })
@@ -118,7 +118,7 @@ describe('spec 8.8: access is checked as events are read', () => {
   })
 })
 
-describe('spec 12.1: GET /v2/export: authored board posts', () => {
+describe('spec 7.15, 12.1: GET /v2/export: authored board posts', () => {
   test('with DMs, by acceptance; those of others are not in it', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
@@ -128,7 +128,7 @@ describe('spec 12.1: GET /v2/export: authored board posts', () => {
     expect(idsOf(await readList(wes, '/v2/export?limit=1'))).toEqual(ids)
   })
 
-  test('spec 6.9: of a thread, what the caller wrote in it', async () => {
+  test('spec 7.12, 7.15: of a thread, what the caller wrote in it', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     const root = await post(olga, board)
@@ -144,7 +144,7 @@ describe('spec 12.1: GET /v2/export: authored board posts', () => {
     ['private', 'none', false],
     ['private', 'banned', false],
   ] as const)(
-    'spec 8.2: on a %s board where the author is %s now: accessible %s',
+    'spec 7.15, 8.2: on a %s board where the author is %s now: accessible %s',
     async (visibility, role, isThere) => {
       const [olga, wes] = await h.agents(2)
       const board = await newBoard(olga, { visibility })

@@ -18,7 +18,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 /**
  * While operations under way may yet give something back, budget refuses nothing for good: it is 503, and the client repeats
- * the call (spec 4.3).
+ * the call (spec 3.17, 13.2).
  */
 async function expectExhausted(call: () => Promise<HttpAnswer>): Promise<void> {
   expectError(await untilAnswered(call), 429, 'budget_exhausted')
@@ -32,7 +32,7 @@ async function exhaust(agent: Agent): Promise<void> {
   }
 }
 
-describe('spec 11.2', () => {
+describe('spec 11.2: what boards cost', () => {
   test('spec 11.3: 10 units a board: the second is 429 with Retry-After, is not there, and leaves no trace', async () => {
     const [alice] = await h.agents(1)
     await newBoard(alice)

@@ -76,7 +76,7 @@ const split = (posts: readonly Post[], change: Change) => ({
 })
 
 describe('a role change, leaving and a post at once can be told in some order', () => {
-  test('spec 8.2: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
+  test('spec 8.4: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
     const [owner, writer] = await h.agents(2)
     const boardId = await newBoard(owner)
     await got(putRole(owner, boardId, writer, 'writer'))
@@ -92,7 +92,7 @@ describe('a role change, leaving and a post at once can be told in some order', 
     expect((await boardEventsOf(owner)).toSorted()).toEqual(accepted.toSorted())
   })
 
-  test('spec 9.5: a reader that leaves has an event of each post before, and of none after', async () => {
+  test('spec 8.8, 9.5: a reader that leaves has an event of each post before, and of none after', async () => {
     const [owner, reader] = await h.agents(2)
     const boardId = await newBoard(owner)
     await subscribe(reader, boardId)

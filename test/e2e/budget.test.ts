@@ -1,4 +1,4 @@
-/** Units, credits, introductions. Source: spec 4.3, 5.10, 11.2, 11.3, 11.4, 11.5. */
+/** Units, credits, introductions. Source: spec 4.2, 5.10, 11.2 to 11.6. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -65,7 +65,7 @@ function sendPatiently(from: Agent, to: Agent, body: JsonValue = 'hello'): Promi
 
 /**
  * For what budget refuses: while operations under way may yet give something back, nothing is known, which is 503, and the
- * client repeats the call (spec 3.17). What a repeat finds there already, it has sent itself.
+ * client repeats the call (spec 3.17, 13.2). What a repeat finds there already, it has sent itself.
  */
 async function postPatiently(from: Agent, envelope: object, url: string = from.place.url): Promise<HttpAnswer> {
   let attempts = 0
@@ -91,7 +91,7 @@ function expectRetryAfterMidnight({ headers }: HttpAnswer, sinceMs: number): voi
   expect(Math.floor(lastMs / DAY_MS) * DAY_MS).toBeGreaterThan(firstMs)
 }
 
-describe('spec 11.6', () => {
+describe('spec 11.6: GET /v2/budget', () => {
   test('every member and no other, for one who has done nothing', async () => {
     const [alice] = await h.agents(1)
     const nextMidnight = (): number => (Math.floor(Date.now() / DAY_MS) + 1) * 86_400
@@ -191,7 +191,7 @@ describe('spec 11.3: budget_exhausted where free units and credits do not cover 
   })
 })
 
-describe('spec 3.7, 11.2: a message whose request is not admitted costs nothing, and is not there', () => {
+describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing, and is not there', () => {
   test.each([
     ['between two that know each other', 1],
     ['between two that do not', 0],
@@ -377,7 +377,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
   })
 })
 
-describe('ADR 22: fifty at once over two gateways, at each border', () => {
+describe('spec 11.3, 11.7: fifty at once over two gateways, at each border', () => {
   const AT_ONCE = 50
 
   test('free units', async () => {

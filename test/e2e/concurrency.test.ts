@@ -131,7 +131,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
     }
   })
 
-  test('spec 7.2: somebody who changes what others are to it keeps nobody out', async () => {
+  test('spec 7.6: somebody who changes what others are to it keeps nobody out', async () => {
     const [busy] = await h.agents(1)
     await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
     const others = await h.agents(20)
@@ -259,7 +259,7 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
     },
   )
 
-  test('spec 7.2, 7.4: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
+  test('spec 7.4, 7.6: of messages that all wait for their charge, one gets the id, and one is the request', async () => {
     await untilInTime(async () => {
       const [alice, bob, carol, shy] = await h.agents(4)
       const id = `contended-${alice.id.slice(0, 20)}`

@@ -81,7 +81,7 @@ function namesOf({ status, text, body }: HttpAnswer): string[] {
 }
 
 describe('spec 12.1: GET /v2/agents', () => {
-  test('spec 5.9: those that are discoverable and not revoked, in byte order of the name', async () => {
+  test('spec 5.9, 7.9: those that are discoverable and not revoked, in byte order of the name', async () => {
     expect(LISTED).toEqual([...LISTED].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
     for (const at of h.system.urls.keys()) {
       const answer = await list('?limit=100', at)
@@ -201,7 +201,7 @@ describe('spec 12.1: GET /v2/agents', () => {
 })
 
 describe('spec 12.1: GET /v2/agents/{name}', () => {
-  test('spec 7.9: finds whoever has the name, discoverable or not', async () => {
+  test('spec 5.9: finds whoever has the name, discoverable or not', async () => {
     for (const agent of [agentOf('a_b'), hidden, withdrawn]) {
       for (const url of h.system.urls) {
         const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`)
@@ -268,7 +268,7 @@ describe('spec 12.1: GET /v2/agents/{name}', () => {
 })
 
 describe('spec 12.1: GET /v2/me', () => {
-  test('spec 2.8: the caller, with its address and its settings', async () => {
+  test('spec 2.8, 5.10: the caller, with its address and its settings', async () => {
     for (const url of h.system.urls) {
       const answer = await hidden.get('/v2/me', { url })
       expect(answer.status).toBe(200)

@@ -66,7 +66,7 @@ async function expectUnhealthy(): Promise<void> {
       const latest = await within(ANSWER_LIMIT_MS, () => health(url))
       return latest.status === 503 && latest
     })
-    // spec 12.1
+    // An unready health answer has a body of its own (spec 5.2).
     expect(answer.body).toEqual({ status: 'unavailable', service: 'signed-agent-messaging', version: '2.0.0' })
     expectStamped(answer)
   }
@@ -236,8 +236,8 @@ async function closeDatabase(): Promise<AsyncDisposable> {
   }
 }
 
-describe('spec 12.1: GET /v2/health', () => {
-  test('spec 12.1: 200 with status ok, service and version, at every gateway, signed or not', async () => {
+describe('spec 5.2, 12.1: GET /v2/health', () => {
+  test('spec 5.2: 200 with status ok, service and version, at every gateway, signed or not', async () => {
     const body = { status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' }
     for (const url of h.system.urls) {
       for (const ask of [() => health(url), () => alice.get('/v2/health', { url })])
@@ -259,7 +259,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 4.3: no identity: nothing that is signed', async () => {
+  test('spec 3.17: no identity: nothing that is signed', async () => {
     {
       await using _killed = await killAll('identity')
       await expectUnhealthy()
@@ -275,7 +275,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test("spec 4.3: no messaging: what is identity's and budget's goes on", async () => {
+  test("spec 3.17: no messaging: what is identity's and budget's goes on", async () => {
     {
       await using _killed = await killAll('messaging')
       await expectUnhealthy()
@@ -305,7 +305,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 4.3: no boards: all but what is asked of a board', async () => {
+  test('spec 3.17: no boards: all but what is asked of a board', async () => {
     {
       await using _killed = await killAll('boards')
       await expectUnhealthy()
@@ -314,7 +314,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 4.3: no stream: all but the stream', async () => {
+  test('spec 3.17: no stream: all but the stream', async () => {
     {
       await using _killed = await killAll('stream')
       await expectUnhealthy()
@@ -323,7 +323,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 4.3: no webhook: all but the configuration', async () => {
+  test('spec 3.17: no webhook: all but the configuration', async () => {
     {
       await using _killed = await killAll('webhook')
       await expectUnhealthy()
@@ -332,7 +332,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 4.3: no NATS: nothing but what the gateway knows by itself', async () => {
+  test('spec 3.17: no NATS: nothing but what the gateway knows by itself', async () => {
     {
       await using _back = { [Symbol.asyncDispose]: () => h.system.nats.restart() }
       await h.system.nats.kill()
@@ -342,7 +342,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 12.1: no database: 503, and every call that needs one', async () => {
+  test('spec 3.17, 5.2: no database: 503, and every call that needs one', async () => {
     {
       await using _cut = await cut(STORES)
       // Long enough that whoever waits longer after each attempt would be waiting when it comes back.
@@ -384,7 +384,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 12.1: a database that lets nobody in: 503, and every call that needs it', async () => {
+  test('spec 3.17, 5.2: a database that lets nobody in: 503, and every call that needs it', async () => {
     {
       await using _closed = await closeDatabase()
       await expectUnhealthy()

@@ -143,7 +143,7 @@ describe('spec 3.15: requests of one client address', () => {
     expect(await from(other, { target: '/v2/me', headers: headers() })).toMatchObject({ status: 200 })
   })
 
-  test('spec 3.7: a request that was refused for its rate has not used its nonce', async () => {
+  test('spec 3.7, 3.15: a request that was refused for its rate has not used its nonce', async () => {
     const [one, other] = [newClient(), newClient()]
     await exhaust(one)
     const request = { target: '/v2/me', headers: headersOf(draft(alice)) }
@@ -332,12 +332,12 @@ describe('spec 3.18: browsers of configured origins', () => {
     },
   )
 
-  test('spec 3.18: OPTIONS that is no preflight is 404 as ever', async () => {
+  test('spec 3.11, 3.18: OPTIONS that is no preflight is 404 as ever', async () => {
     const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers: { origin: ORIGIN } })
     expectError(answer, 404, 'not_found')
   })
 
-  test('spec 3.11, 9.6: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
+  test('spec 3.18: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
     const client = newClient()
     for (const target of ['/v2/agents', '/v2/nothing', '/v2/me']) {
       const answer = await from(client, { target, headers: { origin: ORIGIN } })
@@ -360,7 +360,7 @@ describe('spec 3.18: browsers of configured origins', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   })
 
-  test('spec 3.5: a signature that is supplied must be valid for a page as well', async () => {
+  test('spec 3.1, 3.18: a signature that is supplied must be valid for a page as well', async () => {
     const edit = (headers: Record<string, string>): Record<string, string> => ({
       ...headers,
       origin: ORIGIN,

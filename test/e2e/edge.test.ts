@@ -64,7 +64,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     ['DELETE', '/v2/me'],
     ['OPTIONS', '/v2/me'],
     ['GET', '/openapi.json'],
-  ])('spec 3.1: on every path, before its signature: %s %s', async (method, target) => {
+  ])('spec 3.5: on every path, before its signature: %s %s', async (method, target) => {
     const headers = { 'content-type': 'text/plain' }
     expectError(
       await exchange(url, { method, target, headers, body: '{'.repeat(REQUEST_BYTES + 1) }),
@@ -86,7 +86,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
       'many chunks, the last of which is not there',
       `${HEAD}transfer-encoding: chunked\r\n\r\n${`1000\r\n${' '.repeat(4096)}\r\n`.repeat(25)}`,
     ],
-  ])('spec 3.5: it is answered and the connection closed on the strength of %s', async (_, bytes) => {
+  ])('spec 3.9: it is answered and the connection closed on the strength of %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     // The other end closes after its answer, although this one has more to say.
@@ -111,7 +111,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
   })
 })
 
-describe('spec 4.3: 415 unsupported_media_type', () => {
+describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
   test.each([
     ['text/plain'],
     ['application/x-www-form-urlencoded'],
@@ -123,11 +123,11 @@ describe('spec 4.3: 415 unsupported_media_type', () => {
     ['application'],
     ['*/*'],
     [''],
-  ])('spec 12.1: a body of type %j', async (contentType) => {
+  ])('spec 3.10: a body of type %j', async (contentType) => {
     expectError(await send(draft(alice, { method: 'PATCH', body: '{}', contentType })), 415, 'unsupported_media_type')
   })
 
-  test('spec 12.1: a body of no type', async () => {
+  test('spec 3.10: a body of no type', async () => {
     const edit: Draft['edit'] = ({ 'content-type': _, ...headers }) => headers
     expectError(await send(draft(alice, { method: 'PATCH', body: '{}', edit })), 415, 'unsupported_media_type')
   })
@@ -142,7 +142,7 @@ describe('spec 4.3: 415 unsupported_media_type', () => {
     expect(await send(draft(alice, { method: 'PATCH', body: '{}', contentType }))).toMatchObject({ status: 200 })
   })
 
-  test.each(withBody)('spec 12.1: $method $path', async (operation) => {
+  test.each(withBody)('spec 3.10: $method $path', async (operation) => {
     const answer = await send(rightDraft(operation, { contentType: 'text/plain' }))
     expectError(answer, 415, 'unsupported_media_type')
   })
@@ -287,7 +287,7 @@ describe('spec 2.7: 400 invalid_request', () => {
     thread_id: 'thread-1',
     after: '1',
   }
-  test.each(declared)('spec 2.7: $name twice on $method $path', async ({ name, ...operation }) => {
+  test.each(declared)('spec 3.12: $name twice on $method $path', async ({ name, ...operation }) => {
     const one = `${name}=${VALUES[name]}`
     const encoded = `%${Buffer.from(name).toString('hex', 0, 1)}${name.slice(1)}=${VALUES[name]}`
     for (const query of [`${one}&${one}`, `${one}&${name}=`, `${name}&${one}`, `${one}&${encoded}`]) {
@@ -341,7 +341,7 @@ describe('spec 2.7: 400 invalid_request', () => {
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, {}],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: 'Accepted' }],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: true }],
-  ])('spec 4.3: %s %s does not take %j', async (method, target, value) => {
+  ])('spec 2.7: %s %s does not take %j', async (method, target, value) => {
     const body = JSON.stringify(value).replace('"own"', JSON.stringify(alice.pubkey))
     expectError(await send(draft(alice, { method, target, body })), 400, 'invalid_request')
   })
@@ -357,7 +357,7 @@ describe('spec 11.7: list page size', () => {
     )
   }
 
-  test.each(lists)('spec 12.1: $path takes a limit of 1 to 100', async (operation) => {
+  test.each(lists)('spec 3.12: $path takes a limit of 1 to 100', async (operation) => {
     // The list of a board that is not there.
     const taken = operation.path.includes('{') ? '404 not_found' : '200 '
     expect(await statusesOf(operation, ['1', '50', '99', '100'])).toEqual({
@@ -393,7 +393,7 @@ describe('spec 11.7: list page size', () => {
     'null',
     '[5]',
   ]
-  test.each(lists)('spec 12.1: $path takes no other limit', async (operation) => {
+  test.each(lists)('spec 3.12: $path takes no other limit', async (operation) => {
     const refused = Object.fromEntries(WRONG.map((limit) => [limit, '400 invalid_request']))
     expect(await statusesOf(operation, WRONG)).toEqual(refused)
   })
@@ -418,7 +418,7 @@ describe('spec 11.7: list page size', () => {
   })
 })
 
-describe('spec 1.4: 404 not_found', () => {
+describe('spec 3.11, 4.3: 404 not_found', () => {
   test.each([
     '/',
     '/v2',
@@ -550,7 +550,7 @@ describe('spec 1.4: 404 not_found', () => {
     ['POST', '/v2/messages/absent-message/ack', undefined],
     ['GET', '/v2/messages/absent-message/receipts', undefined],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, '{"state":"blocked"}'],
-  ])('spec 4.1: what is absent: %s %s', async (method, target, body) => {
+  ])('spec 7.16: what is absent: %s %s', async (method, target, body) => {
     expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
   })
 
@@ -599,7 +599,7 @@ describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
     ['a length and chunks', `${POST}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`],
     ['a chunk size that is none', `${POST}transfer-encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n`],
     ['a chunk that is longer than it says', `${POST}transfer-encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n`],
-  ])('spec 3.11: %s', async (_, bytes) => {
+  ])('spec 3.13, 4.1: %s', async (_, bytes) => {
     using connection = openRaw(url)
     connection.write(bytes)
     const [answer, ...others] = parseAnswers(await connection.ended)
@@ -607,7 +607,7 @@ describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
     expect(others).toEqual([])
   })
 
-  test('spec 3.11: a request that came whole before what broke is answered first', async () => {
+  test('spec 4.1: a request that came whole before what broke is answered first', async () => {
     using connection = openRaw(url)
     connection.write(`${GET}\r\n${'GET /v2/agents/absent HTTP/1.1\r\nhost: x\r\n\r\n'}GARBAGE\r\n\r\n`)
     const [first, second, third, ...others] = parseAnswers(await connection.ended)
@@ -654,7 +654,7 @@ describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
   })
 })
 
-describe('spec 1.4, 9.6: every answer', () => {
+describe('spec 3.14: every answer', () => {
   test('spec 3.14: carries an X-Request-Id of its own, also where the client sends one', async () => {
     const headers = { 'x-request-id': 'mine' }
     const requests = [...Array(20).keys()].map((at) =>
@@ -669,7 +669,7 @@ describe('spec 1.4, 9.6: every answer', () => {
     expectStamped(await send(rightDraft(operation)))
   })
 
-  test('spec 12.1: bodies are JSON and say so', async () => {
+  test('spec 3.14: bodies are JSON and say so', async () => {
     for (const target of [
       '/v2/health',
       '/v2/agents',

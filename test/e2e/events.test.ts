@@ -1,4 +1,4 @@
-/** GET /v2/events. Source: spec 9.3, 9.4, 9.6. Expiry is in expiry.test.ts. */
+/** GET /v2/events. Source: spec 9.1 to 9.4, 9.6. Expiry is in expiry.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
@@ -37,7 +37,7 @@ function latest({ headers }: HttpAnswer): string | null {
   return headers.get('x-svc-latest-cursor')
 }
 
-describe('spec 9.1', () => {
+describe('spec 9.1, 9.3: GET /v2/events', () => {
   test('every member and no other; cursors rise by one from 1, in the order of acceptance', async () => {
     const answer = await got(bob.get('/v2/events'))
     expect(answer.body.retention_days).toBe(30)
@@ -102,7 +102,7 @@ describe('spec 9.4: after', () => {
   )
 
   test.each(['limit=0', 'limit=101', 'limit=x', 'after=1&after=1', 'lane=inbox', 'kind=inbox', 'unacked=true'])(
-    'spec 2.7, 11.7: ?%s is 400 invalid_request',
+    'spec 3.12, 11.7: ?%s is 400 invalid_request',
     async (query) => {
       expect(outcomeOf(await bob.get(`/v2/events?${query}`))).toBe('400 invalid_request')
     },

@@ -1,4 +1,4 @@
-/** Expiry and purge. Source: spec 11.7 (message expiry, expired messages); spec 6.8, 6.9, 7.4, 7.7, 9.3, 9.6. */
+/** Expiry and purge. Source: spec 6.8, 6.9, 7.4, 7.6, 7.7, 7.12, 9.4, 9.6. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
@@ -74,7 +74,7 @@ async function makeAll(ttl: number): Promise<void> {
   expect(shown.map(({ text }) => text.includes('"short"'))).toEqual([true, true, true])
 }
 
-describe('spec 11.7: expired messages are excluded from reads at once', () => {
+describe('spec 6.8: expired messages are excluded from reads at once', () => {
   // All asked for in the moment of expiry, before a purge can have come.
   let single: HttpAnswer[]
   let lists: Record<string, readonly ListedMessage[]>
@@ -227,7 +227,7 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     ).toEqual([msg_id])
     expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
     expect(Number(after.headers.get('x-svc-earliest-cursor'))).toBeGreaterThan(2)
-    // spec 9.4: a cursor older than retention returns what remains. The next one may expire any moment.
+    // spec 9.6: a cursor older than retention returns what remains. The next one may expire any moment.
     const remaining = await got(bob.get('/v2/events?after=1'))
     expect(remaining.body.events[0].cursor).toBe(Number(remaining.headers.get('x-svc-earliest-cursor')))
   }, 90_000)

@@ -1,4 +1,4 @@
-/** GET /v2/boards/{board}/messages. Source: spec 6.9, 7.9, 8.2, 8.9. */
+/** GET /v2/boards/{board}/messages. Source: spec 7.9, 7.12, 7.16, 8.2, 8.8, 8.9. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
@@ -97,14 +97,14 @@ describe('spec 7.9: after', () => {
   })
 
   test.each(['limit=0', 'limit=101', 'lane=board', 'unacked=true', 'after=a&after=b'])(
-    'spec 2.7: ?%s is 400 invalid_request',
+    'spec 3.12: ?%s is 400 invalid_request',
     async (query) => {
       expect(outcomeOf(await eve.get(`/v2/boards/${board}/messages?${query}`))).toBe('400 invalid_request')
     },
   )
 })
 
-test('spec 8.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
+test('spec 7.16, 8.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
   const closed = await newBoard(olga, { visibility: 'private' })
   await got(putRole(olga, closed, wes, 'reader'))
   for (let count = 0; count < 2; count += 1) await got(olga.send(`board:${closed}`))

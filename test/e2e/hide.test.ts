@@ -59,7 +59,7 @@ test('spec 8.9: hidden, it is nowhere but by its id for the owner; restored, it 
   expect(await spendingOf(olga)).toEqual(before)
 })
 
-test('a hidden post and an unknown one are the same 404, byte for byte, for all but the owner', async () => {
+test('spec 7.16, 8.9: a hidden post and an unknown one are the same 404, byte for byte, for all but the owner', async () => {
   await got(hide(olga, second, true))
   try {
     for (const agent of [wes, rita]) {

@@ -1,4 +1,4 @@
-/** GET /v2/inbox and GET /v2/export. Source: spec 7.9, 7.11, 12.1, Limits; spec 2.7, 7.9, 7.12. */
+/** GET /v2/inbox and GET /v2/export. Source: spec 3.10, 3.12, 7.9, 7.11, 7.12, 7.15, 11.7. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
@@ -116,7 +116,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
   }
 })
 
-describe('spec 12.1: whose messages these are', () => {
+describe('spec 7.11, 7.15: whose messages these are', () => {
   test('export has what one sent and what one received, and what one sent to oneself once', async () => {
     const mine = await readList(reader, '/v2/export')
     expect(new Set(idsOf(mine)).size).toBe(mine.length)

@@ -248,7 +248,7 @@ describe('spec 11.7: message expiry', () => {
   })
 })
 
-describe('spec 11.7: expired messages: excluded from reads at once', () => {
+describe('spec 6.8: expired messages: excluded from reads at once', () => {
   test('in the second in which it expires it is not there', async () => {
     // One that was too late already is sent anew.
     const { id, overSeconds } = await eventually(async () => {

@@ -41,7 +41,7 @@ const everyResponse = () =>
   )
 
 describe('spec 1.4: the description is complete', () => {
-  test('spec 3.11: every operation of the specification, and no others', () => {
+  test('spec 1.4, 12.1: every operation of the specification, and no others', () => {
     const names = described().map(({ name }) => name)
     expect(names.toSorted()).toEqual(SPECIFIED.toSorted())
   })
@@ -105,7 +105,7 @@ describe('spec 1.4: the description is complete', () => {
     }
   })
 
-  test('spec 3.11, 4.2, 9.6: the headers of every answer, Retry-After of every 429 and 503, WWW-Authenticate of every 401', () => {
+  test('spec 3.14, 4.2, 9.6: the headers of every answer, Retry-After of every 429 and 503, WWW-Authenticate of every 401', () => {
     for (const { name, status, response } of everyResponse()) {
       const names = Object.keys(response.headers)
       expect(names, name).toEqual(expect.arrayContaining(['X-Request-Id', 'Date', 'Cache-Control']))

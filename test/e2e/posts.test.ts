@@ -1,4 +1,4 @@
-/** POST /v2/messages to a board, as clients see it. Source: spec 7.1, 7.4, 7.10, Budget rules; spec 6.5, 6.9, 7.2, 7.4, 7.10, 8.4, 8.8. Who may post is in boards.test.ts. */
+/** POST /v2/messages to a board, as clients see it. Source: spec 6.4, 6.5, 6.9, 7.1 to 7.4, 7.13, 7.14, 8.4, 8.8, 11.2, 11.3. Who may post is in boards.test.ts. */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -244,7 +244,7 @@ describe('spec 6.9: references of a post stay on its board', () => {
   })
 })
 
-test('spec 7.14: ack and receipts of a post are 404 for everybody, the answer for an unknown id', async () => {
+test('spec 7.13, 7.14: ack and receipts of a post are 404 for everybody, the answer for an unknown id', async () => {
   const [olga, rita] = await h.agents(2)
   const board = await newBoard(olga)
   await subscribe(rita, board)
@@ -279,7 +279,7 @@ test('spec 6.2: a board’s address that is malformed is 400, one of nothing 404
     expect(outcomeOf(await olga.send(`board:${to}`))).toBe('404 not_found')
 })
 
-test('spec 11.7: an expired post is excluded from every read at once, and takes no vote, reply or hiding', async () => {
+test('spec 6.8: an expired post is excluded from every read at once, and takes no vote, reply or hiding', async () => {
   const [olga, rita] = await h.agents(2)
   const board = await newBoard(olga)
   await subscribe(rita, board)

@@ -1,4 +1,4 @@
-/** spec 7.12: reply_to and thread_id, and listing by thread. */
+/** reply_to and thread_id (spec 6.9), and listing by thread (spec 7.12). */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'

@@ -333,7 +333,7 @@ describe('spec 5.6: registration', () => {
     }
   })
 
-  test('spec 2.8: the name of a revoked identity is not free', async () => {
+  test('spec 5.6, 5.11: the name of a revoked identity is not free', async () => {
     const [former, next] = [newAgent(), newAgent()]
     await register(former, await prepare(former))
     await former.post('/v2/me/revoke', { confirm_agent_id: former.id })
@@ -405,7 +405,7 @@ describe('spec 5.6: challenge_invalid', () => {
   })
 })
 
-describe('spec 5.4, 5.6: pow_invalid', () => {
+describe('spec 5.5, 5.6: pow_invalid', () => {
   const forms: [string, (counter: number) => string, boolean][] = [
     ['one character', (counter) => String.fromCharCode(0x21 + counter), true],
     ['128 characters', (counter) => String(counter).padStart(128, '0'), true],
@@ -562,7 +562,7 @@ describe('spec 5.6: the order of the checks', () => {
   })
 })
 
-describe('spec 3.5: who signs a registration', () => {
+describe('spec 3.8: who signs a registration', () => {
   test.each<[string, string, (agent: Agent, other: Agent) => Promise<Draft>]>([
     [
       'another key, in its own name',
@@ -608,7 +608,7 @@ describe('spec 3.5: who signs a registration', () => {
       'unauthenticated',
       async (agent) => signedBy(agent, await prepare(agent), { nonce: 'a'.repeat(33) }),
     ],
-  ])('spec 3.5: %s: 401 %s', async (_, code, make) => {
+  ])('spec 3.8: %s: 401 %s', async (_, code, make) => {
     const agent = newAgent()
     const answer = await send(await make(agent, newAgent()))
     expectError(answer, 401, code)

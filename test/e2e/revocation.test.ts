@@ -61,7 +61,7 @@ describe('spec 5.11: revoked', () => {
     for (const url of h.system.urls) expectError(await revoke(agent, url), 401, 'signer_revoked')
   })
 
-  test('spec 5.11: a DM to it is 404 recipient_unavailable, whoever sends it, under an open policy too, and sealed', async () => {
+  test('spec 5.11, 6.2: a DM to it is 404 recipient_unavailable, whoever sends it, under an open policy too, and sealed', async () => {
     for (const policy of ['requests', 'open'] as const) {
       const [agent, friend] = await pair()
       const [stranger] = await pair()
@@ -144,7 +144,7 @@ describe('spec 5.11: revoked', () => {
 })
 
 describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
-  test('spec 11.3: with no units left', async () => {
+  test('spec 11.2: with no units left', async () => {
     const [agent] = await pair()
     for (let at = 0; at < DAILY_FREE_UNITS; at += 1) {
       expect(await agent.patch('/v2/me', { discoverable: at % 2 === 0 })).toMatchObject({ status: 200 })
@@ -167,7 +167,7 @@ describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
 })
 
 // Last, because it stops what the others need.
-describe('spec 4.3: with messaging down', () => {
+describe('spec 3.17: with messaging down', () => {
   test('spec 3.17, 5.11: 503, the signer is refused all the same, and its mailbox closes when messaging is back', async () => {
     const [agent, sender] = await pair()
     expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })

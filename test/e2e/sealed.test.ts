@@ -1,4 +1,4 @@
-/** The shape of an envelope, signed and sealed. Source: spec 2.1, 2.4, 2.7, 6.1, 6.3, 6.4. */
+/** The shape of an envelope, signed and sealed. Source: spec 2.4, 2.7, 6.1, 6.3, 6.4, 6.7. */
 import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { openEnvelope } from '@svc/envelope/seal.ts'
@@ -103,7 +103,7 @@ describe('spec 6.1: members of any envelope', () => {
   })
 })
 
-describe('spec 6.1: ts is a date-time (RFC 3339)', () => {
+describe('spec 6.1, 6.7: ts is a date-time (RFC 3339)', () => {
   const minute = (at: Date): string => at.toISOString().slice(0, 16)
   const now = new Date()
   const tomorrow = new Date(now.getTime() + 86_400_000)
@@ -213,7 +213,7 @@ describe('spec 6.4: the server opens nothing', () => {
   })
 })
 
-test('spec 11.2: nothing that was refused here has cost anything', async () => {
+test('spec 11.3: nothing that was refused here has cost anything', async () => {
   const [carol] = await h.agents(1)
   const refused: unknown[] = [
     {},

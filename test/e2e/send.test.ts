@@ -21,7 +21,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('spec 7.3', () => {
+describe('spec 7.3: the answer', () => {
   test('a new message is 202 with every member and no other', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
@@ -259,7 +259,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
   })
 })
 
-describe('spec 2.5: an envelope is returned with the values that were sent', () => {
+describe('spec 6.6: an envelope is returned with the values that were sent', () => {
   // Written as JSON, since that is what is sent: 1.0 and 1e2 must come back as these numbers, as JSON.stringify spells them.
   const bodies: string[] = [
     'null',
@@ -295,7 +295,7 @@ describe('spec 2.5: an envelope is returned with the values that were sent', () 
       (await alice.get('/v2/export')).body.messages[0],
       (await newestOf(open)).message,
     ]
-    const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.5)
+    const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.6)
     for (const { envelope } of found) {
       // An absent member is not undefined; vitest's own would look at members called `constructor`.
       assert.deepStrictEqual(envelope, JSON.parse(written))
@@ -345,7 +345,7 @@ describe('spec 6.2: recipients', () => {
     expect(outcomeOf(await alice.send(open.id))).toBe('400 invalid_envelope')
   })
 
-  test('spec 5.11: a revoked recipient answers like one that never was', async () => {
+  test('spec 5.11, 6.2: a revoked recipient answers like one that never was', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob)) // known to both gateways
     await got(bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))

@@ -69,7 +69,7 @@ async function exhaust(agent: Agent): Promise<void> {
 
 function expectExhausted(answer: HttpAnswer): void {
   expectError(answer, 429, 'budget_exhausted')
-  // spec 4.3: the seconds to the next UTC midnight
+  // spec 4.2: the seconds to the next UTC midnight
   const left = SECONDS_PER_DAY - ((Date.now() / 1000) % SECONDS_PER_DAY)
   expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(60)
 }
@@ -136,7 +136,7 @@ describe('spec 5.10: what a PATCH costs', () => {
     })
   })
 
-  test('spec 4.3: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
+  test('spec 2.7, 11.3: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
     const [agent] = await agents(1)
     const before = await current(agent)
     for (const patch of [{ inbox_policy: 'friends' }, { discoverable: 'yes' }, { inbox_policy: 'open', x: 1 }]) {

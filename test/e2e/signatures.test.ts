@@ -195,7 +195,7 @@ describe('spec 3.2: header syntax', () => {
     ['a nonce behind 0x', replace(NONCE, (right) => `0x${right}`)],
     ['a nonce with hyphens', replace(NONCE, (right) => `${right.slice(0, 16)}--${right.slice(16)}`)],
   ]
-  test.each(rows)('spec 3.5, 4.3: 401 unauthenticated: %s', async (_, edit) => {
+  test.each(rows)('spec 3.2, 4.3: 401 unauthenticated: %s', async (_, edit) => {
     expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
   })
 
@@ -211,9 +211,9 @@ describe('spec 3.2: header syntax', () => {
   })
 })
 
-describe('spec 3.5: timestamp', () => {
+describe('spec 3.6: timestamp', () => {
   test.each([-60, -59, 0, 59, 60])(
-    'spec 11.7: %d s from the clock of the server is within tolerance',
+    'spec 3.6, 11.7: %d s from the clock of the server is within tolerance',
     async (offset) => {
       const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
       expect(answer).toMatchObject({ status: 200 })
@@ -221,21 +221,21 @@ describe('spec 3.5: timestamp', () => {
   )
 
   test.each([-61, 61, -3600, 3600, -1_000_000_000, 86_400 * 365 * 1000])(
-    'spec 11.7: 401 timestamp_out_of_range: %d s from the clock of the server',
+    'spec 3.6, 11.7: 401 timestamp_out_of_range: %d s from the clock of the server',
     async (offset) => {
       const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
       expectError(answer, 401, 'timestamp_out_of_range')
     },
   )
 
-  test('spec 3.5: 401 timestamp_out_of_range: the beginning of time, and milliseconds in the place of seconds', async () => {
+  test('spec 3.6: 401 timestamp_out_of_range: the beginning of time, and milliseconds in the place of seconds', async () => {
     expectError(await send(draft(alice, { timestamp: 0 })), 401, 'timestamp_out_of_range')
     expectError(await send(draft(alice, { timestamp: Date.now() })), 401, 'timestamp_out_of_range')
   })
 })
 
-describe('spec 3.5: signer and signature', () => {
-  test('spec 4.3: 401 signer_unknown: a key that nobody registered', async () => {
+describe('spec 3.3, 3.5: signer and signature', () => {
+  test('spec 3.5, 4.3: 401 signer_unknown: a key that nobody registered', async () => {
     expectError(await send(draft(stranger)), 401, 'signer_unknown')
   })
 
@@ -595,7 +595,7 @@ describe('spec 3.1: it holds on every path', () => {
     ['a revoked signer', 401, 'signer_revoked', () => ({ signer: revoked })],
     ['a used nonce', 409, 'nonce_replayed', () => ({ nonce: used })],
   ]
-  test.each(places)('spec 3.5: %s %s answers %d to a valid signature', async (method, target, status) => {
+  test.each(places)('spec 3.1: %s %s answers %d to a valid signature', async (method, target, status) => {
     expectStamped(await use(draft(alice, { method, target }), status))
   })
 
@@ -603,7 +603,7 @@ describe('spec 3.1: it holds on every path', () => {
     faults.map(([name, status, code, changes]) => ({ method, target, name, status, code, changes })),
   )
   test.each(rows)(
-    'spec 3.5: $method $target with $name: $status',
+    'spec 3.1, 3.5: $method $target with $name: $status',
     async ({ method, target, status, code, changes }) => {
       const answer = await send(draft(alice, { method, target, ...changes() }))
       if (method !== 'HEAD') expectError(answer, status, code)
@@ -708,7 +708,7 @@ describe('spec 3.8: the key of the body', () => {
       () => challenge(stranger, stranger, { nonce: freshNonce().slice(1) }),
     ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
-  ])('spec 3.5: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
+  ])('spec 3.8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
   })
 })

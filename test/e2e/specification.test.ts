@@ -63,7 +63,7 @@ describe('spec 4.3: which codes stand under which status', () => {
   })
 })
 
-describe('spec 12.1', () => {
+describe('spec 12.1: success bodies', () => {
   test('registration: agent_id and address', async () => {
     const [alice] = await h.agents(1)
     const again = await alice.post('/v2/agents/register', {
@@ -98,7 +98,7 @@ describe('spec 12.1', () => {
   })
 })
 
-describe('spec 8.1: what one is created with', () => {
+describe('spec 8.1: what a board is created with', () => {
   const title = (length: number): object => ({ title: '😀'.repeat(length), visibility: 'public' })
   const described = (length: number): object => ({ title: 't', visibility: 'public', description: '😀'.repeat(length) })
   const refused = '400 invalid_request'
@@ -131,7 +131,7 @@ describe('spec 8.1: what one is created with', () => {
       expect(answer.body).toMatchObject({ posting: 'members', description: '', ...body, owner: owner.id })
   })
 
-  test('spec 8.2: it is fixed at creation; nothing changes a board', async () => {
+  test('spec 8.1: it is fixed at creation; nothing changes a board', async () => {
     const [owner] = await h.agents(1)
     const board = await newBoard(owner)
     for (const method of ['PUT', 'PATCH', 'POST', 'DELETE']) {
@@ -157,7 +157,7 @@ describe('spec 8.1: what one is created with', () => {
   })
 })
 
-describe('spec 8.5', () => {
+describe('spec 8.5: roles', () => {
   test('the owner assigns reader, writer, banned and none, and nobody else does', async () => {
     const [owner, agent, other] = await h.agents(3)
     const board = await newBoard(owner)
@@ -202,7 +202,7 @@ test('spec 8.1: the 21st board of an owner', async () => {
   expectError(await owner.post('/v2/boards', { title: 't', visibility: 'public' }), 409, 'board_limit')
 })
 
-test('spec 7.4: from is the signer; an id stands for one envelope, whoever sends it', async () => {
+test('spec 6.2, 7.4: from is the signer; an id stands for one envelope, whoever sends it', async () => {
   const [alice, bob, carol] = await h.agents(3)
   const envelope = alice.envelope(bob)
   expectError(await carol.post('/v2/messages', envelope), 403, 'sender_mismatch')
@@ -237,7 +237,7 @@ test('spec 8.10: one vote for each identity, none for an own post', async () => 
   expect((await spendingOf(reader)).units).toBe(1)
 })
 
-describe('spec 7.5', () => {
+describe('spec 5.10, 7.5: inbox policies', () => {
   test('a new identity has requests; every policy is set by its owner for 1 unit, and closed for nothing', async () => {
     const [alice] = await h.agents(1)
     expect((await got(alice.get('/v2/me'))).body.inbox_policy).toBe('requests')
@@ -251,7 +251,7 @@ describe('spec 7.5', () => {
   })
 })
 
-describe('spec 1.3', () => {
+describe('spec 1.3: who may do what', () => {
   test('any caller: health, directory, lookup, what is public or unlisted, challenges', async () => {
     const [alice] = await h.agents(1)
     const board = await newBoard(alice, { visibility: 'unlisted' })
@@ -317,7 +317,7 @@ test('spec 11.4: credits are granted by the operator, once for each reference', 
   expect((await spendingOf(alice)).credits).toBe(7)
 })
 
-test('spec 11.4: a vote grants a bonus of zero units, and the budget says so', async () => {
+test('spec 8.10, 11.6: a vote grants a bonus of zero units, and the budget says so', async () => {
   const [owner, voter] = await h.agents(2)
   const id = await post(owner, await newBoard(owner))
   const before = (await got(voter.get('/v2/budget'))).body

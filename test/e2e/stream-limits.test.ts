@@ -1,4 +1,4 @@
-/** When streams end, how many there are, and who frees them; with short times and little room. Source: spec 9.7, 9.8. */
+/** When streams end, how many there are, and who frees them; with short times and little room. Source: spec 9.7, 9.8, 9.9. */
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -61,7 +61,7 @@ async function opened(agent: Agent, url?: string): Promise<TestStream> {
 const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
 
 describe('spec 9.7: when a cursor is sent', () => {
-  test('spec 9.7: at each time of silence, and last before the server closes, which it does after its time', async () => {
+  test('spec 9.7, 9.9: at each time of silence, and last before the server closes, which it does after its time', async () => {
     const wrong: string[][] = []
     // Where one of those involved was held up, ticks are missing: then it is looked at once more.
     await eventually(
@@ -204,7 +204,7 @@ describe('a killed process frees its leases within 15 s', () => {
   })
 })
 
-describe('SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
+describe('spec 9.9: SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
   test.each(['stream', 'gateway'] as const)('of a process of %s; the client goes on at another', async (service) => {
     const [anna, ben] = await friends()
     const url = h.system.urls[0] ?? ''

@@ -80,7 +80,7 @@ test('spec 9.7: two event types, retry first, the id of each is its cursor', asy
   }
 })
 
-test('spec 2.5: an envelope is delivered with exactly the text that was sent, from history and live', async () => {
+test('spec 6.6: an envelope is delivered with exactly the text that was sent, from history and live', async () => {
   const [anna, ben] = await friends()
   // A number that a parser would write otherwise, what would break lines, and U+0000.
   const body = { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] }
@@ -96,7 +96,7 @@ test('spec 2.5: an envelope is delivered with exactly the text that was sent, fr
   }
 })
 
-describe('spec 9.4: where a stream begins', () => {
+describe('spec 9.7: where a stream begins', () => {
   const rows: [what: string, query: string, lastEventId: string | undefined, first: number | undefined][] = [
     ['nothing said', '', undefined, 1],
     ['after=0', '?after=0', undefined, 1],
@@ -276,7 +276,7 @@ describe('spec 9.8: two streams of one identity, over all processes', () => {
   })
 })
 
-test('spec 5.11: the streams of a revoked identity are closed within 2 s, with a last cursor', async () => {
+test('spec 5.11, 9.9: the streams of a revoked identity are closed within 2 s, with a last cursor', async () => {
   const tookMs: number[] = []
   // A busy machine may make it late once, but not again and again.
   while (tookMs.length < 3 && !tookMs.some((ms) => ms < 2_000)) {

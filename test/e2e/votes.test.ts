@@ -1,4 +1,4 @@
-/** PUT and DELETE /v2/messages/{id}/vote. Source: spec 8.10, Budget rules; spec 8.10, 11.2. Who may vote is in boards.test.ts. */
+/** PUT and DELETE /v2/messages/{id}/vote. Source: spec 7.8, 8.10, 11.2, 11.3. Who may vote is in boards.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call } from '../support/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
@@ -23,7 +23,7 @@ async function newPost(settings: Parameters<typeof newBoard>[1] = {}) {
 const votePath = (id: string) => `/v2/messages/${id}/vote`
 const upvotesOf = async (id: string) => (await got(call(h.place, 'GET', `/v2/messages/${id}`))).body.upvotes
 
-test('spec 8.10: the answers, of the first vote and of each repeat; spec 8.10: the count is exact at once', async () => {
+test('spec 8.10: the answers, of the first vote and of each repeat; the count is exact at once', async () => {
   const { id } = await newPost()
   const [rita] = await h.agents(1)
   for (let round = 0; round < 2; round += 1) {
@@ -62,7 +62,7 @@ test('spec 8.10: 50 votes at once, over two gateways, are 50; and each voter’s
   expect(await upvotesOf(id)).toBe(26)
 })
 
-test('spec 7.9: upvotes are the same on the feed, in the export, in events and by id', async () => {
+test('spec 7.8: upvotes are the same on the feed, in the export, in events and by id', async () => {
   const { olga, board, id } = await newPost()
   const [rita] = await h.agents(1)
   await got(putRole(rita, board, rita, 'reader'))

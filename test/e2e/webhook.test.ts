@@ -59,7 +59,7 @@ async function untilDelivered(agent: Agent, path: string, count: number): Promis
 }
 
 describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () => {
-  test('spec 10.2: PUT and GET answer 200 with url, pending and failed, and never the secret', async () => {
+  test('spec 10.1: PUT and GET answer 200 with url, pending and failed, and never the secret', async () => {
     const [bob] = await h.agents(1)
     const state = { url: receiver.urlFor('/crud'), pending: 0, failed: 0 }
     const put = await setWebhook(bob, '/crud')
@@ -111,7 +111,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     expectError(await bob.get('/v2/webhook'), 404, 'not_found')
   })
 
-  test('spec 10.1: a name that leads to an address that is not public is accepted', async () => {
+  test('spec 10.2: a name that leads to an address that is not public is accepted', async () => {
     const [bob] = await h.agents(1)
     expect((await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })).status).toBe(200)
   })
@@ -139,7 +139,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
   })
 })
 
-describe('spec 10.5', () => {
+describe('spec 10.5: the request', () => {
   test('X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID, X-SVC-Signature, over the exact bytes of the envelope', async () => {
     const [alice, bob] = await openAgents(2)
     await setWebhook(bob, '/headers')
@@ -163,8 +163,8 @@ describe('spec 10.5', () => {
   })
 })
 
-describe('spec 10.1', () => {
-  test('spec 7.7: requests make no job; the one that is promoted makes one', async () => {
+describe('spec 10.4: jobs', () => {
+  test('spec 7.7, 10.4: requests make no job; the one that is promoted makes one', async () => {
     const [alice, bob] = await h.agents(2)
     await setWebhook(bob, '/promoted')
     const envelope = alice.envelope(bob)
@@ -213,7 +213,7 @@ describe('spec 10.1', () => {
     expect(idsAt('/first')).toEqual([body.msg_id])
   })
 
-  test('spec 11.7: webhook attempts: 5, then the job has failed, and the message is in the inbox', async () => {
+  test('spec 10.7, 11.7: webhook attempts: 5, then the job has failed, and the message is in the inbox', async () => {
     const [alice, bob] = await openAgents(2)
     receiver.answer('/failing', 500)
     await setWebhook(bob, '/failing')
@@ -225,7 +225,7 @@ describe('spec 10.1', () => {
     expect(messages.map((message: { envelope: { id: string } }) => message.envelope.id)).toEqual([body.msg_id])
   })
 
-  test('spec 10.5: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
+  test('spec 10.5, 10.7: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
     const [alice, bob] = await openAgents(2)
     receiver.answer('/attempts', 503)
     await setWebhook(bob, '/attempts')
@@ -237,7 +237,7 @@ describe('spec 10.1', () => {
       expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test('spec 10.1, 10.3: a name that leads to an address that is not public is refused when connecting', async () => {
+  test('spec 10.3, 10.6: a name that leads to an address that is not public is refused when connecting', async () => {
     const [alice, bob] = await openAgents(2)
     await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
     await alice.send(bob)

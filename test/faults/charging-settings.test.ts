@@ -1,6 +1,6 @@
 /**
  * PATCH /v2/me with identity killed at every step: the unit, the settings and what messaging knows of them go together.
- * Source: ADR 21 and Sending a message (`PATCH /v2/me` ... a repeat after a failure converges); spec 5.10, 11.2.
+ * A repeat after a failure converges. Source: ADR 21; spec 5.10, 11.2, 12.3.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -1,7 +1,7 @@
 /**
  * Messages and contacts, with messaging, budget or a gateway killed at every step: in the end there is neither a charge without its
  * effect nor an effect without its charge, whether the client repeats its call or not. Source: ADR 21;
- * spec 4.3, 7.7, 11.3, 11.5.
+ * spec 3.17, 7.7, 11.3, 11.5, 12.3.
  */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'

@@ -1,7 +1,7 @@
 /**
  * What one may not see is answered as what there is not: the same 404, byte for byte but for the request id and the date,
  * so that nobody learns from it which private boards, other people's messages and hidden posts exist.
- * Source: spec 3.11, 4.3, 7.10, 8.2, 8.9.
+ * Source: spec 7.16, 3.11, 6.2, 6.9, 8.2, 8.9.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
@@ -38,7 +38,7 @@ function bytesOf({ status, headers, text }: HttpAnswer): unknown {
 /** Signed or not: who is not signed in is told so where a signature is needed, whatever there is. */
 const CALLERS: Caller[] = ['anonymous', 'stranger', 'banned']
 
-describe('spec 7.10, 8.2, 8.9: a message that one may not see is as one that is not there', () => {
+describe('spec 7.16, 8.2, 8.9: a message that one may not see is as one that is not there', () => {
   const OPERATIONS = [
     ['GET', ''],
     ['POST', '/ack'],
@@ -48,7 +48,7 @@ describe('spec 7.10, 8.2, 8.9: a message that one may not see is as one that is 
   ] as const
 
   test.each(CALLERS.flatMap((caller) => OPERATIONS.map(([method, end]) => [caller, method, end] as const)))(
-    'spec 3.11, 7.10: %s: %s /v2/messages/{id}%s',
+    'spec 3.11, 7.16: %s: %s /v2/messages/{id}%s',
     async (caller, method, end) => {
       const path = (id: string): string => `/v2/messages/${id}${end}`
       const absent = bytesOf(await ask(caller, method, path(ABSENT_MESSAGE_ID)))
@@ -70,7 +70,7 @@ describe('spec 7.10, 8.2, 8.9: a message that one may not see is as one that is 
   })
 })
 
-describe('spec 8.2: a private board is as one that is not there', () => {
+describe('spec 7.16, 8.2: a private board is as one that is not there', () => {
   test.each(
     CALLERS.flatMap((caller) =>
       [
@@ -97,14 +97,14 @@ describe('spec 8.2: a private board is as one that is not there', () => {
     }
   })
 
-  test.each(['stranger', 'banned'] as const)('spec 8.8: a post of a %s to it', async (caller) => {
+  test.each(['stranger', 'banned'] as const)('spec 8.4: a post of a %s to it', async (caller) => {
     const agent = caller === 'banned' ? banned : scene.stranger
     const absent = bytesOf(await agent.send(`board:${ABSENT_BOARD_ID}`))
     expect(absent).toMatchObject({ status: 404 })
     expect(bytesOf(await agent.send(`board:${scene.privateBoard}`))).toEqual(absent)
   })
 
-  test('spec 8.5: an agent that is not registered is as a board that is not there', async () => {
+  test('spec 8.6: an agent that is not registered is as a board that is not there', async () => {
     const { alice, privateBoard } = scene
     const absent = bytesOf(await alice.put(`/v2/boards/${ABSENT_BOARD_ID}/members/${banned.id}`, { role: 'reader' }))
     const nobody = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'

@@ -4,18 +4,18 @@ import type { HttpAnswer } from './agent.ts'
 /** An answer may have been waited for together with others, on a busy machine. */
 const CLOCK_MS = 60_000
 
-/** What every answer carries, whatever it is about (spec 3.11, 9.6). */
+/** What every answer carries, whatever it is about (spec 3.14). */
 export function expectStamped({ headers }: HttpAnswer): void {
   expect(headers.get('x-request-id')).toMatch(/^\S+$/)
   expect(Math.abs(Date.parse(headers.get('date') ?? '') - Date.now())).toBeLessThan(CLOCK_MS)
 }
 
-/** An error as spec 4.3 has it: this status, exactly `code` and `message`, JSON, stamped like every answer. */
+/** An error as spec 4.1 has it: this status, exactly `code` and `message`, JSON, stamped like every answer. */
 export function expectError(answer: HttpAnswer, status: number, code: string): void {
   const { error } = answer.body ?? {}
   expect({ status: answer.status, code: error?.code }, answer.text).toEqual({ status, code })
   expect(answer.body).toEqual({ error: { code, message: expect.stringMatching(/\S/) } })
   expect(answer.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
   expectStamped(answer)
-  if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/) // spec 4.2
+  if (status === 429) expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/) // every 429 has it (spec 4.2)
 }

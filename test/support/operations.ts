@@ -3,7 +3,7 @@ export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** As in the specification's table. */
   readonly path: string
-  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (spec 3.5). */
+  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (spec 3.1). */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]
   /** Besides those of a signature, in lower case. */
@@ -37,7 +37,7 @@ const ENVELOPE = {
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
 /** Refused whatever is there: a private board on which anyone posts (spec 8.1). */
 const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
-/** Refused whatever is there: an address that is not public (spec 10.1). */
+/** Refused whatever is there: an address that is not public (spec 10.2). */
 const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 

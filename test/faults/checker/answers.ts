@@ -21,7 +21,7 @@ import type { Purses } from './purse.ts'
 import type { Violation } from './violation.ts'
 import { revokedIn, type World } from './world.ts'
 
-/** spec 11.7. */
+/** The limits of spec 6.5 and 8.1. */
 const DM_SIZE = { bytes: 16 * 1_024, characters: 4_000 }
 const POST_SIZE = { bytes: 32 * 1_024, characters: 16_000 }
 const BOARDS_PER_OWNER = 20
@@ -184,7 +184,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     )
   }
 
-  /** spec 6.9. */
+  /** Whether a reference names something that it may not (spec 6.9). */
   function badReferenceOf({ replyTo, threadId, to, isPost }: Sent): readonly boolean[] {
     const each = [
       ...(replyTo === null ? [] : [badOf(replyTo, false)]),
@@ -217,7 +217,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     }
   }
 
-  /** spec 7.2: a request of the sender that the recipient has not answered. */
+  /** spec 7.6: a request of the sender that the recipient has not answered. */
   function pendingOf({ id, digest }: Sent, recipient: string): readonly boolean[] {
     let [certain, possible] = [false, false]
     for (const other of world.sends.values()) {

@@ -1,7 +1,7 @@
 /**
  * The books of every agent and UTC day: units used are the cost of what was accepted, credits are grants less what was
- * drawn, introductions are first contacts. Read from each schema, and held against what was sent.;
- * spec 8.8, 11.2, 11.3, 11.4, 11.5.
+ * drawn, introductions are first contacts. Read from each schema, and held against what was sent.
+ * Source: spec 8.8, 11.2, 11.3, 11.4, 11.5.
  */
 import type { Grant } from '../history/history.ts'
 import type { Final, StoredCharge } from './final.ts'

@@ -124,7 +124,7 @@ test('a history as it should be', () => {
 test.each<[answer: string, status: number | null, code: string]>([
   ['no answer', null, 'TypeError'],
   ['503', 503, 'unavailable'],
-])('spec 4.3: %s may be, but not where nothing was broken', (_answer, status, code) => {
+])('spec 3.17: %s may be, but not where nothing was broken', (_answer, status, code) => {
   const history = [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, status, { code })]
   expect(check(history, FINAL, OPTIONS)).toEqual([])
   const found = check(history, FINAL, { ...OPTIONS, calm: true })

@@ -1,6 +1,6 @@
 /**
- * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere.;
- * spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
+ * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere.
+ * Source: spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen, Sent } from '../history/calls.ts'

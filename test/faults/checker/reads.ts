@@ -1,7 +1,7 @@
 /**
  * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were
- * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader.;
- * spec 7.9, 8.2, 8.8, 8.9, 9.3.
+ * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader.
+ * Source: spec 7.9, 8.2, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Seen } from '../history/calls.ts'

@@ -1,6 +1,6 @@
 /**
  * Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: spec 8.9, 9.3,
- * 39.
+ * 9.4, 9.7.
  */
 import type { Entry, StreamEntry } from '../history/history.ts'
 import type { Final } from './final.ts'

@@ -1,6 +1,6 @@
 /** Something that the specification does not allow. */
 export interface Violation {
-  /** With its source: `durability`. */
+  /** The name of the check that found it, such as `durability`. */
   readonly rule: string
   readonly text: string
 }

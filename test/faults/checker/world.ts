@@ -88,7 +88,7 @@ export class World {
     return new Set([...this.roles(board, agent, fromMs, untilMs)].map((role) => mayRead({ visibility, role })))
   }
 
-  /** Whether a message has expired at some time between the two (spec 6.7). */
+  /** Whether a message has expired at some time between the two (spec 6.8). */
   expired({ ttl, tsMs }: Sent, fromMs: number, untilMs: number): readonly boolean[] {
     if (ttl === 0) return NO
     const atMs = (Math.floor(tsMs / 1_000) + ttl) * 1_000

@@ -7,7 +7,7 @@
  */
 import type { BoardVisibility, ContactState, Policy, Posting, Role } from '../history/calls.ts'
 
-/** What paying needs. Source: spec 7.2 (order), 48. */
+/** What paying needs. Source: spec 7.2 (order), 11.3. */
 export interface Purse {
   /** Of an introduction that this would be. */
   readonly introductionsUsedUp: boolean
@@ -43,7 +43,7 @@ export interface DmState extends MessageState {
 }
 
 /**
- * spec 6.2, 6.7, 6.9, 7.1, 7.2, 7.4, 7.6, 11.5. The lane of a repeat is that of the message now, so it is not said.
+ * The answer to a DM. Source: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 11.5. The lane of a repeat is that of the message now, so it is not said.
  */
 export function answerToDm(state: DmState): string {
   const early = refusalBeforeRecipient(state)
@@ -82,7 +82,7 @@ export interface BoardState {
 
 export interface PostState extends MessageState, BoardState {}
 
-/** spec 8.2, 8.8. */
+/** The answer to a post: who may read the board (spec 8.2), then who may post (spec 8.4). */
 export function answerToPost(state: PostState): string {
   const early = refusalBeforeRecipient(state)
   if (early !== undefined) return early
@@ -92,7 +92,7 @@ export function answerToPost(state: PostState): string {
   return refusalOfPurse(state) ?? '202 board'
 }
 
-/** spec 8.2. */
+/** Who may read a board (spec 8.2). */
 export function mayRead({ visibility, role }: Pick<BoardState, 'visibility' | 'role'>): boolean {
   return visibility !== 'private' || isSubscribed(role)
 }
@@ -101,7 +101,7 @@ function mayPost({ posting, role }: BoardState): boolean {
   return posting === 'anyone' ? role !== 'banned' : role === 'owner' || role === 'writer'
 }
 
-/** spec 8.8. */
+/** Owner, writers and readers get the events of a board (spec 8.8). */
 export function isSubscribed(role: BoardRole): boolean {
   return role === 'owner' || role === 'writer' || role === 'reader'
 }
@@ -116,7 +116,7 @@ export interface VoteState extends BoardState, Purse {
   readonly voted: boolean
 }
 
-/** spec 8.9, 8.10. */
+/** The faults of a vote, in the order of spec 8.10; a hidden post is there for the owner alone (spec 8.9). */
 export function answerToVote(state: VoteState): string {
   if (state.signerRevoked) return '401 signer_revoked'
   if (state.gone || !mayRead(state) || (state.hidden && state.role !== 'owner')) return '404 not_found'
@@ -136,7 +136,7 @@ export interface RoleState extends Purse {
   readonly next: Role
 }
 
-/** spec 8.5, 8.7. The limit of 100 records is not reached here. */
+/** Who may set which role, and the order of the faults (spec 8.5, 8.6). The limit of 100 records is not reached here. */
 export function answerToRole(state: RoleState): string {
   const { signerRevoked, own, caller, next, targetRevoked } = state
   const current = own ? caller : state.current
@@ -172,7 +172,7 @@ export interface CreateState extends Purse {
   readonly limitReached: boolean
 }
 
-/** spec 8.1, Budget rules. Which of limit and budget is first nobody has said. */
+/** spec 8.1, 11.3. The limit comes first (spec 12.2); while the books are not settled either may be answered. */
 export function answersToCreate(state: CreateState): string[] {
   if (state.signerRevoked) return ['401 signer_revoked']
   const refusals = [state.limitReached ? '409 board_limit' : undefined, refusalOfPurse(state)]
@@ -187,14 +187,14 @@ export interface MessageReadState {
   readonly recipient: boolean
 }
 
-/** spec 7.10. */
+/** Only the recipient acknowledges (spec 7.13). */
 export function answerToAck({ signerRevoked, gone, recipient }: MessageReadState): string {
   if (signerRevoked) return '401 signer_revoked'
   if (gone) return '404 not_found'
   return recipient ? '200' : '403 forbidden'
 }
 
-/** spec 7.10. */
+/** Only the participants read a DM and its receipt (spec 7.10, 7.14). */
 export function answerToRead({ signerRevoked, gone }: Omit<MessageReadState, 'recipient'>): string {
   if (signerRevoked) return '401 signer_revoked'
   return gone ? '404 not_found' : '200'

@@ -1,6 +1,5 @@
 /**
  * Whether the broken products can still be made; `npx pnpm faults:mutations` makes them, and has each of them found.
- *
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -16,7 +16,7 @@ const SECONDS = 3
 const MAX_GROWTH_BYTES = 256 * 1024 * 1024
 const WATCH_MS = 50
 const RECOVERY_LIMIT_MS = 10_000
-/** What is refused at once had no effect; of what had its 5 s nobody knows (spec 4.3). */
+/** What is refused at once had no effect; of what had its 5 s nobody knows (spec 3.17). */
 const AT_ONCE_MS = 4_000
 
 let h: Harness

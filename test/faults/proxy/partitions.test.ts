@@ -2,7 +2,6 @@
  * The network between services and engines, and between gateways and streams, failing under load: reset, half open, gone and
  * back. Every call is answered in its time, with what is right or with 503; when the network is back everything goes on, what was
  * accepted is there once, and the books are right. A short form is part of `npx pnpm test`; `npx pnpm test:faults` is the long one.
- *
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

@@ -2,7 +2,7 @@
  * Zero downtime: an upgrade, which is migrations first, and then every process of every service stopped and started again, one after the other, all of it
  * under load. Each request has its proper answer, and streams close with a last cursor.
  *
- * The migrations are of the kind that is allowed (style.md, Comments and SQL: old and new code both run after them): a column, a table and an
+ * The migrations are of the kind that is allowed (old and new code both run after them): a column, a table and an
  * index in each store. So it holds that they take no lock for long enough to be noticed, that processes go on with their connections and
  * prepared statements on changed tables, and that any half of a service can be replaced. Each process is given other logins for NATS and for
  * its database as it starts again, as when passwords are changed (docs/deploy.md, Rotation). All processes run the code of this tree: it cannot

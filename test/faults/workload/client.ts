@@ -19,7 +19,7 @@ export interface Client {
   /** One request, recorded. @param text of the body, where the call does not say it. */
   attempt(call: Call, options?: { text?: string; op?: number; via?: number }): Promise<Outcome>
   /**
-   * A call as spec 13.2, has it: signed anew and otherwise the same, until it is told something
+   * A call as spec 13.2 has it: signed anew and otherwise the same, until it is told something
    * else than 503, or gives up. @returns the last answer.
    */
   ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
