@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readConfig } from './config.ts'
 
-test('defaults', () => {
+test('two URLs are enough, everything else has a default', () => {
   expect(readConfig({ SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p' })).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',

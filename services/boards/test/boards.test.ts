@@ -33,7 +33,7 @@ async function listAll(viewer: string | null, limit = 100): Promise<BoardDetails
 
 const settled = (): Promise<unknown> => eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
 
-describe('spec 8.1', () => {
+describe('spec 8.1: a new board', () => {
   test('what was asked for, an id of the form, the owner and the time of creation', async () => {
     const owner = newAgent()
     const before = Math.floor(Date.now() / 1000)
@@ -53,7 +53,7 @@ describe('spec 8.1', () => {
     expect(await h.call(getBoard, { viewer: null, board_id: details.id })).toEqual(details)
   })
 
-  test('spec 11.7: a title of 120 code points and a description of 2000', async () => {
+  test('spec 2.11, 8.1, 11.7: a title of 120 code points and a description of 2000', async () => {
     const title = '😀'.repeat(LIMITS.boardTitleCharacters)
     const description = '😀'.repeat(LIMITS.boardDescriptionCharacters)
     expect(await h.create(newAgent(), { title, description })).toMatchObject({ title, description })
@@ -202,7 +202,7 @@ describe('spec 2.9: board ids sort by creation', () => {
   })
 })
 
-describe('spec 8.3: the list of boards', () => {
+describe('spec 8.2, 8.3: the list of boards', () => {
   test('public ones, and the own and joined ones of any visibility, not bans, each once, by id', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     const boards = {
@@ -274,7 +274,7 @@ describe('spec 8.3: the list of boards', () => {
   }, 60_000)
 })
 
-describe('spec 8.2: a board that one may not read', () => {
+describe('spec 7.16, 8.2: a board that one may not read', () => {
   test('is answered like one that is not there', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner, { visibility: 'private' })

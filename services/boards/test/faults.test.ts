@@ -39,7 +39,7 @@ async function untilCharged(h: Harness, agent: string, units: number): Promise<v
   })
 }
 
-describe('ADR 21: a process killed between any two steps of a creation', () => {
+describe('spec 12.3; ADR 21: a process killed between any two steps of a creation', () => {
   test.concurrent.each(PLACES)(
     '%s: the board and its 10 units stand or fall together',
     async (place) => {
@@ -62,7 +62,7 @@ describe('ADR 21: a process killed between any two steps of a creation', () => {
   )
 })
 
-describe('ADR 21: a process killed between any two steps of an addition', () => {
+describe('spec 12.3; ADR 21: a process killed between any two steps of an addition', () => {
   test.concurrent.each(PLACES)(
     '%s: the record and its unit stand or fall together, a repeat pays once',
     async (place) => {

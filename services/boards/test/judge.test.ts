@@ -38,7 +38,7 @@ async function boardWithRoles(
   return { board, agents: { owner, writer, reader, banned, none } }
 }
 
-describe('spec 8.2, 8.8, 8.9, 8.10: what messaging is told of a viewer', () => {
+describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: what messaging is told of a viewer', () => {
   const BOARDS = [
     ['public', 'members'],
     ['public', 'anyone'],
@@ -70,7 +70,7 @@ describe('spec 8.2, 8.8, 8.9, 8.10: what messaging is told of a viewer', () => {
     }
   })
 
-  test('spec 8.4: an absent board is judged like an unreadable one', async () => {
+  test('spec 7.16, 8.4: an absent board is judged like an unreadable one', async () => {
     const { id } = await h.create(newAgent(), { visibility: 'private' })
     for (const board of [id, ABSENT]) {
       for (const viewer of [newAgent(), null]) expect(await judge(board, viewer)).toEqual(NOTHING)
@@ -107,7 +107,7 @@ describe('spec 8.2, 8.8, 8.9, 8.10: what messaging is told of a viewer', () => {
   })
 })
 
-describe('spec 8.4, 8.8: who may read the boards whose posts are events', () => {
+describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => {
   test('of many boards those that the agent may read, also one that left or was banned, and those that everybody may', async () => {
     const kinds = [
       ['public', 'members'],

@@ -117,7 +117,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
   })
 })
 
-describe('spec 12.1: the members of a board', () => {
+describe('spec 8.3: the members of a board', () => {
   test('owner, writers, readers and bans, by id, for the owner alone', async () => {
     const [owner, writer, reader, banned] = [newAgent(), newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner)

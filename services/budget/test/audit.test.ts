@@ -42,7 +42,7 @@ async function sumAll(
   }
 }
 
-test('pages of ended charges and what is left of the counters are all of them, wherever the line is and however small the pages', async () => {
+test('pages of ended charges and what is left of the counters hold every charge, wherever the line is and however small the pages', async () => {
   await using h = await startHarness()
   const nowMs = await fill(h)
   const accounts = await h.database.sql<{ agent_id: string; used_units: number }[]>`

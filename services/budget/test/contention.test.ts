@@ -99,7 +99,7 @@ describe('two processes of the service', () => {
   const grant = (agent: string, units: number) =>
     operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
 
-  test('spec 11.3: 50 at the end of the free units: as many as are left, exactly', async () => {
+  test('spec 11.3, 11.7: 50 at the end of the free units: as many as are left, exactly', async () => {
     const agent = newAgent()
     await spend(0, { agent, units: 23 })
     const outcomes = await many(() => ({ agent }))
@@ -116,7 +116,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 53, credit_balance: 0 })
   })
 
-  test('spec 11.4: 50 at the hard ceiling, with credits to spare, exactly', async () => {
+  test('spec 11.3, 11.4, 11.7: 50 at the hard ceiling, with credits to spare, exactly', async () => {
     const agent = newAgent()
     await grant(agent, 1_000)
     const outcomes = await many(() => ({ agent, units: 7 }))
@@ -124,7 +124,7 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 56, credit_balance: 984 })
   })
 
-  test('spec 11.5: 50 first contacts, 10 a day, exactly', async () => {
+  test('spec 11.5, 11.7: 50 first contacts, 10 a day, exactly', async () => {
     const agent = newAgent()
     const peers = Array.from({ length: PARALLEL }, newAgent)
     const outcomes = await many((at) => ({ agent, peer: peers[at] ?? '' }))
@@ -186,7 +186,7 @@ test('repeats that meet the end of their operations wait for it, and never in a 
   }
 })
 
-test('spec 11.7: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
+test('spec 11.1, 11.7: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })

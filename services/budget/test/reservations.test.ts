@@ -64,7 +64,7 @@ describe('reserve', () => {
     expect(await h.budget('other')).toMatchObject({ used_units: 0 })
   })
 
-  describe('spec 9.5: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
+  describe('spec 8.8, 11.2: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
     test('given back: it is charged anew, at its new price', async () => {
       const h = harness.calls()
       const operation = newOperation()
@@ -144,7 +144,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
     expect(row).toBeUndefined()
   })
 
-  test('spec 4.3: every refusal says how long it is to the next UTC midnight', async () => {
+  test('spec 4.2: every refusal says how long it is to the next UTC midnight', async () => {
     const h = harness.calls({ hardLimit: 0 })
     const earliest = secondsToMidnight(Date.now())
     const error = await h.reserve().catch((thrown: unknown) => thrown)
@@ -215,7 +215,7 @@ describe('spec 11.3: a refusal is final, or there is none', () => {
   })
 })
 
-describe('spec 11.4: credits', () => {
+describe('spec 11.1, 11.4: credits', () => {
   test('cover units above the free allowance and nothing below', async () => {
     const h = harness.calls()
     await h.grant('agent', 30, 'r')
@@ -334,7 +334,7 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
   })
 })
 
-describe('spec 11.7: a UTC day', () => {
+describe('spec 11.1: a UTC day', () => {
   const account = async (h: Calls) =>
     (await harness.database.sql`select * from budget.accounts where agent_id = ${h.agentId()}`)[0]
   const pastDays = (h: Calls) => harness.database.sql`

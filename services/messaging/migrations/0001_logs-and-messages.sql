@@ -33,7 +33,7 @@ create table messaging.messages (
   expires_at bigint not null,
   acked boolean not null default false,
   -- The transaction that accepted it and the place in it: the order of export. A page ends before the oldest
-  -- transaction under way, so that no late commit appears behind a cursor (ADR 22).
+  -- transaction under way, so that no late commit appears behind a cursor (ADR 19).
   batch bigint not null,
   ordinal integer not null
 );

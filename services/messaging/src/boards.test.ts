@@ -72,7 +72,7 @@ test('boards of the release before does not say what is open: its answers are ri
   expect(asked).toHaveLength(4)
 })
 
-test('spec 8.8, 8.10: who may write and vote is asked each time', async () => {
+test('spec 8.4, 8.10; ADR 5: who may write and vote is asked each time', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     await boards.judge(OPEN, 'bob', context)

@@ -12,7 +12,7 @@ export interface Boards {
   judge(boardId: string, viewer: string | null, context: CallContext): Promise<BoardAccess>
   /** As `judge`, with those who get an entry of a post by `author`. */
   judgePost(boardId: string, author: string, context: CallContext): Promise<BoardAccess>
-  /** Whether `viewer` may read a board: its feed, and its posts by id that are not hidden (spec 8.4). */
+  /** Whether `viewer` may read a board: its feed, and its posts by id that are not hidden (spec 8.2). */
   mayRead(boardId: string, viewer: string | null, context: CallContext): Promise<boolean>
   /** `mayRead` for many boards of one agent. @param boardIds 1 to `JUDGED_BOARDS_MAX`, each once. */
   listReadable(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>

@@ -72,7 +72,7 @@ describe('what the reader may no longer see is passed over, without gaps and wit
     ['long', LONG],
   ] as const) {
     test.each(cases)(
-      `spec 9.3: %s, ${size}: every page size gives each row that may be seen, once and in order`,
+      `spec 9.3, 9.4: %s, ${size}: every page size gives each row that may be seen, once and in order`,
       async (_name, boards) => {
         const rows = rowsOf(boards, envelope)
         const isOpen = (board: string) => board.startsWith('open')

@@ -230,7 +230,7 @@ describe('ADR 19: an append', () => {
     ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
     ['that, back and forth', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
     ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
-  ])('spec 7.2: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
+  ])('spec 7.6: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
     await using h = await startHarness()
     await h.append(message())
     await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
@@ -287,7 +287,7 @@ describe('ADR 19: an append', () => {
   })
 })
 
-describe('a message comes to the same alone and with others', () => {
+describe('ADR 10: a message comes to the same alone and with others', () => {
   let h: Awaited<ReturnType<typeof startHarness>>
   beforeAll(async () => {
     h = await startHarness()

@@ -8,7 +8,7 @@ const listOf = async (h: Harness, agent_id: string, after: number) => {
   return logs[0]
 }
 
-test('spec 7.7: the inbox entries behind a position are listed in order, a promotion at its own place', async () => {
+test('spec 7.7; ADR 13: the inbox entries behind a position are listed in order, a promotion at its own place', async () => {
   await using h = await startHarness()
   const request = await h.send({ from: 'alice', to: 'bob' })
   await h.setContact('bob', 'carol', 'accepted')

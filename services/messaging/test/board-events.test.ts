@@ -42,7 +42,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     ['was removed from', 'none'],
     ['was banned from', 'banned'],
   ] as const)(
-    'spec 8.8: an agent that %s a private board finds its events skipped, and again when it is back',
+    'spec 9.3, 9.4: an agent that %s a private board finds its events skipped, and again when it is back',
     async (_how, role) => {
       await using h = await startHarness()
       const [board, other] = [h.boards.create('olga', { visibility: 'private' }), h.boards.create('olga')]
@@ -54,7 +54,7 @@ describe('events of three kinds, with access checked as they are read', () => {
       expect(await h.events('rita', 0, 2)).toMatchObject({ events: [{ cursor: 2 }, { cursor: 5 }], next: 6 })
       expect(await h.events('rita', 0, 1)).toMatchObject({ events: [{ cursor: 2 }], next: 2 })
       expect(await h.events('rita', 2, 1)).toMatchObject({ events: [{ cursor: 5 }], next: 6 })
-      // spec 9.6: visible or not.
+      // spec 9.6: the latest cursor counts events that are skipped too.
       expect(await h.events('rita', 5, 1)).toMatchObject({ events: [], next: 6, earliest: 1, latest: 6 })
       h.boards.setRole(board, 'rita', 'writer')
       expect(cursorsOf(await h.events('rita'))).toEqual([1, 2, 3, 4, 5, 6])
@@ -67,7 +67,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     ['left', 'unlisted', 'none'],
     ['was banned from', 'unlisted', 'banned'],
   ] as const)(
-    'spec 8.8: an agent that %s a board that is %s keeps the events it has, and gets no more of them',
+    'spec 9.5: an agent that %s a board that is %s keeps the events it has, and gets no more of them',
     async (_how, visibility, role) => {
       await using h = await startHarness()
       const board = h.boards.create('olga', { visibility })
@@ -99,7 +99,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     expect(new Set(h.boards.asked).size).toBe(16)
   })
 
-  test('spec 7.9: long posts that are skipped take no room on the page, and nothing behind them is lost', async () => {
+  test('spec 7.9, 9.4: long posts that are skipped take no room on the page, and nothing behind them is lost', async () => {
     await using h = await startHarness()
     const boards = Array.from({ length: 60 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'rita', 'reader')
@@ -147,7 +147,7 @@ describe('events of three kinds, with access checked as they are read', () => {
   })
 })
 
-describe('spec 12.1: GET /v2/export: authored board posts, while they are accessible', () => {
+describe('spec 7.15: GET /v2/export: authored board posts, while they are accessible', () => {
   test('sent and received DMs and own posts, by acceptance; none of others', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga', { posting: 'anyone' })
@@ -168,7 +168,7 @@ describe('spec 12.1: GET /v2/export: authored board posts, while they are access
       }
       expect(found).toEqual(ids)
     }
-    // spec 6.9: of a thread, what the author wrote in it.
+    // spec 7.12, 7.15: of a thread, what the author wrote in it.
     expect((await h.exported('wes', { thread_id: root.id })).ids).toEqual(ids.slice(0, 1))
     expect((await h.exported('olga', { thread_id: root.id })).ids).toHaveLength(2)
     expect((await h.exported('eve', { thread_id: root.id })).ids).toEqual([])
@@ -179,7 +179,7 @@ describe('spec 12.1: GET /v2/export: authored board posts, while they are access
     ['public', 'banned', true],
     ['private', 'none', false],
     ['private', 'banned', false],
-  ] as const)('spec 8.2: from a %s board where the author is %s now: %s', async (visibility, role, isThere) => {
+  ] as const)('spec 7.15, 8.2: from a %s board where the author is %s now: %s', async (visibility, role, isThere) => {
     await using h = await startHarness()
     const board = h.boards.create('olga', { visibility })
     h.boards.setRole(board, 'wes', 'writer')
@@ -210,7 +210,7 @@ describe('spec 12.1: GET /v2/export: authored board posts, while they are access
   })
 })
 
-test('ADR 22: a page of an export ends before a post under way, and goes on behind it in order', async () => {
+test('spec 7.15; ADR 19: a page of an export ends before a post under way, and goes on behind it in order', async () => {
   await using h = await startHarness()
   const board = h.boards.create('olga')
   const admin = h.openAdmin()

@@ -1,4 +1,7 @@
-/** Boards in memory: what services/boards answers messaging, by spec 8.2, 8.8, 8.10. */
+/**
+ * Boards in memory: what services/boards answers messaging of who may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and
+ * vote (spec 8.10), and of who is subscribed (spec 8.8).
+ */
 import type { BoardAccess } from '@svc/contracts/boards.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardVisibility, MemberRole, PostingMode } from '@svc/contracts/resources.ts'

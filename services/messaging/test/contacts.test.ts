@@ -69,7 +69,7 @@ describe('spec 11.2; ADR 21: accepting a contact', () => {
     }
   })
 
-  test('ADR 21: what the budget refuses, and what was given up meanwhile, leaves everything as it was', async () => {
+  test('spec 11.3; ADR 21: what the budget refuses, and what was given up meanwhile, leaves everything as it was', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accept = (charge: (typeof h.deps.charging)['charge']) =>
@@ -167,7 +167,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.events('bob')).events.at(-1)?.cursor).toBe(2)
   })
 
-  test('spec 7.7: a block leaves the request pending where it is, accepting later promotes it', async () => {
+  test('spec 7.6, 7.7: a block leaves the request pending where it is, accepting later promotes it', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await h.setContact('bob', 'alice', 'blocked')

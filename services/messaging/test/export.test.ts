@@ -23,7 +23,7 @@ async function exportAll(h: Harness, agent: string, threadId: string | null, lim
   return ids
 }
 
-describe('spec 12.1: GET /v2/export; spec 6.9, 7.9: sent and received messages by acceptance', () => {
+describe('spec 7.9, 7.12, 7.15: GET /v2/export: sent and received messages by acceptance', () => {
   test('every agent, thread and page size gives what a filter over all messages gives', async () => {
     await using h = await startHarness()
     for (const agent of ['alice', 'bob', 'carol']) await h.setPolicy(agent, 'open', 1)
@@ -76,7 +76,7 @@ describe('spec 12.1: GET /v2/export; spec 6.9, 7.9: sent and received messages b
   )
 })
 
-describe('ADR 22: no message appears behind a cursor that was handed out', () => {
+describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed out', () => {
   test('a page ends before a transaction under way, and goes on behind it in order', async () => {
     await using h = await startHarness()
     const before = await h.send({ from: 'alice', to: 'bob' })

@@ -83,7 +83,7 @@ const [ALICE, BOB] = ['A'.repeat(43), 'B'.repeat(43)]
 const newAgent = () => randomBytes(32).toString('hex').replaceAll('0', 'g').slice(0, 43)
 const ACCEPT = { agent_id: BOB, other: ALICE, state: 'accepted' } as const
 
-describe('ADR 21: a process killed between any two steps of accepting a contact', () => {
+describe('spec 12.3; ADR 21: a process killed between any two steps of accepting a contact', () => {
   test.concurrent.each([
     ['charging.messaging.reserved', false],
     ['charging.messaging.committed', true],

@@ -15,7 +15,7 @@ async function readAll(h: Harness, board: string, threadId: string | null, limit
   return ids
 }
 
-describe('spec 12.1: GET /v2/boards/{board}/messages; spec 6.9, 7.9, 8.9: a feed', () => {
+describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', () => {
   test('every board, thread and page size gives what a filter over all posts gives, in the order of arrival', async () => {
     await using h = await startHarness()
     const boards = [h.boards.create('olga', { posting: 'anyone' }), h.boards.create('olga', { posting: 'anyone' })]

@@ -83,7 +83,7 @@ describe('spec 8.9: hidden posts', () => {
     expect((await h.exported('wes', { thread_id: root })).ids).toEqual([post])
   })
 
-  test('spec 9.3: a page of events ends where it did, and steps over the hidden one', async () => {
+  test('spec 9.4: a page of events ends where it did, and steps over the hidden one', async () => {
     await using h = await startHarness()
     const { board, post, last } = await startScene(h)
     await h.setHidden('olga', board, post, true)
@@ -92,7 +92,7 @@ describe('spec 8.9: hidden posts', () => {
     expect(await h.events('rita', 1, 1)).toMatchObject({ events: [], next: 3 })
   })
 
-  test('spec 9.3: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
+  test('spec 8.9, 9.3: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
     await using h = await startHarness()
     const { board, post } = await startScene(h)
     await h.setHidden('olga', board, post, true)

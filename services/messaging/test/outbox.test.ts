@@ -164,7 +164,7 @@ function post(subscribers: string[]) {
 }
 
 test.each(['postAndPublish', 'postAndDie'] as const)(
-  'ADR 20: a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
+  'a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
   async (how) => {
     await using h = await startHarness()
     const subscribers = Array.from({ length: 100 }, (_, index) => `agent-${index}`)

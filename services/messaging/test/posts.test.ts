@@ -52,7 +52,7 @@ describe('spec 7.1, 8.8: a post', () => {
     expect(expires_at - created_at).toBe(RETENTION_SECONDS)
   })
 
-  test('32 KiB to 100 subscribers is one transaction and one stored body, with an entry in each log', async () => {
+  test('spec 12.3: 32 KiB to 100 subscribers is one transaction and one stored body, with an entry in each log', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     const subscribers = Array.from({ length: 100 }, (_, index) => `reader-${index}`)
@@ -98,7 +98,7 @@ describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed rec
   })
 })
 
-describe('spec 8.4, 8.8: who may post', () => {
+describe('spec 8.4: who may post', () => {
   const rows = [
     ['public', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
     ['public', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
@@ -200,7 +200,7 @@ describe('spec 6.9: references of a post', () => {
   })
 })
 
-describe('spec 7.14: ack and receipts of a post', () => {
+describe('spec 7.13, 7.14: ack and receipts of a post', () => {
   test.each(['olga', 'wes', 'rita', 'eve'])('404 for %s', async (agent) => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
@@ -210,7 +210,7 @@ describe('spec 7.14: ack and receipts of a post', () => {
   })
 })
 
-describe('spec 7.10, 8.4: who reads a post by its id', () => {
+describe('spec 7.10, 8.2: who reads a post by its id', () => {
   const rows = [
     ['public', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
     ['unlisted', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],

@@ -20,7 +20,7 @@ async function purgeAll(h: Harness): Promise<void> {
   while (await purgeOnce(h.deps.database)) {}
 }
 
-describe('spec 11.7: expired messages are purged later', () => {
+describe('spec 6.8: expired messages are purged later', () => {
   test('with both entries of a promoted one, its pending request, and nothing that is live', async () => {
     await using h = await startHarness()
     const promoted = await h.send({ from: 'alice', to: 'bob' })
@@ -52,7 +52,7 @@ describe('spec 11.7: expired messages are purged later', () => {
     expect(h.charged.filter(({ cost }) => cost.operation.includes(request.id))).toHaveLength(1)
   })
 
-  test('spec 9.3: cursors go on where they were', async () => {
+  test('spec 7.9, 9.3: cursors go on where they were', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const ids = [(await h.send({ from: 'alice', to: 'bob' })).id, (await h.send({ from: 'alice', to: 'bob' })).id]
@@ -117,7 +117,7 @@ describe('spec 11.7: expired messages are purged later', () => {
   })
 })
 
-describe('spec 11.7: expired posts are purged later', () => {
+describe('spec 6.8: expired posts are purged later', () => {
   test('with the entries of the board and of every subscriber, hidden or not, and nothing that is live', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')

@@ -12,7 +12,7 @@ const ROLES = [
   { who: 'nobody', agent: null, read: 'not_found', ack: undefined, receipt: undefined },
 ]
 
-describe('spec 7.14: who may read, acknowledge and see the receipt of a DM', () => {
+describe('spec 7.10, 7.13, 7.14: who may read, acknowledge and see the receipt of a DM', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness()
@@ -36,7 +36,7 @@ describe('spec 7.14: who may read, acknowledge and see the receipt of a DM', () 
     expect(await outcomeOf(getReceipt(h.deps, { agent_id: agent, id: newId() }))).toBe('not_found')
   })
 
-  test('spec 7.6: of a message to oneself one is the recipient', async () => {
+  test('spec 7.13: of a message to oneself one is the recipient', async () => {
     const { id } = await h.send({ from: 'alice', to: 'alice' })
     expect(await h.ack('alice', id)).toEqual({ status: 'acked' })
     expect(await h.read('alice', id)).toMatchObject({ acked: true })
@@ -80,7 +80,7 @@ describe('spec 7.14: who may read, acknowledge and see the receipt of a DM', () 
   })
 })
 
-describe('spec 11.7: expired messages are excluded from reads at once', () => {
+describe('spec 6.8: expired messages are excluded from reads at once', () => {
   test('on every path, before they are purged', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)

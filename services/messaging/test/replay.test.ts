@@ -7,7 +7,7 @@ import { startHarness } from './harness.ts'
 
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
 
-describe('spec 9.7: what a stream process reads', () => {
+describe('what a stream process reads', () => {
   test('replay-events gives the events of list-events one by one, as the same text', async () => {
     await using h = await startHarness()
     for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
@@ -48,7 +48,7 @@ describe('spec 9.7: what a stream process reads', () => {
     ['unlisted', ['left', 'rita', 'was-banned']],
     ['private', ['rita']],
   ] as const)(
-    'spec 8.8: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
+    'spec 9.4, 9.5: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
     async (visibility, expected) => {
       await using h = await startHarness()
       const board = h.boards.create('olga', { visibility })

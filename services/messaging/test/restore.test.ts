@@ -44,7 +44,7 @@ async function exportedIds(h: Harness, agent: string, limit: number): Promise<st
   return ids
 }
 
-test('ADR 22; README, Moving the data: after a logical restore exports are whole and in order once messages are numbered anew', async () => {
+test('spec 7.15; ADR 19: after a logical restore exports are whole and in order once messages are numbered anew', async () => {
   await using source = await startHarness()
   const old = source.openAdmin()
   await source.setPolicy('alice', 'open', 1)

@@ -13,7 +13,7 @@ const MATRIX: [BoardVisibility, PostingMode, string[]][] = [
   ['private', 'members', ['rpvm', 'rpv', 'rv', '', '', '']],
 ]
 
-describe('spec 8.2, 8.9, 8.10: who may do what', () => {
+describe('spec 8.2, 8.4, 8.9, 8.10: who may do what', () => {
   const rows = MATRIX.flatMap(([visibility, posting, columns]) =>
     STANDINGS.map((standing, at) => [visibility, posting, standing, columns[at] ?? ''] as const),
   )

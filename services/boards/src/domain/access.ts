@@ -23,8 +23,9 @@ export interface Verdicts {
 export const NOTHING: Verdicts = { may_read: false, open: false, may_post: false, may_vote: false, may_moderate: false }
 
 /**
- * Who may do what with a board. Reading and posting: spec 8.4. Voting is a write of whoever may read and is neither
- * anonymous nor banned: spec 8.10. Hiding, restoring and reading what is hidden are the owner's: spec 8.9.
+ * Who may do what with a board. Visibility says who reads (spec 8.2), and the posting mode who posts (spec 8.4). Voting is a
+ * write of whoever may read and is neither anonymous nor banned (spec 8.10). Hiding, restoring and reading what is hidden are
+ * the owner's (spec 8.9).
  */
 export function judge({ visibility, posting }: BoardRules, standing: Standing): Verdicts {
   const subscribed = isSubscribed(standing)

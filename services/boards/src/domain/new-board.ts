@@ -4,7 +4,10 @@ import type { Board, BoardDetails } from '@svc/contracts/resources.ts'
 
 export type NewBoard = Pick<BoardDetails, 'title' | 'description' | 'visibility' | 'posting'>
 
-/** A board as it is asked for, with what is left out. Source: spec 8.1. @throws ServiceError `invalid_request`. */
+/**
+ * A board as it is asked for, with the defaults of what is left out. A private board on which anyone posts is refused
+ * (spec 8.1). @throws ServiceError `invalid_request`.
+ */
 export function newBoard({ title, description = '', visibility, posting = 'members' }: Board): NewBoard {
   if (visibility === 'private' && posting === 'anyone') {
     throw new ServiceError('invalid_request', { detail: 'on a private board members alone can post' })

@@ -26,7 +26,7 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
   }
 }
 
-describe('spec 8.5: the role one may set on oneself', () => {
+describe('spec 8.5, 8.7: the role one may set on oneself', () => {
   // In the order of NEXT.
   const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
     [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
@@ -83,7 +83,7 @@ describe('spec 8.5: nobody else assigns', () => {
   })
 })
 
-describe('spec 8.5: whose role it is', () => {
+describe('spec 8.6: whose role it is', () => {
   test.each([
     ['none', 'reader', 'agent_revoked'],
     ['none', 'writer', 'agent_revoked'],

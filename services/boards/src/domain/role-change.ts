@@ -23,8 +23,9 @@ export interface Ground {
 export type RoleChange = 'nothing' | 'free' | 'paid'
 
 /**
- * What becomes of a request for a role. Source: spec 8.6, 8.7. Faults in this order: a board that the caller may not
- * read, what is not the caller's to set, an agent that is unknown, one that is revoked, the limit of records.
+ * What becomes of a request for a role (spec 8.5), and whether it is paid for (spec 8.7). Faults in the order of spec 8.6: a
+ * board that the caller may not read, what is not the caller's to set, an agent that is unknown, one that is revoked, the
+ * limit of records.
  *
  * @throws ServiceError `not_found`, `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`.
  */
@@ -40,7 +41,7 @@ export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   return isSubscribed(next) && !isSubscribed(current) ? 'paid' : 'free'
 }
 
-/** spec 8.5: subscribing, leaving, and the role that one has already. */
+/** On itself an agent may set what subscribes, what leaves, and the role that it has already (spec 8.5). */
 function maySetOwn({ visibility }: BoardRules, current: Ground['current'], next: AssignableRole): boolean {
   if (current === next) return true
   if (current === 'banned') return false

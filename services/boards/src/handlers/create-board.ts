@@ -11,7 +11,7 @@ import { countBoards, insertBoard, lockOwner, takeCreationTime } from '../store/
 
 type Deps = Pick<BoardsDeps, 'database' | 'charging' | 'operations'>
 
-/** spec 11.2: creating a board. */
+/** Creating a board costs 10 units (spec 11.2). */
 const CREATION_UNITS = 10
 const US_PER_SECOND = 1_000_000
 

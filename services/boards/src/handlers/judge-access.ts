@@ -3,7 +3,10 @@ import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { BoardsDeps } from '../deps.ts'
 import { judge, NOTHING, standingOf } from '../domain/access.ts'
 
-/** What a viewer may do with a board, and who gets a post of its; all of one moment. Source: spec 8.4, 8.8, 8.9, 8.10. */
+/**
+ * What a viewer may do with a board: read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10); and who gets its
+ * posts (spec 8.8). All of one moment.
+ */
 export async function judgeAccess(
   { findAccess }: Pick<BoardsDeps, 'findAccess'>,
   { board_id, viewer, with_subscribers }: RequestOf<typeof judgeAccessCall>,

@@ -14,7 +14,7 @@ type Request = RequestOf<typeof setMemberCall>
 
 /** How often the price is looked up again because somebody else changed the board meanwhile. */
 const MAX_DECISIONS = 5
-/** spec 11.2: a membership addition. */
+/** A new membership costs 1 unit (spec 11.2). */
 const ADDITION_UNITS = 1
 
 /**

@@ -10,7 +10,7 @@ export function detailsOf({ id, owner, title, description, visibility, posting, 
 }
 
 /**
- * Public boards and those of which the viewer is owner, writer or reader, by id, those past `after` (spec 8.3). Each of
+ * Public boards and those of which the viewer is owner, writer or reader, by id, those past `after` (spec 8.2). Each of
  * the two lists is read to its limit at most, so it does not matter how long they are.
  */
 export async function listBoards(sql: Sql, viewer: string | null, after: string, limit: number): Promise<BoardRow[]> {

@@ -3,8 +3,8 @@ import type { Sql, Tx } from '@svc/postgres/database.ts'
 import type { BoardRules } from '../domain/access.ts'
 
 /**
- * Owner, writers, readers and bans, in byte order of the id: those of revoked identities too, which count (spec 8.8). Each with
- * the rules of the board; none at all where there is no such board, because every one has its owner.
+ * Owner, writers, readers and bans, in byte order of the id (spec 8.3): those of revoked identities too, which count until they
+ * are removed (spec 8.7). Each with the rules of the board; none at all where there is no such board, because every one has its owner.
  */
 export async function listMembers(sql: Sql, boardId: string): Promise<(MemberEntry & BoardRules)[]> {
   return sql<(MemberEntry & BoardRules)[]>`

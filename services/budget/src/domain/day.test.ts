@@ -13,7 +13,7 @@ test.each([
   expect(secondsToMidnight(Date.parse(at))).toBe(seconds)
 })
 
-test('spec 11.7: a UTC day ends at 00:00 of the next', () => {
+test('spec 11.1, 11.6: a UTC day ends at 00:00 of the next', () => {
   expect(new Date(nextMidnightMs(Date.parse('2024-02-28T23:59:59.999Z'))).toISOString()).toBe(
     '2024-02-29T00:00:00.000Z',
   )

@@ -1,4 +1,4 @@
-/** Days are UTC days, by the database's clock (spec 11.7). */
+/** Days are UTC days (spec 11.1), by the database's clock. */
 
 export const DAY_MS = 24 * 60 * 60 * 1000
 

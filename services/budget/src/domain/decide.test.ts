@@ -5,7 +5,7 @@ import { decide } from './decide.ts'
 const allowances = { freeUnits: 100, hardLimit: 1000, introductions: 10 }
 const fresh = { usedUnits: 0, creditsDrawn: 0, creditBalance: 0, usedIntroductions: 0 }
 
-describe('spec 11.4: free units, then credits, never past the ceiling', () => {
+describe('spec 11.1, 11.3, 11.4: free units, then credits, never past the ceiling', () => {
   test.each([
     ['the first unit is free', {}, 1, { credits: 0 }],
     ['the last free unit', { usedUnits: 99 }, 1, { credits: 0 }],

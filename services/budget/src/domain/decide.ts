@@ -1,5 +1,6 @@
 /**
- * Whether an agent can pay for an operation, and with what. Service.md, Budget rules; spec 11.3, 11.5.
+ * Whether an agent can pay for an operation, and with what: free units, then credits (spec 11.1), never past the ceiling
+ * (spec 11.3), and an introduction for a first DM, which credits do not buy (spec 11.4, 11.5).
  *
  * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql, 0007_reserve-one.sql) applies in the database, where deciding and
  * taking are one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
@@ -29,7 +30,7 @@ export interface Price {
   introduces: boolean
 }
 
-/** In the order of spec 7.2. */
+/** In the order of spec 7.2: introductions, ceiling, units. */
 export const REFUSALS = ['introduction_limit_reached', 'hard_limit_reached', 'budget_exhausted'] as const
 export type Refusal = (typeof REFUSALS)[number]
 
@@ -37,7 +38,7 @@ export function isRefusal(outcome: string): outcome is Refusal {
   return REFUSALS.some((refusal) => refusal === outcome)
 }
 
-/** @returns the credits it takes, or the first of its reasons to be refused, in the order of spec 7.2. */
+/** @returns the credits it takes, or the first reason to refuse it, in the order of `REFUSALS`. */
 export function decide(standing: Standing, price: Price, allowances: Allowances): { credits: number } | Refusal {
   if (price.introduces && standing.usedIntroductions >= allowances.introductions) return 'introduction_limit_reached'
   if (standing.usedUnits + price.units > allowances.hardLimit) return 'hard_limit_reached'

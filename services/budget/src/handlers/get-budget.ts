@@ -4,7 +4,7 @@ import type { BudgetDeps } from '../deps.ts'
 import { nextMidnightMs } from '../domain/day.ts'
 import { findAccountState } from '../store/accounts.ts'
 
-/** The agent's budget of the current UTC day (spec 11.3); a vote's bonus is 0 (spec 8.10). */
+/** The agent's budget of the current UTC day; the bonus of a vote is 0 (spec 11.6). */
 export async function getBudget(
   { database, allowances }: Pick<BudgetDeps, 'database' | 'allowances'>,
   { agent_id }: RequestOf<typeof getBudgetCall>,

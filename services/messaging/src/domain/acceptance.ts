@@ -3,8 +3,8 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { EnvelopeFacts } from '@svc/contracts/messaging.ts'
 
 /**
- * Checks when an envelope was signed. Source: spec 6.8, 11.7. Expiry counts in whole seconds, as
- * `expires_at` shows it, so nothing is accepted that would be gone at once.
+ * Checks when an envelope was signed: at most 300 s ago, at most 60 s ahead, and not expired yet (spec 6.7). Expiry counts
+ * in whole seconds, as `expires_at` shows it, so nothing is accepted that would be gone at once.
  * @throws ServiceError `envelope_timestamp_out_of_range`, `expired`.
  */
 export function checkTime({ ts_ms, ttl }: EnvelopeFacts, nowMs: number): void {
@@ -30,7 +30,8 @@ export interface Reference {
 }
 
 /**
- * Checks what an envelope refers to; undefined: it refers to nothing. Source: spec 6.9.
+ * Checks what an envelope refers to: live messages of its own conversation, and a thread by its root (spec 6.9). Undefined:
+ * it refers to nothing.
  * @throws ServiceError `invalid_reference`, with one text whatever is wrong.
  */
 export function checkReferences(replyTo: Reference | undefined, thread: Reference | undefined): void {

@@ -13,7 +13,7 @@ export interface Standing {
 }
 
 /**
- * The lane of a DM. Source: spec 7.2, 7.6 (order), 23.
+ * The lane of a DM: the first row that applies in the table of spec 7.6.
  * @throws ServiceError `admission_denied`, `request_pending`.
  */
 export function laneFor(

@@ -18,7 +18,7 @@ const outcome = (check: () => void): string => {
   }
 }
 
-/** Viewers by what boards says of them: spec 8.2, 8.3, 8.5, 8.7, 8.8, 8.9, 8.10. */
+/** Viewers by what boards says of them: who may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10). */
 const VIEWERS = {
   nobody: verdicts(),
   banned: verdicts('read'),
@@ -28,7 +28,7 @@ const VIEWERS = {
 }
 type Viewer = keyof typeof VIEWERS
 
-describe('spec 8.2, 8.9, 8.10: what an answer of boards comes to', () => {
+describe('spec 8.2, 8.4, 8.9: what an answer of boards comes to', () => {
   const rows: [Viewer, post: string, moderate: string][] = [
     ['nobody', 'not_found', 'not_found'],
     ['banned', 'forbidden', 'forbidden'],

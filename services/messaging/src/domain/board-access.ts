@@ -3,14 +3,17 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 
 type Verdicts = Omit<BoardAccess, 'subscribers'>
 
-/** Who posts. Source: spec 8.4, 8.8. @throws ServiceError `not_found`, `forbidden`. */
+/**
+ * Who posts. Whoever may not is `forbidden` if it may read the board (spec 8.4). @throws ServiceError `not_found`,
+ * `forbidden`.
+ */
 export function checkPost({ may_read, may_post }: Verdicts): void {
   if (!may_read) throw new ServiceError('not_found')
   if (!may_post) throw new ServiceError('forbidden')
 }
 
 /**
- * Who votes, and who takes a vote back. Source: spec 8.10.
+ * Who votes, and who takes a vote back: whoever may read the post, is not banned and did not write it (spec 8.10).
  * @throws ServiceError `not_found`, `forbidden` (banned), `own_post`.
  */
 export function checkVote(access: Verdicts, post: { hidden: boolean; isOwn: boolean }): void {
@@ -20,7 +23,7 @@ export function checkVote(access: Verdicts, post: { hidden: boolean; isOwn: bool
   if (post.isOwn) throw new ServiceError('own_post')
 }
 
-/** Who hides and restores posts. Source: spec 8.9. @throws ServiceError `not_found`, `forbidden`. */
+/** Who hides and restores posts: the owner of the board (spec 8.9). @throws ServiceError `not_found`, `forbidden`. */
 export function checkModerate({ may_read, may_moderate }: Verdicts): void {
   if (!may_read) throw new ServiceError('not_found')
   if (!may_moderate) throw new ServiceError('forbidden')

@@ -52,7 +52,7 @@ describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
   })
 })
 
-describe('spec 7.9: the text', () => {
+describe('spec 7.9, 9.4: the text of a page', () => {
   test('envelopes stand in it letter by letter', () => {
     const envelope = '{"body":1.0e+2,"id":"\\u0041\\u0000"}'
     const { texts } = takePage([rowOf(envelope), rowOf('{}')], 10)

@@ -7,7 +7,7 @@ export interface ListedRow {
   accepted_at: number
   expires_at: number
   acked: boolean
-  /** Of a post; absent where a list holds DMs alone, which have no votes (spec 8.10). */
+  /** Of a post; absent where a list holds DMs alone, which have no votes (spec 7.8). */
   upvotes?: number
   /** Null where the envelopes before it fill a page: it was not read. */
   envelope: string | null
@@ -57,7 +57,7 @@ export function messageListText(messages: readonly string[], nextCursor: string)
   return `{"messages":[${messages.join(',')}],"next_cursor":"${nextCursor}"}`
 }
 
-/** An Events in JSON. Source: spec 9.1. */
+/** An Events in JSON. Source: spec 9.4. */
 export function eventsText(events: readonly string[], nextCursor: number, retentionDays: number): string {
   return `{"events":[${events.join(',')}],"next_cursor":${nextCursor},"retention_days":${retentionDays}}`
 }

@@ -87,7 +87,7 @@ function chargeOf(message: AuditedMessage): Charge {
   }
 }
 
-/** The same bytes that were charged (spec 6.6). Only here is a stored envelope parsed. */
+/** The same bytes that were charged: those that count as the size (spec 6.5). Only here is a stored envelope parsed. */
 function payloadBytes(text: string): number {
   const envelope = JSON.parse(text) as { body?: unknown; body_enc?: string }
   return envelope.body_enc === undefined

@@ -28,7 +28,7 @@ export async function exportMessages(
 ): Promise<Result> {
   const { agent_id: agentId, thread_id: threadId, limit } = request
   const [batch, ordinal] = request.after === null ? START.export : decodeCursor('export', agentId, request.after)
-  // What cannot be an id names nothing (spec 7.12).
+  // What cannot be an id names no thread, so its list is empty (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
 
   const query = { agentId, threadId, after: { batch, ordinal }, limit: limit + 1 }

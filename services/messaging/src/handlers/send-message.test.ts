@@ -131,7 +131,7 @@ describe('spec 7.2: what is decided again is decided in the same order', () => {
       later({ earlier: { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' }, standing: pending }),
       'id_conflict',
     ],
-    ['spec 5.11: the recipient was revoked', later({ recipientRevoked: true }), 'recipient_unavailable'],
+    ['spec 6.2: the recipient was revoked', later({ recipientRevoked: true }), 'recipient_unavailable'],
     [
       'spec 7.6: the sender was blocked',
       later({ standing: { ...fresh.standing, contact: 'blocked' } }),
@@ -169,7 +169,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     return deps
   }
 
-  test('what was reserved ahead is appended without a look', async () => {
+  test('ADR 6: what was reserved ahead is appended without a look', async () => {
     const deps = depsWith([friend], [accepted])
     expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
     expect(await outcome(deps, prepared)).toMatchObject({ lane: 'inbox' })
@@ -183,7 +183,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(deps.taken).toEqual([])
   })
 
-  test('spec 7.6: a request is never sent on what was known', async () => {
+  test('ADR 6: a request is never sent on what was known', async () => {
     const deps = depsWith([fresh], [{ outcome: 'accepted', lane: 'requests' }])
     await outcome(deps, prepared)
     await outcome(deps, prepared)
@@ -200,7 +200,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
   })
 
   test.each([
-    ['spec 5.11: the recipient was revoked since', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
+    ['spec 6.2: the recipient was revoked since', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
     [
       'spec 7.6: the sender was blocked since',
       { ...friend, standing: { ...fresh.standing, contact: 'blocked' as const } },
@@ -227,7 +227,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
       expect(deps.taken).toHaveLength(asked === prepared ? 1 : 2)
     })
 
-    test('spec 4.3: and not for ever', async () => {
+    test('spec 3.17: and not for ever', async () => {
       expect(await outcome(depsWith([friend], [fenced]), prepared)).toBe('unavailable')
     })
   })
@@ -259,7 +259,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     test.each([
       ['a refusal', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
       ['a conflict', { ...friend, earlier: { digest: '', sender: BOB, lane: 'inbox' as const } }, 'id_conflict'],
-    ])('ADR 21: is given back with %s', async (_name, known, expected) => {
+    ])('spec 11.3; ADR 21: is given back with %s', async (_name, known, expected) => {
       const deps = depsWith([known], [accepted])
       expect(await outcome(deps, prepared)).toBe(expected)
       expect(deps.given).toHaveLength(1)

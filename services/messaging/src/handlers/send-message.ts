@@ -19,7 +19,7 @@ type Result = ReplyOf<typeof sendMessageCall>
 const MAX_DECISIONS = 5
 
 /**
- * Accepts one DM. The order of the checks is spec 7.2; those before "retry or conflict" are the gateway's. The
+ * Accepts one DM. The order of the checks is that of spec 7.2; those before "retry or conflict" are the gateway's. The
  * cost is reserved before the append and settled after it; an append whose ground moved is decided again.
  *
  * Where the cost was reserved ahead, the pair's standing is known from before and nothing is read first: the append holds
@@ -147,13 +147,13 @@ function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request)
   })
 }
 
-/** spec 7.4: the same id, sender and JCS bytes; the lane is the one it has now (spec 7.7). */
+/** A retry has the same id, sender and JCS bytes (spec 7.4); the lane is the one that the message has now (spec 7.3). */
 function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts }: Request): Result {
   if (earlier.sender !== signer || earlier.digest !== facts.digest) throw new ServiceError('id_conflict')
   return resultOf(facts.id, earlier.lane, true)
 }
 
-/** spec 5.11, 6.2. Boards do not come here: `sendPost` is theirs. */
+/** The recipient is an agent of this service that is not revoked (spec 6.2). Boards do not come here: `sendPost` is theirs. */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
   if (recipient.kind !== 'agent' || recipientRevoked) throw new ServiceError('recipient_unavailable')
@@ -166,7 +166,7 @@ function settledOutcome(result: Appended): Appended {
   return result
 }
 
-/** The request's signature authenticated the sender, of a sealed envelope too (spec 3.1). */
+/** The request's signature authenticated the sender, of a sealed envelope too (spec 6.4, 7.3). */
 function resultOf(id: string, lane: Lane, duplicate: boolean): Result {
   return { msg_id: id, status: 'accepted', lane, duplicate, sender_authenticated: true }
 }

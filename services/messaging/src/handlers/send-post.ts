@@ -23,7 +23,7 @@ type Request = Omit<RequestOf<typeof sendMessageCall>, 'recipient'>
 type Result = ReplyOf<typeof sendMessageCall>
 
 /**
- * Accepts one post. The order of the checks is spec 7.2; those before "retry or conflict" are the gateway's. Who may
+ * Accepts one post. The order of the checks is that of spec 7.2; those before "retry or conflict" are the gateway's. Who may
  * post and who subscribes is of one moment between the request and its answer: what changes after it concerns the next post.
  */
 export async function sendPost(
@@ -35,7 +35,7 @@ export async function sendPost(
   const { id, digest } = facts
   const known = await deps.preflight({ id, boardId, replyTo: facts.reply_to, threadId: facts.thread_id })
   if (known.earlier !== undefined) {
-    // spec 7.4: the same id, sender and JCS bytes, whatever has become of the board since.
+    // A retry has the same id, sender and JCS bytes (spec 7.4), whatever has become of the board since.
     if (known.earlier.sender !== signer || known.earlier.digest !== digest) throw new ServiceError('id_conflict')
     return resultOf(id, true)
   }
@@ -46,7 +46,7 @@ export async function sendPost(
 
   const { subscribers } = access
   const operation = messageOperation(id, digest)
-  // spec 8.8: at least one recipient is paid for.
+  // At least one recipient is paid for (spec 11.2).
   const units = costUnits(facts.payload_bytes, Math.max(1, subscribers.length))
   const cost = { operation, agentId: signer, units, introductionPeer: null }
   const { outcome } = await deps.charging.charge(cost, context, async ({ deadlineMs }) =>
@@ -76,7 +76,7 @@ function settledOutcome(result: PostAppended): PostAppended {
   return result
 }
 
-/** The request's signature authenticated the author (spec 3.1). */
+/** The request's signature authenticated the author (spec 7.3). */
 function resultOf(id: string, duplicate: boolean): Result {
   return { msg_id: id, status: 'accepted', lane: 'board', duplicate, sender_authenticated: true }
 }

@@ -17,7 +17,7 @@ type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publishe
 type Request = RequestOf<typeof setContactCall>
 type Result = ReplyOf<typeof setContactCall>
 
-/** spec 11.2: a contact acceptance. */
+/** Accepting a contact costs 1 unit (spec 11.2). */
 const ACCEPT_UNITS = 1
 
 /**

@@ -14,7 +14,7 @@ type VoteDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'boards'>
 type Request = RequestOf<typeof setVoteCall>
 type Result = ReplyOf<typeof setVoteCall>
 
-/** spec 11.2: a new vote. */
+/** A new vote costs 1 unit (spec 11.2). */
 const VOTE_UNITS = 1
 
 /**

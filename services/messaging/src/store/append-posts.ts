@@ -54,7 +54,10 @@ interface Row {
   outbox_id: number | null
 }
 
-/** With 101 entries each (spec 8.7) these stay within one batch of JetStream's, and their locks within milliseconds. */
+/**
+ * With 101 entries each, because a board has at most 100 records (spec 8.7), these stay within one batch of JetStream's, and
+ * their locks within milliseconds.
+ */
 const MAX_ITEMS = 8
 
 /** Appends posts that are asked for together in one transaction and one round trip. */

@@ -24,7 +24,7 @@ export interface ContactRow {
   state: ContactState
 }
 
-/** Contacts in byte order of the id, those of revoked identities left out (spec 5.9). @param after need not exist. */
+/** Contacts in byte order of the id (spec 7.9), those of revoked identities left out. @param after need not exist. */
 export async function listContacts(sql: Sql, owner: string, after: string, limit: number): Promise<ContactRow[]> {
   return sql<ContactRow[]>`
     select c.other, c.state

@@ -45,7 +45,7 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
  * that order which is complete.
  *
  * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
- * one under way would hand out a cursor behind which it appears later (ADR 22). So no page reaches the horizon:
+ * one under way would hand out a cursor behind which it appears later (ADR 19). So no page reaches the horizon:
  * the oldest transaction of any kind that had not ended when the statement began, or `settled` where that is further.
  */
 export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
