@@ -1,5 +1,5 @@
 /**
- * The checks of a request signature, one function each, in the order of spec 3.2: header syntax, timestamp, signer known,
+ * The checks of a request signature, one function each, in the order of spec 3.5: header syntax, timestamp, signer known,
  * signature, signer not revoked, nonce. pipeline.ts calls them; what follows, body and route, is an operation's own.
  */
 import { hash } from 'node:crypto'

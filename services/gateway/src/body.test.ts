@@ -15,7 +15,7 @@ function parse(text: string, contentType: string | undefined, contentEncoding?: 
   }
 }
 
-describe('spec 12.1: nonempty bodies use Content-Type: application/json', () => {
+describe('spec 3.10: nonempty bodies use Content-Type: application/json', () => {
   test.each([
     ['application/json', []],
     ['Application/JSON', []],

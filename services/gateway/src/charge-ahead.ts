@@ -9,7 +9,7 @@ import type { Bus } from '@svc/nats/bus.ts'
 const RESERVE_MS = 1_000
 
 /**
- * Whether a message of that time may still be accepted (spec 11.7). One that may not can only be a repeat, and budget has
+ * Whether a message of that time may still be accepted (spec 6.7). One that may not can only be a repeat, and budget has
  * forgotten an old one's charge: were it reserved again, and nobody left to give it back, the resolver would find the message
  * and settle what was paid before.
  */

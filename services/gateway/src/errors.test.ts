@@ -4,7 +4,7 @@ import { asServiceError, errorAnswer } from './errors.ts'
 
 const CODES = Object.keys(ERRORS) as ErrorCode[]
 
-describe('spec 4.3', () => {
+describe('spec 4.1, 4.2, 4.3: the answer to an error', () => {
   test.each(CODES)('%s has the shape of an error and its status', (code) => {
     const answer = errorAnswer(new ServiceError(code))
     expect(answer.status).toBe(ERRORS[code].status)

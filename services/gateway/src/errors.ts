@@ -1,7 +1,7 @@
 import { ERRORS, type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Answer } from './answer.ts'
 
-/** The one place where an error becomes an answer: `{"error":{"code","message"}}` and its HTTP status (spec 4.3). */
+/** The one place where an error becomes an answer: `{"error":{"code","message"}}` and its HTTP status (spec 4.1, 4.3). */
 export function errorAnswer(error: ServiceError): Answer {
   const { status, message } = ERRORS[error.code]
   // What a 500 was about is in the log alone (spec 4.1).
@@ -33,7 +33,7 @@ function headersOf(status: number, error: ServiceError): NonNullable<Answer['hea
 
 const SECONDS_PER_DAY = 86_400
 
-/** Every 429 has one; the budget's is the time to the next UTC midnight (spec 4.3), also where budget did not say it. */
+/** Every 429 has one; the budget's is the time to the next UTC midnight (spec 4.2), also where budget did not say it. */
 function defaultRetryAfter(code: ErrorCode): number {
   const daily = code === 'budget_exhausted' || code === 'hard_limit_reached' || code === 'introduction_limit_reached'
   return daily ? SECONDS_PER_DAY - (Math.floor(Date.now() / 1000) % SECONDS_PER_DAY) : 1

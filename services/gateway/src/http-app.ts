@@ -32,7 +32,7 @@ export interface HttpAppOptions extends ConnectionLimits {
   readonly limits?: Partial<ServerLimits>
 }
 
-/** Whatever no route matches, HEAD and OPTIONS too; a signature it carries must be valid all the same (spec 1.4, 3.5). */
+/** Whatever no route matches, HEAD and OPTIONS too; a signature it carries must be valid all the same (spec 3.1, 3.11). */
 const NOT_FOUND = undescribed('notFound', () => {
   throw new ServiceError('not_found')
 })

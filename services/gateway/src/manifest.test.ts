@@ -4,7 +4,7 @@ import { readConfig } from './config.ts'
 import { createManifest } from './manifest.ts'
 
 describe('spec 5.1: the discovery manifest', () => {
-  test('every member with the value of spec 11.7, and of the decisions', () => {
+  test('spec 11.7: every member, with its default value', () => {
     expect(createManifest(readConfig({ SVC_NATS_URL: 'nats://x' }))).toEqual(expectedManifest({}))
   })
 

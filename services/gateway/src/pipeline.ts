@@ -60,7 +60,7 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Every request, top to bottom; unknown paths too. The order is that of spec 3.9: 413 before anything, then the signature,
+ * Every request, top to bottom; unknown paths too. The order is that of spec 3.5: 413 before anything, then the signature,
  * then the nonce, and only then body and route.
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
@@ -125,7 +125,7 @@ function checkHost({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
   }
 }
 
-/** Checks 1 to 4 of spec 3.4. Null for an anonymous caller, where the operation allows one. */
+/** Steps 4 to 7 of spec 3.5, from header syntax to signature. Null for an anonymous caller, where the operation allows one. */
 async function verifySigner(
   { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,

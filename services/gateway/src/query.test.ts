@@ -61,7 +61,7 @@ test.each([
   ['%201', 'invalid_request'],
   ['0x10', 'invalid_request'],
   ['9'.repeat(400), 'invalid_request'],
-])('spec 11.7: a page has 1 to 100: limit=%s', (text, result) => {
+])('spec 3.12, 11.7: a page has 1 to 100: limit=%s', (text, result) => {
   expect(read({ limit }, `?limit=${text}`)).toEqual(typeof result === 'number' ? { limit: result } : result)
 })
 
@@ -119,6 +119,6 @@ test.each([
   ['?unacked=1', 'invalid_request'],
   ['?unacked', 'invalid_request'],
   ['?unacked=True', 'invalid_request'],
-])('spec 12.1: GET /v2/inbox: lane and unacked: %j', (query, result) => {
+])('spec 3.12, 7.11: GET /v2/inbox: lane and unacked: %j', (query, result) => {
   expect(read({ lane, unacked }, query)).toEqual(result)
 })

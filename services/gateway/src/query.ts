@@ -62,7 +62,7 @@ function decode(text: string): string {
   }
 }
 
-/** `limit`: 1 to 100, default 50 (spec 11.7). */
+/** `limit`: 1 to 100, default 50 (spec 3.12). */
 export const limit: QueryRule<number> = {
   schema: Type.Integer({ minimum: LIMITS.pageSizeMin, maximum: LIMITS.pageSizeMax, default: LIMITS.pageSizeDefault }),
   description: 'Size of the page',
@@ -106,7 +106,7 @@ export const afterEvent: QueryRule<number> = {
   },
 }
 
-/** `Last-Event-ID`: as `after` of the events, before which it goes; null where it is absent (spec 9.4). */
+/** `Last-Event-ID`: as `after` of the events, before which it goes; null where it is absent (spec 9.7). */
 export const lastEventId: QueryRule<number | null> = {
   schema: EventCursor,
   description: 'Cursor of the last event that was dealt with; goes before `after`',

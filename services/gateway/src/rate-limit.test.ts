@@ -151,7 +151,7 @@ describe('spec 3.15: one gateway', () => {
   })
 })
 
-describe('limits hold over several gateways together, within 20 %', () => {
+describe('spec 3.15: limits hold over several gateways together, within 20 %', () => {
   const loads = fc.record({
     rate: rates,
     gateways: fc.integer({ min: 2, max: NAMES.length }),

@@ -11,7 +11,7 @@ import { openStreams } from './http-metrics.ts'
 /** Event streams, which are other processes' work: their bytes pass through here as they come. */
 export interface Streams extends AsyncDisposable {
   /**
-   * @returns the bytes, and spec 9.6 cursors. Destroying the bytes ends the stream where it is held.
+   * @returns the bytes, and the first and last cursor of the caller's log (spec 9.6). Destroying the bytes ends the stream where it is held.
    * @throws ServiceError `stream_limit`, `stream_capacity`, `unavailable`.
    */
   open(request: StreamRequest, context: CallContext): Promise<OpenedStream>

@@ -13,7 +13,7 @@ export interface Verifier extends AsyncDisposable {
   /**
    * @param signature 64 bytes.
    * @param text what was signed, its characters as bytes (latin1).
-   * @returns whether it matches (spec 3.5); a promise where it waits with others for the end of this turn.
+   * @returns whether it matches (spec 3.4); a promise where it waits with others for the end of this turn.
    */
   verify(signature: Uint8Array, text: string, key: VerifyKey): boolean | Promise<boolean>
 }

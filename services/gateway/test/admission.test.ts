@@ -40,20 +40,23 @@ test.each<[string, () => unknown]>([
       throw new ServiceError('unavailable')
     },
   ],
-])('spec 3.1: an admission that ends in %s is the answer on every path and method', async (expected, admission) => {
-  h.answer(admitRequest, admission)
-  const answered: Record<string, string> = {}
-  for (const request of requests()) {
-    const { status, body } = await h.sendSigned(alice, request)
-    const code = (body as { error?: { code: string } } | undefined)?.error?.code
-    answered[nameOf(request)] = `${status} ${code}`
-  }
-  const all = Object.fromEntries(requests().map((request) => [nameOf(request), expected]))
-  // An identical repeat of a registration is answered for a revoked key too (spec 5.6).
-  if (expected === '401 signer_revoked') all['POST /v2/agents/register'] = '201 undefined'
-  expect(answered).toEqual(all)
-  expect(unhandled).toEqual([])
-})
+])(
+  'spec 3.1, 3.5: an admission that ends in %s is the answer on every path and method',
+  async (expected, admission) => {
+    h.answer(admitRequest, admission)
+    const answered: Record<string, string> = {}
+    for (const request of requests()) {
+      const { status, body } = await h.sendSigned(alice, request)
+      const code = (body as { error?: { code: string } } | undefined)?.error?.code
+      answered[nameOf(request)] = `${status} ${code}`
+    }
+    const all = Object.fromEntries(requests().map((request) => [nameOf(request), expected]))
+    // An identical repeat of a registration is answered for a revoked key too (spec 5.6).
+    if (expected === '401 signer_revoked') all['POST /v2/agents/register'] = '201 undefined'
+    expect(answered).toEqual(all)
+    expect(unhandled).toEqual([])
+  },
+)
 
 /** Every operation, and whatever no operation has. */
 function requests(): Outgoing[] {

@@ -57,7 +57,7 @@ describe('the files of the reference page', () => {
     }
   })
 
-  test('spec 3.5: a signature that is supplied must be valid on /docs too', async () => {
+  test('spec 3.1: a signature that is supplied must be valid on /docs too', async () => {
     expect(await get('/docs', { authorization: 'SVC x' })).toMatchObject({ status: 401 })
   })
 
@@ -69,7 +69,7 @@ describe('the files of the reference page', () => {
   )
 })
 
-describe('spec 3.18: the reference page in a browser', () => {
+describe('the reference page in a browser', () => {
   let browser: Browser
   let page: Page
   const requests: Request[] = []

@@ -18,7 +18,7 @@ import {
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
 
-describe('spec 12.1: GET /v2/health; spec 5.2', () => {
+describe('spec 5.2, 12.1: GET /v2/health', () => {
   test.each(['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const)(
     'not ready where %s is not',
     async (name) => {

@@ -23,7 +23,7 @@ function parseRaw(received: string): { status: number; head: string; body: unkno
   })
 }
 
-describe('spec 1.4, 4.3, 9.6: every answer', () => {
+describe('spec 3.14, 4.1: every answer', () => {
   test.each([
     ['GET', '/v2/health', 200],
     ['GET', '/v2/nowhere', 404],
@@ -52,7 +52,7 @@ describe('spec 1.4, 4.3, 9.6: every answer', () => {
   })
 })
 
-describe('spec 1.4: unknown path or method is 404 not_found', () => {
+describe('spec 3.11: unknown path or method is 404 not_found', () => {
   test.each([
     ['GET', '/'],
     ['GET', ''],
@@ -128,7 +128,7 @@ describe('spec 1.4: unknown path or method is 404 not_found', () => {
   )
 })
 
-describe('spec 2.7: a body where none is taken', () => {
+describe('spec 3.10: a body where none is taken', () => {
   test.each([
     ['GET', '/v2/me'],
     ['POST', '/v2/messages/message-1/ack'],
@@ -147,7 +147,7 @@ describe('spec 2.7: a body where none is taken', () => {
   })
 })
 
-describe('ADR 22: nothing is coerced, stripped, filled in, or looked up in a prototype', () => {
+describe('spec 2.5, 2.7; ADR 22: nothing is coerced, stripped, filled in, or looked up in a prototype', () => {
   test.each([
     ['{"discoverable":"true"}', 400, 'invalid_request'],
     ['{"discoverable":1}', 400, 'invalid_request'],
@@ -174,7 +174,7 @@ describe('ADR 22: nothing is coerced, stripped, filled in, or looked up in a pro
   })
 })
 
-describe('spec 11.7: a whole request is at most 96 KiB', () => {
+describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
   const ofBytes = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`
   const signedPatch = (body: string, headers = {}): Promise<Answer> =>
     h.sendSigned(h.register('alice'), {
@@ -214,7 +214,7 @@ describe('spec 11.7: a whole request is at most 96 KiB', () => {
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('spec 3.5: an endless body is answered and not read on', async () => {
+  test('spec 3.9: an endless body is answered and not read on', async () => {
     const connection = openRaw(h.port)
     connection.write('PATCH /v2/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`

@@ -37,7 +37,7 @@ const sealed = (count: number) => ({
   ephemeral_pub: bytes(32),
 })
 
-describe('spec 12.1: POST /v2/messages', () => {
+describe('spec 7.3, 12.1: POST /v2/messages', () => {
   test('202 for a new message, 200 for an identical retry', async () => {
     expect(await post(envelopeOf(alice))).toMatchObject({ status: 202, body: { duplicate: false, lane: 'requests' } })
     const again = {
@@ -55,7 +55,7 @@ describe('spec 12.1: POST /v2/messages', () => {
     }
   })
 
-  describe('ADR 21: the cost is reserved while the nonce is being consumed', () => {
+  describe('ADR 6, 7: the cost is reserved while the nonce is being consumed', () => {
     const taken = { deadline_ms: 1767268800000, settled: false, shared: false }
     const accepted: typeof sendMessage extends Call<infer Q, infer R> ? (request: Q) => R : never = ({ facts }) => ({
       msg_id: facts.id,
@@ -94,7 +94,7 @@ describe('spec 12.1: POST /v2/messages', () => {
       expect(lastRequest()).toMatchObject({ reserved: taken })
     })
 
-    test('spec 3.7: and is given back, before the answer, where that was replayed', async () => {
+    test('spec 11.3: and is given back, before the answer, where that was replayed', async () => {
       h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
       const sent = h.callsTo(sendMessage).length
       const envelope = envelopeOf(ann)
@@ -147,7 +147,7 @@ describe('spec 12.1: POST /v2/messages', () => {
       ['older', -LIMITS.messagePastSeconds - 60],
       ['later', LIMITS.messageFutureSeconds + 60],
     ])(
-      'spec 11.7: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
+      'spec 6.7: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
       async (_name, seconds) => {
         const before = reservations()
         await send(envelopeOf(ann, { ts: new Date(Date.now() + seconds * 1_000).toISOString() }))
@@ -156,7 +156,7 @@ describe('spec 12.1: POST /v2/messages', () => {
       },
     )
 
-    test('spec 11.7: nor for what is too large', async () => {
+    test('spec 6.5: nor for what is too large', async () => {
       const before = reservations()
       await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))
       expect(reservations()).toBe(before)
@@ -317,7 +317,7 @@ describe('spec 7.2: shape, sender and size are found in this order, before messa
       { body: 'x'.repeat(LIMITS.postCharacters - 1), to: `board:${'a'.repeat(20)}` },
       413,
     ],
-  ])('spec 11.7: %s', async (_, changes, status) => {
+  ])('spec 6.5, 11.7: %s', async (_, changes, status) => {
     expect(await post(envelopeOf(alice, changes))).toMatchObject({ status })
   })
 })

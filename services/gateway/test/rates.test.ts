@@ -46,7 +46,7 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(h.calls).toHaveLength(calls)
   })
 
-  test('spec 4.3: Retry-After is a wait after which one more is admitted', async () => {
+  test('spec 4.2: Retry-After is a wait after which one more is admitted', async () => {
     await using h = await startHarness({ SVC_RATE_PER_SECOND: '1', SVC_RATE_BURST: '2' })
     let retryAfter: string | undefined
     await eventually(async () => {
@@ -67,7 +67,7 @@ describe('spec 3.15: rate limits per client address', () => {
     ).toEqual([201, 401, 429, 200, 429])
   })
 
-  test('without NATS a gateway that had others judges alone', async () => {
+  test('ADR 4: without NATS a gateway that had others judges alone', async () => {
     await using h = await startHarness(BURSTS)
     const known = (): unknown => h.log.findLast(({ msg }) => msg === 'gateways that share rates')?.gateways
     await using stack = new AsyncDisposableStack()
@@ -95,7 +95,7 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 429', 'HTTP/1.1 429'])
   })
 
-  test('ADR 22: a forwarded address is believed from a configured proxy alone', async () => {
+  test('spec 3.16; ADR 22: a forwarded address is believed from a configured proxy alone', async () => {
     await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
     expect(await sendAll(h, ['/v2/health'], '192.0.2.1')).toEqual([200])
     expect(await sendAll(h, ['/v2/health'], '192.0.2.2')).toEqual([429])

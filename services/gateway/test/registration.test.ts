@@ -34,7 +34,7 @@ function challenge(key: KeyPair): string {
 
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 
-describe('spec 3.5: on POST /v2/agents/register the key is the body’s', () => {
+describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => {
   test('a key that nobody has registered signs its own registration', async () => {
     const key = createKeyPair()
     expect(await h.sendSigned(key, { ...REGISTER, body: registration(key) })).toMatchObject({ status: 201 })

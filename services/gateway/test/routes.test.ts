@@ -257,7 +257,7 @@ describe('changes', () => {
     expect(h.callsTo(findAgent)).toHaveLength(asked)
   })
 
-  test('spec 8.5: who was revoked since its key was found is known to be', async () => {
+  test('spec 8.6: who was revoked since its key was found is known to be', async () => {
     const erin = h.register('erin')
     await send('GET', '/v2/me', undefined, erin)
     h.revoke(erin)

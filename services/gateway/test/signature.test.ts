@@ -150,7 +150,7 @@ describe('spec 2.4, 3.2: header syntax', () => {
   })
 })
 
-describe('spec 3.3: the timestamp is within 60 seconds', () => {
+describe('spec 3.6: the timestamp is within 60 seconds', () => {
   test.each([
     [-58, 200],
     [58, 200],
@@ -206,7 +206,7 @@ describe('spec 3.3: every line of it is covered', () => {
   })
 
   test.each(['/v2/%6d%65', '/v2/inbox?limit=1&lane=inbox', '/v2/inbox?lane=inbox&limit=1', '/v2/inbox?lane=%69nbox'])(
-    'spec 2.7: %s is routed decoded and signed as sent',
+    'spec 3.3, 3.11: %s is routed decoded and signed as sent',
     async (target) => {
       expect(await h.sendSigned(h.register('alice'), { target })).toMatchObject({ status: 200 })
     },
@@ -275,7 +275,7 @@ describe('spec 3.7: nonces', () => {
     expect(await h.sendSigned(h.register('bob'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
   })
 
-  test('ADR 22: a request that was not signed right burns no nonce', async () => {
+  test('spec 3.7; ADR 22: a request that was not signed right burns no nonce', async () => {
     const alice = h.register('alice')
     const nonce = freshNonce()
     const before = h.callsTo(admitRequest).length

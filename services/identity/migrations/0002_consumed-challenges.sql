@@ -1,4 +1,4 @@
--- The challenges that registrations have consumed (spec 5.5, 5.6). Issuing one writes nothing, so only those that
+-- The challenges that registrations have consumed (spec 5.4, 5.6). Issuing one writes nothing, so only those that
 -- somebody has done the work for are here, and only until they have expired anyway.
 create table identity.consumed_challenges (
   id uuid primary key, -- insertAgent, findStanding

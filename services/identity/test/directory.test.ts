@@ -44,7 +44,7 @@ describe('the directory over the bus', () => {
     expect(await h.codeOf(getIdentity, { agent_id: agentId })).toBe('not_found')
   })
 
-  test('spec 2.8: the address, and what a new identity has', async () => {
+  test('spec 2.8, 5.8: the address, and what a new identity has', async () => {
     const key = await h.register('bob')
     expect(await h.call(getIdentity, { agent_id: key.agentId })).toEqual({
       agent: expect.objectContaining({ agent_id: key.agentId, name: 'bob', revoked: false }),
@@ -54,7 +54,7 @@ describe('the directory over the bus', () => {
     })
   })
 
-  test('spec 12.1: GET /v2/agents: those alone that are discoverable', async () => {
+  test('spec 5.9, 12.1: GET /v2/agents: those alone that are discoverable', async () => {
     const shown = await h.register('shown')
     await h.register('hidden')
     await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: true } })
@@ -67,7 +67,7 @@ describe('the directory over the bus', () => {
   })
 })
 
-describe('spec 7.9: the list of agents', () => {
+describe('spec 5.9, 7.9: the list of agents', () => {
   test('is in byte order of the name; pages of any size hold each once; revoked ones are not listed', async () => {
     await using store = await openTestStore()
     // Orders that a locale would change: digits, `-` and `_` beside letters.

@@ -247,7 +247,7 @@ describe('spec 5.6: registration', () => {
   })
 })
 
-describe('spec 5.6, over two processes at once', () => {
+describe('spec 5.6: over two processes at once', () => {
   const CROWD = 50
   const crowd = <T>(make: (index: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: CROWD }, (_, index) => make(index)))

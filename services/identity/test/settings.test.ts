@@ -39,7 +39,7 @@ async function versionsOf(agentId: string): Promise<{ mailbox_version: number; m
 const patch = (agentId: string, settings: Settings): Promise<string> =>
   h.codeOf(updateSettings, { agent_id: agentId, settings })
 
-describe('spec 5.10: what a PATCH costs', () => {
+describe('spec 5.10, 11.2: what a PATCH costs', () => {
   test.each<[string, Settings, Settings, number]>([
     ['another policy', {}, { inbox_policy: 'open' }, 1],
     ['being listed', {}, { discoverable: true }, 1],
@@ -130,7 +130,7 @@ describe('spec 5.10: what a PATCH costs', () => {
   })
 })
 
-describe('design, PATCH /v2/me: messaging knows the policy before the client is answered', () => {
+describe('spec 7.6: messaging knows the policy before the client is answered', () => {
   test.each<InboxPolicy>(['open', 'contacts', 'closed'])('%s', async (policy) => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: policy } })

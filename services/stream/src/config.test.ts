@@ -3,7 +3,7 @@ import { readConfig } from './config.ts'
 
 const CONNECTIONS = { SVC_NATS_URL: 'nats://localhost', SVC_DATABASE_URL: 'postgres://localhost' }
 
-test('spec 9.7, 11.7: 200 streams per process, 5 minutes, 15 s', () => {
+test('spec 9.7, 9.8, 11.7: 200 streams per process, 5 minutes, 15 s', () => {
   expect(readConfig(CONNECTIONS)).toMatchObject({
     streamsPerProcess: 200,
     maxSeconds: 300,

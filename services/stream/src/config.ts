@@ -18,7 +18,7 @@ export interface StreamConfig extends ConnectionConfig {
   heartbeatSeconds: number
 }
 
-/** spec 9.7. */
+/** Of silence, until a `cursor` frame is sent (spec 9.7). */
 const HEARTBEAT_SECONDS = 15
 const WILDCARDS = ['0.0.0.0', '::']
 

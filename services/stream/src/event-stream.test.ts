@@ -258,7 +258,7 @@ describe('spec 9.7: cursors', () => {
     await end(scene)
   })
 
-  test('spec 9.7: its time is over, with a last cursor', async () => {
+  test('spec 9.8, 9.9: its time is over, with a last cursor', async () => {
     const scene = startScene({ maxSeconds: 0.1, after: 7 })
     await scene.over
     expect(scene.lastFrame()).toBe('event: cursor\nid: 7\ndata: {"cursor":7}')

@@ -15,7 +15,7 @@ export interface EventStreamOptions {
   readonly after: number
   readonly maxSeconds: number
   readonly heartbeatSeconds: number
-  /** A client that takes nothing for so long is closed (spec 9.7). */
+  /** A client that takes nothing for so long is closed. */
   readonly slowSeconds: number
   /** Of the request that opened it; its reads of history are part of that. */
   readonly traceparent: string
@@ -59,7 +59,7 @@ export class EventStream {
     this.#last = options.after
   }
 
-  /** Listens, and reads the first page. @returns spec 9.6 cursors. @throws ServiceError or Error where either cannot be. */
+  /** Listens, and reads the first page. @returns the first and last cursor of the log (spec 9.6). @throws ServiceError or Error where either cannot be. */
   async prepare(): Promise<Pick<HistoryPage, 'earliest' | 'latest'>> {
     this.#listening = await this.#sources.live.listen(this.agentId, (event) => this.#hear(event))
     const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)

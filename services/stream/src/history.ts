@@ -5,9 +5,9 @@ export interface HistoryPage {
   readonly events: readonly { readonly cursor: number; readonly text: string }[]
   /** The last cursor that was examined; `after` where there is none behind it. */
   readonly next: number
-  /** spec 9.6. */
+  /** The cursor of the oldest event that is kept, or of the next one if there is none (spec 9.6). */
   readonly earliest: number
-  /** spec 9.6; undefined where messaging did not say. */
+  /** The last cursor that was ever appended (spec 9.6); undefined where messaging did not say. */
   readonly latest: number | undefined
 }
 

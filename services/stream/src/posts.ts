@@ -7,7 +7,7 @@ import type { PostReference } from './domain/backlog.ts'
 export interface Posts {
   /**
    * The post's Message in JSON; undefined where it is not the agent's to see now: hidden, gone, or on a board that the agent
-   * may not read (spec 8.4, 8.9).
+   * may not read (spec 8.2, 8.9).
    * @throws ServiceError `unavailable`.
    */
   find(post: PostReference, agentId: string): Promise<string | undefined>

@@ -19,7 +19,7 @@ create table webhook.endpoints (
   due_at timestamptz,
   -- The last attempt failed. Such endpoints have a bounded part of a worker's attention.
   struggling boolean not null default false,
-  -- For ever (spec 5.11).
+  -- A revocation is for ever (spec 5.11).
   revoked boolean not null default false,
   check ((configuration is null) = (url is null) and (url is null) = (key_id is null) and (key_id is null) = (sealed is null))
 );

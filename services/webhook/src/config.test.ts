@@ -4,7 +4,7 @@ import { readConfig } from './config.ts'
 const KEY = 'k'.repeat(32)
 const LEAST = { SVC_NATS_URL: 'nats://n', SVC_DATABASE_URL: 'postgres://p', SVC_WEBHOOK_SECRET_KEY: KEY }
 
-test('defaults; spec 10.7', () => {
+test('spec 10.7: defaults', () => {
   expect(readConfig(LEAST)).toEqual({
     natsUrl: 'nats://n',
     databaseUrl: 'postgres://p',

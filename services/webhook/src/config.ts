@@ -56,7 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
   return config
 }
 
-/** One entry for each attempt, as many as the specification has (spec 11.7). */
+/** One entry for each attempt, as many as the specification has (spec 10.7). */
 function readBackoff(e: EnvReader, name: string): Backoff {
   const entries = e.string(name, { default: DEFAULTS.webhookBackoffSeconds }).split(',')
   const backoff = entries.map((entry) => (/^\s*\d+(\.\d+)?\s*$/.test(entry) ? Number(entry) : Number.NaN))

@@ -115,7 +115,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
   }
 
   async function attempt(job: ClaimedJob): Promise<Attempted> {
-    // What has expired is excluded from reads at once (spec 11.7), and a delivery is one.
+    // An expired message is not delivered (spec 10.4).
     if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { outcome: { kind: 'failed' }, result: 'expired' }
     const secret = openSecret(job)
     if (secret === undefined) {

@@ -9,7 +9,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('spec 10.1: PUT, GET and DELETE', () => {
+describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
   test('a webhook is answered with its counts, and without its secret', async () => {
     const agent_id = newAgent()
     const webhook = { url: 'https://example.com/hook', secret: SECRET }
@@ -55,7 +55,7 @@ describe('spec 10.1: PUT, GET and DELETE', () => {
   })
 })
 
-describe('spec 11.2: what is free works without budget', () => {
+describe('spec 11.2, 11.3: what is free works without budget', () => {
   test('DELETE and the end by revocation; PUT does not', async () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')

@@ -10,7 +10,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-describe('spec 10.7: a delivery', () => {
+describe('spec 10.4, 10.5: a delivery', () => {
   test('is the exact text of the envelope, with the headers of the specification', async () => {
     const agent = newAgent()
     await h.set(agent, '/exact')
@@ -61,7 +61,7 @@ describe('spec 10.7: a delivery', () => {
       'msg-again',
       'msg-other',
     ])
-    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost (ADR 22).
+    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost.
     await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
@@ -138,7 +138,7 @@ describe('spec 10.7: attempts', () => {
     expect(one.receiver.at('/later')).toHaveLength(2)
   })
 
-  test('spec 11.7: a message whose time ends between two attempts is not tried again', async () => {
+  test('spec 10.4: a message whose time ends between two attempts is not tried again', async () => {
     await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3_600, 3_600, 3_600, 3_600] } })
     const agent = newAgent()
     one.receiver.answer('/too-late', 500)
@@ -378,7 +378,7 @@ describe('endpoints do not meet', () => {
   })
 })
 
-test('spec 10.1: the key of the signature is the UTF-8 bytes of the secret', async () => {
+test('spec 10.5: the key of the signature is the UTF-8 bytes of the secret', async () => {
   const agent = newAgent()
   const secret = `😀\u0000${'ü'.repeat(31)}`
   await h.call(setWebhook, { agent_id: agent, webhook: { url: h.receiver.urlFor('/utf8'), secret }, after: 0 })

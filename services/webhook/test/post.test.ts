@@ -23,7 +23,7 @@ function at(host: string, path: string): string {
   return `https://${host}:${receiver.port}${path}`
 }
 
-describe('spec 10.3: the connection goes to a checked address', () => {
+describe('spec 10.6: the connection goes to a checked address', () => {
   test('whatever the name resolves to: it is not asked for again; SNI and certificate are by the name', async () => {
     // No resolver knows this name, so only the given address can have led here.
     expect(await send(at('receiver.test', '/pinned'))).toBe(204)
@@ -50,7 +50,7 @@ describe('spec 10.3: the connection goes to a checked address', () => {
   })
 })
 
-describe('ADR 22: what else a delivery does not do', () => {
+describe('spec 10.6: what else a delivery does not do', () => {
   test('redirects are answers, and not followed', async () => {
     receiver.answer('/away', (_request, response) =>
       response.writeHead(307, { location: at('receiver.test', '/target') }).end(),

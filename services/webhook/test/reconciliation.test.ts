@@ -79,7 +79,7 @@ describe('what JetStream forgot is made up from the logs', () => {
     expect(idsAt(h, '/removed')).toHaveLength(2)
   })
 
-  test('spec 10.1: a webhook that is set in the middle gets nothing that is older, and all that is newer', async () => {
+  test('spec 10.4: a webhook that is set in the middle gets nothing that is older, and all that is newer', async () => {
     const agent = newAgent()
     await h.set(agent, '/before')
     let interrupt: (() => Promise<void>) | undefined = async () => {

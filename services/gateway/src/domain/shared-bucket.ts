@@ -36,7 +36,7 @@ export interface Settlement {
   readonly level: number
 }
 
-/** Of the burst: what all gateways together may admit before the keeper knows. spec 3.15 leave 20 %. */
+/** Of the burst: what all gateways together may admit before the keeper knows. The limit of 1.2 bursts (spec 3.15) leaves 20 %. */
 export const CREDIT_SHARE = 0.2
 
 /**

@@ -5,7 +5,7 @@ import { defineOperation, type Operation } from '../operation.ts'
 
 /**
  * The reference page at `/docs`: a viewer of `/openapi.json` that this process serves whole, from its own files and the
- * viewer's package, so that no other host learns who reads it. It is no part of the API (spec 1.4).
+ * viewer's package, so that no other host learns who reads it. It is no part of the API (spec 1.5).
  */
 export function docsRoutes(): Operation[] {
   return FILES.map(({ path, type, url, headers }) => {

@@ -181,7 +181,7 @@ function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to
   return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
 }
 
-/** What of spec 7.2 order comes after the shape and before anybody is asked. @throws ServiceError `sender_mismatch`, `message_too_large`. */
+/** The faults that follow the shape in the order of spec 7.2 and need no other service. @throws ServiceError `sender_mismatch`, `message_too_large`. */
 function checkSenderAndSize(signer: string, envelope: SizedEnvelope | OversizedEnvelope): SizedEnvelope {
   if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
   if (!('digest' in envelope)) throw new ServiceError('message_too_large')

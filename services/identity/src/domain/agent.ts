@@ -25,7 +25,7 @@ export function ownIdentity(record: AgentRecord, authority: string): Identity {
   }
 }
 
-/** Source: spec 2.8. */
+/** An agent's address is `<name>@<authority>` (spec 2.8). */
 export function addressOf(name: string, authority: string): string {
   return `${name}@${authority}`
 }

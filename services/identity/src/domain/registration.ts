@@ -29,7 +29,7 @@ export interface Standing {
 export type Verdict = { readonly kind: 'repeat' } | { readonly kind: 'first'; readonly challenge: Challenge }
 
 /**
- * What a registration is, or why it is refused. Source and order of the checks: spec 5.6, from "identical repeat" on.
+ * What a registration is, or why it is refused. Source and order of the checks: spec 5.6, from the repeat (step 2) on.
  * @param nowSeconds Unix seconds.
  * @throws ServiceError `challenge_invalid`, `pow_invalid`, `challenge_consumed`, `name_taken`, `key_registered`.
  */

@@ -5,7 +5,7 @@ import { applySettings, settingsChange } from './settings.ts'
 const POLICIES: InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
 const DISCOVERABLE = [true, false]
 
-describe('spec 5.10: a PATCH costs 1 unit where it changes anything besides closing the inbox', () => {
+describe('spec 5.10, 11.2: a PATCH costs 1 unit where it changes anything besides closing the inbox', () => {
   const rows = POLICIES.flatMap((from) =>
     DISCOVERABLE.flatMap((shown) =>
       [...POLICIES, undefined].flatMap((to) =>

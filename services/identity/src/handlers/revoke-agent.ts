@@ -12,7 +12,7 @@ const CLOSE_LIMIT_MS = 2_000
 
 /**
  * Revokes for ever. From the commit on the signer is refused (spec 5.11); it is answered when messaging takes nothing
- * more for it, and its webhook is deleted: that waits for nobody who is away, and is done as soon as it can be. Free, and asks budget nothing (spec 11.2).
+ * more for it (spec 7.6), and its webhook is deleted: that waits for nobody who is away, and is done as soon as it can be. Free, and asks budget nothing (spec 11.2).
  */
 export async function revokeAgent(
   deps: Pick<IdentityDeps, 'bus' | 'database'>,

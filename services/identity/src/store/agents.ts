@@ -15,7 +15,7 @@ export async function findAgentsByName(sql: Sql, names: readonly string[]): Prom
   return sql<AgentRecord[]>`select ${columns(sql)} from identity.agents a where a.name = any (${names}::text[])`
 }
 
-/** Discoverable agents that are not revoked, in byte order of the name, those past `after` (spec 5.9). */
+/** Discoverable agents that are not revoked, in byte order of the name, those past `after` (spec 5.9, 7.9). */
 export async function listAgents(sql: Sql, after: string, limit: number): Promise<Agent[]> {
   return sql<Agent[]>`
     select a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked

@@ -15,7 +15,7 @@ const CLOCK_MARGIN_SECONDS = 2
 
 /**
  * What messaging writes around an envelope (libs/contracts, accepted.ts), at both ends of the text: the envelope between them is somebody
- * else's, and is not parsed, but goes on to the client as it is (spec 2.5).
+ * else's, and is not parsed, but goes on to the client as it is (spec 6.6).
  */
 const BEFORE_ENVELOPE = /^\{"cursor":([1-9]\d{0,15}),"kind":"(?:inbox|requests)","message":\{"envelope":\{/
 const BEHIND_ENVELOPE = /,"expires_at":(\d{1,15}),"acked":(?:true|false),"upvotes":\d{1,15}\}\}$/

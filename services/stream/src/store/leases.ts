@@ -1,7 +1,7 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import type { Sql } from '@svc/postgres/database.ts'
 
-/** A lease that nobody renews is free after so long: a killed process holds up nobody for longer (15 s). */
+/** A lease that nobody renews is free after so long, so a killed process holds up nobody for more than 15 s. */
 export const LEASE_SECONDS = 10
 
 /**

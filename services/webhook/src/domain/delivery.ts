@@ -8,8 +8,8 @@ export interface Delivery {
 }
 
 /**
- * Headers of one attempt. Source: spec 10.5: the timestamp is the attempt's own, in
- * Unix seconds, and the key is the UTF-8 bytes of the secret.
+ * Headers of one attempt (spec 10.5): the timestamp is the attempt's own, in Unix seconds, and the key is the UTF-8 bytes
+ * of the secret.
  */
 export function deliveryHeaders(delivery: Delivery, secret: Uint8Array, nowMs: number): Record<string, string> {
   const timestamp = String(Math.floor(nowMs / 1000))
@@ -28,7 +28,7 @@ export function signatureOf(secret: Uint8Array, timestamp: string, messageId: st
 }
 
 /**
- * The same for every attempt of a job (spec 10.7), and for a job that had to be made again: a message for a
+ * The same for every attempt of a job (spec 10.5), and for a job that had to be made again: a message for a
  * configuration. 32 hex digits.
  */
 export function deliveryId({ configuration, messageId }: Omit<Delivery, 'body'>): string {

@@ -29,7 +29,7 @@ export interface Claim {
 
 /** Jobs at most in one claim. */
 const MAX_JOBS = 128
-/** The specification does not say how many. At most two requests to one endpoint at once, over all processes. */
+/** Requests to one endpoint at once, over all processes. The specification leaves the number open. */
 export const SLOTS_PER_ENDPOINT = 2
 /** Of a process's requests, for endpoints that struggle: they take long, and however many there are the others have the rest. */
 const STRUGGLING_SHARE = 1 / 2

@@ -24,7 +24,7 @@ describe('spec 10.7: attempts after 0 s, 30 s, 2 min, 10 min and 1 h, each ±20 
     )
   })
 
-  test.each([5, 6, 100])('spec 11.7: after %i attempts none is left', (ended) => {
+  test.each([5, 6, 100])('spec 10.7, 11.7: after %i attempts none is left', (ended) => {
     expect(secondsToNext(BACKOFF, ended, 0.5)).toBeUndefined()
   })
 })

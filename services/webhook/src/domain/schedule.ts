@@ -1,7 +1,7 @@
 /** When each attempt is due after the one before, in seconds: one entry for each attempt (spec 10.7). */
 export type Backoff = readonly number[]
 
-/** spec 10.7: each ±20 % at random. */
+/** Each pause is up to 20 % longer or shorter, at random (spec 10.7). */
 const JITTER = 0.2
 
 /**

@@ -8,12 +8,12 @@ import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
 type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>
 
-/** spec 11.2: webhook setup. */
+/** Every PUT of a webhook costs 1 unit, a repeat too (spec 11.2). */
 const UNITS = 1
 
 /**
  * Sets the webhook, in one transaction with the end of what was pending for the one before. Every call is an operation of its
- * own: one that repeats what is there cancels and costs as any other (spec 10.1).
+ * own: one that repeats what is there cancels and costs as any other (spec 10.1, 11.2).
  */
 export async function setWebhook(
   { database, charging, operations, secrets, exemptTargets }: Deps,

@@ -12,7 +12,7 @@ export interface Post {
   readonly timeoutMs: number
 }
 
-/** spec 10.7. */
+/** At most 64 KiB of an answer are read (spec 10.7). */
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
 /** Whatever they are: certificates, informational answers without an end, extensions of chunks. More than the two above with all that TLS adds. */

@@ -13,7 +13,7 @@ function answering(...addresses: string[]): () => Promise<string[]> {
   return async () => addresses
 }
 
-describe('spec 10.3: every address that a name resolves to is checked', () => {
+describe('spec 10.3, 10.6: every address that a name resolves to is checked', () => {
   const notPublic = [...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE]
     .filter(([, reachable]) => !reachable)
     .map(([block]) => block.split('/')[0] ?? '')

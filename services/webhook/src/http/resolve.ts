@@ -24,7 +24,7 @@ export function createResolve(): Resolve {
 }
 
 /**
- * The addresses that a delivery may connect to: looked up anew for every attempt, every one of them checked (spec 10.3).
+ * The addresses that a delivery may connect to: looked up anew for every attempt, every one of them checked (spec 10.6).
  * The connection goes to one of these and to no other, so a name that answers differently a moment later gains nothing.
  * @throws Error where one of them is not public, or there is none.
  */
