@@ -84,7 +84,7 @@ describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', ()
     expect(await outcomeOf(h.feed(null, other, { after: next }))).toBe('invalid_cursor')
   })
 
-  test('an absent and a private board are the same 404, with a good cursor, a bad one and none', async () => {
+  test('spec 7.16, 12.2: an absent and a private board are the same 404, with a good cursor, a bad one and none', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga', { visibility: 'private' })
     for (let count = 0; count < 2; count += 1) await h.send({ from: 'olga', to: board })

@@ -13,7 +13,7 @@ function membersBoard(h: Harness, settings: Parameters<Harness['boards']['create
   return board
 }
 
-describe('spec 7.1, 8.8: a post', () => {
+describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
   test('is accepted into the lane board, and is an event of owner, writers and readers, not of its author or of the banned', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)

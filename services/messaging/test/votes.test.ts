@@ -17,7 +17,7 @@ async function startScene(h: Harness, settings: Parameters<Harness['boards']['cr
 }
 
 describe('spec 8.10: a vote', () => {
-  test('counts once for each identity, at once, wherever the post is read; repeats are 200 and free', async () => {
+  test('spec 3.19, 8.10: counts once for each identity, at once, wherever the post is read; repeats are 200 and free', async () => {
     await using h = await startHarness()
     const { board, id } = await startScene(h)
     const counts = async () => {
