@@ -8,14 +8,14 @@ import { Board, BoardDetails, BoardList, closed, MemberList, Membership } from '
 /** Who asks; null: an anonymous caller. */
 const Viewer = Type.Union([AgentId, Type.Null()])
 
-/** Creates a board of `owner`; costs 10 units. Source: spec 8.1. Codes: `invalid_request`, `board_limit`, budget's. */
+/** Creates a board of `owner`; costs 10 units. Source: spec 8.1, 11.2. Codes: `invalid_request`, `board_limit`, budget's. */
 export const createBoard = defineCall({
   subject: 'svc.boards.create-board',
   request: closed({ owner: AgentId, board: Board }),
   reply: BoardDetails,
 })
 
-/** Public boards and the viewer's memberships, by id. `after` need not exist. Source: spec 7.9, 8.3. */
+/** Public boards and the viewer's memberships, by id. `after` need not exist. Source: spec 7.9, 8.2, 8.3. */
 export const listBoards = defineCall({
   subject: 'svc.boards.list-boards',
   request: closed({
@@ -26,7 +26,7 @@ export const listBoards = defineCall({
   reply: BoardList,
 })
 
-/** One board. Source: spec 8.2. Codes: `not_found`, also where the viewer may not read it. */
+/** One board. Source: spec 8.2, 8.3. Codes: `not_found`, also where the viewer may not read it. */
 export const getBoard = defineCall({
   subject: 'svc.boards.get-board',
   request: closed({ viewer: Viewer, board_id: BoardId }),
@@ -45,7 +45,7 @@ export const AgentStanding = Type.Union([Type.Literal('active'), Type.Literal('r
 export type AgentStanding = Static<typeof AgentStanding>
 
 /**
- * Sets the role of an agent. None→reader/writer and banned→reader/writer cost the caller 1 unit. Source: spec 8.5, 8.7.
+ * Sets the role of an agent. None→reader/writer and banned→reader/writer cost the caller 1 unit. Source: spec 8.5, 8.6, 8.7.
  * Codes: `not_found` (board or agent), `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`, budget's.
  */
 export const setMember = defineCall({
@@ -68,11 +68,11 @@ export const BoardAccess = closed({
   /** The board is there for the viewer: its feed, and its posts by id. All else is false where this is. */
   may_read: Type.Boolean(),
   /**
-   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (spec 8.1
-   * visibility). The one verdict that may be kept. Absent: not known.
+   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (spec 8.1,
+   * 8.2). The one verdict that may be kept. Absent: not known.
    */
   open: Type.Optional(Type.Boolean()),
-  /** spec 8.2; where it is false and the board may be read: `forbidden`. */
+  /** By the viewer's role and the board's `posting` (spec 8.4); where it is false and the board may be read: `forbidden`. */
   may_post: Type.Boolean(),
   /** Nobody anonymous and nobody banned: a vote is a write (spec 8.10). Own posts are for the caller to refuse. */
   may_vote: Type.Boolean(),
@@ -100,8 +100,8 @@ export const judgeAccess = defineCall({
 export const JUDGED_BOARDS_MAX = 256
 
 /**
- * Which of many boards one agent may read now (spec 8.4): a page of its events or of its export shows posts of these
- * boards, whether the agent is subscribed to them or not (spec 8.8).
+ * Which of many boards one agent may read now (spec 8.2): a page of its events or of its export shows posts of these
+ * boards, whether the agent is subscribed to them or not (spec 9.5).
  */
 export const judgeBoards = defineCall({
   subject: 'svc.boards.judge-boards',
@@ -120,7 +120,7 @@ export const judgeBoards = defineCall({
 
 /**
  * Who may read one board now: everybody where it is open, else its subscribers; nobody where there is no such board. A stream
- * process writes a post for many agents at once, so it has this asked instead of `judgeBoards`. Source: spec 8.4.
+ * process writes a post for many agents at once, so it has this asked instead of `judgeBoards`. Source: spec 8.2.
  */
 export const listSubscribers = defineCall({
   subject: 'svc.boards.list-subscribers',

@@ -16,7 +16,7 @@ export type ChargeOwner = Static<typeof ChargeOwner>
 /** Unique over all services: `<owner>:` and what the owner knows the operation by. */
 export const OperationId = Type.String({ minLength: 3, maxLength: 200 })
 
-/** How long an owner takes from a reservation to its commit, at most: more than a call ever takes. */
+/** How long an owner takes from a reservation to its commit, at most: more than the 5 s that a call may take (spec 3.17). */
 export const RESERVATION_HOLD_MS = 10_000
 
 /** What one attempt at an operation has taken. */
@@ -83,7 +83,7 @@ export const listOverdue = defineCall({
   reply: closed({ reservations: Type.Array(OverdueReservation) }),
 })
 
-/** The agent's budget of the current UTC day. Source: spec 11.3. */
+/** The agent's budget of the current UTC day. Source: spec 11.6. */
 export const getBudget = defineCall({
   subject: 'svc.budget.get-budget',
   request: closed({ agent_id: AgentId }),

@@ -24,8 +24,7 @@ export const issueChallenge = defineCall({
 })
 
 /**
- * Registers a key under a name. Source: spec 5.6. The caller has checked `pubkey` and
- * verified the signature by it.
+ * Registers a key under a name. Source: spec 5.6. The caller has checked `pubkey` and verified the signature by it.
  */
 export const registerAgent = defineCall({
   subject: 'svc.identity.register-agent',
@@ -60,7 +59,7 @@ export const admitRequest = defineCall({
   reply: closed({ replayed: Type.Boolean(), revoked: Type.Boolean() }),
 })
 
-/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: spec 5.9. */
+/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: spec 5.9, 7.9. */
 export const listAgents = defineCall({
   subject: 'svc.identity.list-agents',
   request: closed({ after: Type.String(), limit: Type.Integer({ minimum: 1, maximum: 100 }) }),
@@ -74,7 +73,7 @@ export const getIdentity = defineCall({
   reply: Identity,
 })
 
-/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: spec 5.10. Codes: budget's. */
+/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: spec 5.10, 11.2. Codes: budget's. */
 export const updateSettings = defineCall({
   subject: 'svc.identity.update-settings',
   request: closed({ agent_id: AgentId, settings: Settings }),

@@ -8,19 +8,19 @@ export const AgentId = Type.String({
 })
 export type AgentId = Static<typeof AgentId>
 
-/** spec 5.6: name rules. */
+/** What a name may be (spec 2.8). */
 export const AgentName = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}}$`,
   description: 'Unique lowercase name of an agent',
 })
 
-/** spec 6.1: client-generated, globally unique. */
+/** The sender chooses it; it is unique in the whole service (spec 2.10). */
 export const MessageId = Type.String({
   pattern: `^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`,
   description: 'Client-generated, globally unique id of an envelope',
 })
 
-/** spec 8.1. */
+/** Sorts by the time of creation; opaque to clients (spec 2.9). */
 export const BoardId = Type.String({
   pattern: '^[a-z0-9]{20,40}$',
   description: 'Opaque id of a board; ids sort by creation',
@@ -33,12 +33,12 @@ export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
 
-/** spec 5.6: name rules. */
+/** Whether a text can be a name (spec 2.8). */
 export function isAgentName(text: string): boolean {
   return AGENT_NAME.test(text)
 }
 
-/** Text that fails names no message (spec 3.11, 6.9). */
+/** Text that fails names no message: `not_found` in a path (spec 3.11), `invalid_reference` in an envelope (spec 6.1). */
 export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text)
 }

@@ -1,5 +1,5 @@
 /**
- * Every fixed number of spec 11.7, and of spec 2.5, 2.11, 3.5, 3.7, 5.1, 5.4, 5.6, 5.8, 5.10, 5.11, 6.2, 6.3, 6.4, 6.5, 6.7, 6.9, 7.2, 7.4, 7.6, 7.7, 7.9, 7.10, 8.1, 8.2, 8.3, 8.5, 8.7, 8.8, 8.9, 8.10, 9.3, 9.4, 9.7, 9.8, 10.1, 10.7, 11.5, in one place: the checks, the manifest and the
+ * Every fixed limit (spec 11.7), and the fixed numbers of spec 5.5, 7.9 and 11.2, in one place: the checks, the manifest and the
  * OpenAPI description read these. What an operator can change is not here but in the configuration.
  */
 export const LIMITS = {
@@ -36,7 +36,7 @@ export const LIMITS = {
   bytesPerUnit: 1024,
 } as const
 
-/** What an operator can change, with its defaults (spec 11.7). */
+/** What an operator can change, with its defaults (spec 3.15, 5.4, 10.7, 11.7). */
 export const DEFAULTS = {
   powDifficulty: 18,
   retentionDays: 30,
@@ -53,5 +53,5 @@ export const DEFAULTS = {
   webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
-/** Names of the product that answers carry (spec 5.1, 12.1). */
+/** Names of the product that answers carry (spec 5.1, 5.2). */
 export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const

@@ -29,12 +29,12 @@ export const EnvelopeFacts = closed({
   ttl: Type.Integer({ minimum: 0 }),
   reply_to: Type.Union([Type.String(), Type.Null()]),
   thread_id: Type.Union([Type.String(), Type.Null()]),
-  /** Bytes that are limited and charged (spec 6.5). */
+  /** Bytes that are limited and charged (spec 6.5, 11.2). */
   payload_bytes: Type.Integer({ minimum: 1 }),
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
 
-/** Accepts one envelope from `signer`. Source: spec 7.1, 7.4, 7.6. Order of checks and codes: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 7.7, 11.5. */
+/** Accepts one envelope from `signer`. Source: spec 7.1, 7.3. Order of checks and codes: spec 7.2. */
 export const sendMessage = defineCall({
   subject: 'svc.messaging.send-message',
   request: closed({
@@ -54,7 +54,7 @@ const None = closed({})
 
 /**
  * One message, as a Message in JSON. `viewer` null: an anonymous caller. A DM is there for its participants, a post for
- * whoever may read its board, a hidden one for the board's owner. Source: Endpoint rules 3; spec 8.9. Codes: `not_found`.
+ * whoever may read its board, a hidden one for the board's owner. Source: spec 7.10, 8.2, 8.9. Codes: `not_found`.
  */
 export const getMessage = defineTextCall({
   subject: 'svc.messaging.get-message',
@@ -92,7 +92,7 @@ export const listInbox = defineTextCall({
 
 /**
  * A page of all DMs that the agent sent and received and of its posts that it may read, by acceptance, a MessageList in
- * JSON. Source: spec 12.1: GET /v2/export; spec 7.9, 8.9. Codes: `invalid_cursor`.
+ * JSON. Source: spec 7.9, 7.15. Codes: `invalid_cursor`.
  */
 export const exportMessages = defineTextCall({
   subject: 'svc.messaging.export-messages',
@@ -109,8 +109,8 @@ export const exportMessages = defineTextCall({
 const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /**
- * A page of the agent's events, an Events in JSON, with spec 9.6 cursors. Posts that are hidden are passed over, and
- * posts of boards that the agent may not read now. Source: spec 8.8, 8.9, 9.3, 9.4.
+ * A page of the agent's events, an Events in JSON, with the first and last cursor of its log (spec 9.6). Posts that are hidden are passed over, and
+ * posts of boards that the agent may not read now. Source: spec 9.3, 9.4, 9.5.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
@@ -183,7 +183,7 @@ export const readArrivals = defineTextCall({
 
 /**
  * A post that an event refers to, as a Message in JSON, and those whose event it is and who may read it now. Both empty
- * where it is hidden, expired, or not there. Source: spec 8.4, 8.8, 8.9.
+ * where it is hidden, expired, or not there. Source: spec 6.8, 8.2, 8.9, 9.5.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',
@@ -193,7 +193,7 @@ export const resolvePost = defineTextCall({
 
 /**
  * A page of a board's posts by position, a MessageList in JSON, for whoever may read the board. Hidden posts are absent.
- * `after` null: from the start. Source: spec 7.9, 8.4, 8.9. Codes: `not_found`, `invalid_cursor`.
+ * `after` null: from the start. Source: spec 7.9, 8.2, 8.8, 8.9. Codes: `not_found`, `invalid_cursor`.
  */
 export const listPosts = defineTextCall({
   subject: 'svc.messaging.list-posts',
@@ -218,7 +218,7 @@ export const setVote = defineCall({
 })
 
 /**
- * Hides or restores a post, for the owner of its board; free. Source: spec 8.9.
+ * Hides or restores a post, for the owner of its board; free. Source: spec 8.9, 12.2.
  * Codes, in this order: `not_found` (the board), `forbidden` (not its owner), `not_found` (no such post there).
  */
 export const setVisibility = defineCall({

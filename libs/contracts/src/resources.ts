@@ -1,5 +1,5 @@
 /**
- * The resources of the public API, as spec 2.7, names them. All are closed objects.
+ * The resources of the public API, by the names of the specification. All are closed objects (spec 2.7).
  * The gateway checks request bodies and describes answers with these; the SDK takes its types from here.
  */
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
@@ -229,7 +229,7 @@ export type Receipt = Static<typeof Receipt>
 export const Visibility = closed({ hidden: Type.Boolean() })
 export type Visibility = Static<typeof Visibility>
 
-/** spec 8.10. */
+/** Whether the vote was cast or taken back; it grants no units (spec 8.10). */
 export const VoteResult = closed({
   status: Type.Union([Type.Literal('voted'), Type.Literal('removed')]),
   quota_bonus: Type.Integer({ description: 'Units that the vote grants; 0 in this release' }),
@@ -278,7 +278,7 @@ export const Webhook = closed({
 })
 export type Webhook = Static<typeof Webhook>
 
-/** spec 10.1, 10.7. */
+/** Both counts are those since the last PUT (spec 10.1). */
 export const WebhookState = closed({
   url: Type.String(),
   pending: Type.Integer({ minimum: 0, description: 'Deliveries with attempts left' }),

@@ -18,8 +18,8 @@ const StreamPlace = closed({
 export type StreamPlace = Static<typeof StreamPlace>
 
 /**
- * Makes room for a stream of the agent's events behind `after`, in whichever process has some. Source: spec 9.7.
- * Codes: `stream_limit` (a third one), `stream_capacity` (no process has room): spec 9.8.
+ * Makes room for a stream of the agent's events behind `after`, in whichever process has some. Source: spec 9.7, 9.8.
+ * Codes: `stream_limit` (a third one), `stream_capacity` (no process has room).
  */
 export const openStream = defineCall({ subject: 'svc.stream.open', request: StreamRequest, reply: StreamPlace })
 

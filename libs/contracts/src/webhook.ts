@@ -5,7 +5,7 @@ import { AgentId } from './ids.ts'
 import { closed, EventCursor, Webhook, WebhookState } from './resources.ts'
 
 /**
- * Sets the agent's webhook; costs 1 unit each time, cancels what is pending, and begins to count anew. Source: spec 10.1.
+ * Sets the agent's webhook; costs 1 unit each time, cancels what is pending, and begins to count anew. Source: spec 10.1, 11.2.
  * `after`: the head of the agent's log, asked for before this call. Events up to it are older than the configuration, and
  * old messages are never sent to a new one. Codes, in this order: `invalid_webhook_url`, `signer_revoked`, budget's.
  */

@@ -10,7 +10,7 @@ export interface MessageCharge {
   readonly introductionPeer: string | null
 }
 
-/** @param payloadBytes as they are charged (spec 6.5). */
+/** @param payloadBytes as they are charged (spec 6.5, 11.2). */
 export function chargeOfMessage(message: {
   id: string
   digest: string

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { parseDateTime } from './date-time.ts'
 
-describe('spec 2.1: ts is an RFC 3339 date-time', () => {
+describe('spec 2.1, 6.7: ts is an RFC 3339 date-time', () => {
   test.each([
     ['1970-01-01T00:00:00Z', 0],
     ['2026-11-20T12:28:31Z', 1795177711000],

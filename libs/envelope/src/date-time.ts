@@ -3,7 +3,7 @@ const DATE_TIME =
 const MINUTE_MS = 60_000
 
 /**
- * Epoch milliseconds of an RFC 3339 date-time (spec 2.1); undefined where it is malformed or no such moment exists.
+ * Epoch milliseconds of an RFC 3339 date-time (spec 6.7); undefined where it is malformed or no such moment exists.
  *
  * `T` and `Z` in either case, no space in the place of `T`; an offset up to 23:59, `-00:00` too; a fraction of at most 9 digits (spec 6.7),
  * cut after milliseconds. Days are those of the month. Second 60 is taken where a leap second can be, in the last minute of a month of UTC, and

@@ -131,7 +131,7 @@ describe('spec 6.1: facts of an envelope', () => {
   })
 })
 
-describe('spec 7.12: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
+describe('spec 6.1, 6.9: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'null\0null', '😀😀😀😀', 'message-1\n'])('%j', (reference) => {
     expect(read({ ...signed, reply_to: reference, thread_id: reference })).toMatchObject({ replyTo: '', threadId: '' })
   })

@@ -32,7 +32,7 @@ export interface UnsignedEnvelope extends EnvelopeHead {
 }
 
 export interface SignedEnvelope extends UnsignedEnvelope {
-  /** base64 of 64 bytes (spec 6.3). */
+  /** base64 of 64 bytes (spec 2.4, 6.3). */
   sig: string
 }
 
@@ -200,7 +200,7 @@ function readTtl(ttl: unknown): number {
 
 /**
  * The specification declares a string, so any string is well formed. One that cannot be an id names nothing, which is
- * `invalid_reference`, found where references are looked up (spec 7.2, 7.12); it is not handed on, because a store may choke on what
+ * `invalid_reference`, found where references are looked up (spec 6.1, 7.2); it is not handed on, because a store may choke on what
  * a JSON string can hold.
  */
 function readReference(name: string, reference: unknown): string | undefined {

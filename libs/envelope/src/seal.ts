@@ -23,7 +23,7 @@ const INFO = new TextEncoder().encode('SVC1 sealed envelope')
 /**
  * Signs an envelope and seals its body and signature for one recipient: RFC 9180 HPKE, base mode (spec 6.4).
  * @param recipientPublicKey the recipient's 32-byte Ed25519 key. @param secretKey the sender's 32 bytes.
- * @throws RangeError where the recipient's key is not one that spec 2.2 allow; Error where the envelope is not JSON.
+ * @throws RangeError where the recipient's key is not one that spec 2.2 allows; Error where the envelope is not JSON.
  */
 export async function sealEnvelope(
   envelope: UnsignedEnvelope,

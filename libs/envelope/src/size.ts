@@ -12,11 +12,11 @@ export interface SizeLimits {
   readonly characters: number
 }
 
-/** spec 11.7. */
+/** The largest payload of a DM, and of a post (spec 6.5). */
 export const DM_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.dmBytes, characters: LIMITS.dmCharacters }
 export const POST_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.postBytes, characters: LIMITS.postCharacters }
 
-/** The size of a `body`: of what JSON.stringify writes, which is what is kept, however it was spelled when it was sent (spec 6.6). */
+/** The size of a `body`: of what JSON.stringify writes, which is what is kept, however it was spelled when it was sent (spec 6.5, 6.6). */
 export function bodySize(body: unknown): PayloadSize {
   return textSize(JSON.stringify(body))
 }
@@ -44,8 +44,8 @@ export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): bo
 }
 
 /**
- * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1 (spec 11.2;
- * spec 6.5, 8.8). A DM has one recipient.
+ * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1 (spec 8.8,
+ * 11.2). A DM has one recipient.
  */
 export function costUnits(payloadBytes: number, recipients: number): number {
   return Math.max(1, Math.ceil(payloadBytes / LIMITS.bytesPerUnit) * recipients)

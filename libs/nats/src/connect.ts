@@ -146,7 +146,7 @@ async function watchStatus(
   }
 }
 
-/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever (ADR 22). */
+/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever. */
 export async function drainNats({ connection }: Nats, limitMs = 5_000): Promise<void> {
   if (connection.isClosed()) return
   const limit = Promise.withResolvers<void>()

@@ -2,7 +2,7 @@ import type { NatsConnection } from 'nats'
 
 /**
  * Whether a connection is there. The package throws away what is published while it is not, and what a server took with it when
- * it died is never answered: whoever asks then would wait until his time is over (ADR 22).
+ * it died is never answered: whoever asks then would wait until his time is over.
  */
 export class ConnectionWatch {
   readonly #waiting = new Set<(error: Error) => void>()

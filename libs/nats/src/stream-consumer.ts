@@ -36,7 +36,7 @@ export interface PullOptions {
 const HEARTBEATS_PER_PULL = 4
 /** A pull that hears nothing for so many heartbeats is over. */
 const MISSED_HEARTBEATS = 2.5
-/** A question that a server took with it when it died is never answered (ADR 22). */
+/** A question that a server took with it when it died is never answered. */
 const API_TIMEOUT_MS = 2_000
 const DRAIN_LIMIT_MS = 1_000
 

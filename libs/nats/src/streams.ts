@@ -50,7 +50,7 @@ export function acceptedStream(
     discard: DiscardPolicy.Old,
     max_age: nanos(keepMs),
     max_bytes: maxBytes,
-    // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (ADR 22).
+    // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (ADR 20).
     duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
     // The outbox publishes the entries of a transaction together, acknowledged once.
     allow_batched: true,

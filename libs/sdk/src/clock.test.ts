@@ -8,7 +8,7 @@ function dateAt(ms: number): string {
   return new Date(ms).toUTCString()
 }
 
-test('spec 3.14: the clock follows Date within its resolution, whatever the offset, the moment and the round trip', () => {
+test('spec 3.14, 13.3: the clock follows Date within its resolution, whatever the offset, the moment and the round trip', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: -400_000_000, max: 400_000_000 }),

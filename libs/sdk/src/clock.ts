@@ -5,7 +5,7 @@ export interface Clock {
   /** Rises with every move of the clock. */
   readonly revision: number
   /**
-   * Takes in the `Date` of an answer (spec 3.14).
+   * Takes in the `Date` of an answer, by which a client corrects its clock (spec 3.14, 13.3).
    * @param sentMs @param receivedMs when the request left and its answer came, by this machine's clock.
    */
   observe(date: string | null, sentMs: number, receivedMs: number): void

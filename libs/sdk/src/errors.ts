@@ -4,8 +4,8 @@ import type { ErrorCode } from '@svc/contracts/errors.ts'
 export type UnknownErrorCode = string & Record<never, never>
 
 /**
- * The service refused the request, in its own words. `code` is what to decide by: one of spec 4.3
- * codes; the message is for people and may change.
+ * The service refused the request, in its own words. `code` is what to decide by, one of those in spec 4.3; the message
+ * is for people and may change (spec 4.1).
  */
 export class ApiError extends Error {
   override name = 'ApiError'

@@ -77,7 +77,7 @@ export function createEventListing(
   }
 }
 
-/** spec 9.6. */
+/** Where the caller's log begins and ends, as the headers say (spec 9.6). */
 export function endsOf(headers: Headers): LogEnds {
   return { earliest: cursorOf(headers, 'x-svc-earliest-cursor'), latest: cursorOf(headers, 'x-svc-latest-cursor') }
 }

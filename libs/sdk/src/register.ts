@@ -22,7 +22,7 @@ const MAX_CHALLENGES = 3
 /** Past this the work outlasts any challenge's five minutes, and no honest service asks for it. */
 const MAX_DIFFICULTY = 28
 
-/** The procedure of spec 5.4, from the challenge on. */
+/** Asks for a challenge, does its work and submits both (spec 5.4 to 5.6). */
 export async function register(calls: Calls, options: RegisterOptions): Promise<RegistrationResult> {
   for (let challenges = 1; ; challenges++) {
     const { challenge, difficulty, algorithm } = await calls.requestChallenge()

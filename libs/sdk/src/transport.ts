@@ -289,7 +289,7 @@ function isCode(failure: unknown, code: string): boolean {
   return failure instanceof ApiError && failure.code === code
 }
 
-/** A refusal is certain; what was lost on the way, or a 5xx (spec 3.17), is not. */
+/** A refusal is certain; what was lost on the way, or a 5xx (spec 3.17, 13.2), is not. */
 function isUnknownOutcome(failure: unknown): boolean {
   return !(failure instanceof ApiError) || failure.status >= 500
 }

@@ -302,7 +302,7 @@ describe('events', () => {
     })
   })
 
-  test('spec 9.6: what can no longer be had is told from quiet', async () => {
+  test('spec 9.6, 13.4: what can no longer be had is told from quiet', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })

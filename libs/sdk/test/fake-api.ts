@@ -183,7 +183,7 @@ export function createFakeApi({
     return { challenge, difficulty, expires_at: nowSeconds() + 300, algorithm: 'sha256' }
   }
 
-  /** spec 5.6. */
+  /** Registers, or refuses with a fault of spec 5.6. */
   function registerAgent(registration: Record<'name' | 'pubkey' | 'challenge' | 'nonce', string>): object {
     const { name, pubkey: text, challenge, nonce } = registration
     if (!/^[a-z0-9][a-z0-9_-]{2,31}$/.test(name)) throw new ServiceError('invalid_name')
@@ -230,7 +230,7 @@ export function createFakeApi({
     return { state }
   }
 
-  /** spec 10.1. */
+  /** Every PUT costs a unit and begins to count anew (spec 10.1, 11.2). */
   function setWebhook(signer: Account, url: string): WebhookState {
     if (!url.startsWith('https://')) throw new ServiceError('invalid_webhook_url')
     signer.used += 1

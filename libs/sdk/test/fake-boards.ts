@@ -1,4 +1,4 @@
-/** Boards and posts of the fake service: the rules of spec 8.3, 8.4, 8.5, 8.7, 8.8, 8.9, 8.10 that a client can tell apart. */
+/** Boards and posts of the fake service: the rules of spec 8.1 to 8.10 that a client can tell apart. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardDetails, Message } from '@svc/contracts/resources.ts'
 import type { Account } from './fake-api.ts'

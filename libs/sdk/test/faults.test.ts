@@ -125,7 +125,7 @@ test.each([
   expect(sends(service)).toHaveLength(1)
 })
 
-describe('spec 3.14: the clock', () => {
+describe('spec 13.3: the clock', () => {
   const HOUR = 3_600_000
   test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])('that is %i ms off is corrected', async (offset) => {
     await using service = await startFakeService({ clockOffsetMs: offset })

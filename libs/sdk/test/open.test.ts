@@ -24,7 +24,7 @@ const ways = [
   ['sealed', true],
 ] as const
 
-describe.each(ways)('spec 6.3, 6.4: a %s envelope', (_, seal) => {
+describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
   test('gives its body to a reader with the sender key, whatever the body', async () => {
     const [alice, bob] = [agent(), agent()]
     await fc.assert(

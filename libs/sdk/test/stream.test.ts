@@ -76,7 +76,7 @@ async function take(stream: AsyncIterable<{ cursor: number }>, count: number): P
   return cursors
 }
 
-describe('stream() resumes by itself', () => {
+describe('spec 13.4: stream() resumes by itself', () => {
   test.each(['ends', 'breaks'] as const)(
     'a connection that %s: behind the last event, with a fresh signature',
     async (end) => {
@@ -146,7 +146,7 @@ describe('stream() resumes by itself', () => {
   })
 })
 
-describe('a typed gap error when the earliest cursor is past its own', () => {
+describe('spec 13.4: a typed gap error when the earliest cursor is past its own', () => {
   test('at once, where it began behind a cursor', async () => {
     const service = await startService(gives([9], 'stays', 9))
     const failure = await take(service.client.stream({ after: 5 }), 1).catch((error: unknown) => error)

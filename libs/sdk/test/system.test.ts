@@ -89,7 +89,7 @@ test('every call, against the system', async () => {
   await expect(alice.client.send({ to: bob.name, body: 1 })).rejects.toMatchObject({ code: 'recipient_unavailable' })
 })
 
-test('spec 3.17: a message that meets a 503 is repeated until the service is back, and charged once', async () => {
+test('spec 3.17, 13.2: a message that meets a 503 is repeated until the service is back, and charged once', async () => {
   let unavailable = 0
   const counting: typeof fetch = async (...request) => {
     const response = await fetch(...request)
@@ -106,7 +106,7 @@ test('spec 3.17: a message that meets a 503 is repeated until the service is bac
   expect(await alice.client.budget()).toMatchObject({ used_units: 1 })
 })
 
-test('spec 3.14: a machine whose clock is an hour off registers, signs and sends', async () => {
+test('spec 13.3: a machine whose clock is an hour off registers, signs and sends', async () => {
   for (const offsetMs of [-3_600_000, 3_600_000]) {
     const runtime = { nowMs: () => Date.now() + offsetMs }
     // with the authority given, the first signed request is the first that the service answers

@@ -38,7 +38,7 @@ test.each([
   expect(failure).toMatchObject({ code, status })
 })
 
-describe('spec 10.1: every PUT cancels what is pending and costs a unit', () => {
+describe('spec 10.1, 11.2: every PUT cancels what is pending and costs a unit', () => {
   test.each([
     ['a lost answer', { kind: 'lose' }, NetworkError, 1],
     ['a cut connection', { kind: 'cut' }, NetworkError, 0],

@@ -109,7 +109,7 @@ const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string;
 ]
 
 /**
- * Holds this process's engine to spec 2.2, 3.4, to be called once before the first request is taken: which signatures and
+ * Holds this process's engine to spec 2.2 and 3.4, to be called once before the first request is taken: which signatures and
  * keys an engine accepts has changed between versions of Node, of OpenSSL and of libsodium. Takes a few milliseconds.
  * @param engine for tests.
  * @throws Error that names every rule the engine breaks.
@@ -124,6 +124,6 @@ export function assertVerifier(engine: Engine = ENGINE): void {
   if (broken.length === 0) return
   const list = broken.map(({ about, valid }) => `${valid ? 'refuses' : 'accepts'} ${about}`).join('; ')
   throw new Error(
-    `${engine.name} checks Ed25519 by another rule than spec 2.2, 3.5 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
+    `${engine.name} checks Ed25519 by another rule than spec 2.2 and 3.4 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
   )
 }

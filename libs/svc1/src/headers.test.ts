@@ -89,7 +89,7 @@ describe('spec 3.2: X-SVC-Nonce is 32 to 128 hex digits', () => {
     [128, true],
     [129, false],
     [130, false],
-  ])('spec 3.5: %d digits: %s', (length, accepted) => {
+  ])('spec 3.2: %d digits: %s', (length, accepted) => {
     expect(parseNonce('a'.repeat(length)) !== undefined).toBe(accepted)
   })
 

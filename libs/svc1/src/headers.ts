@@ -43,7 +43,7 @@ export function parseTimestamp(value: string): number | undefined {
 
 /**
  * The bytes of X-SVC-Nonce, 16 to 64, by which nonces are compared (spec 3.7): 32 to 128 hex digits in either case,
- * an even number of them (spec 3.5). Undefined for anything else.
+ * an even number of them (spec 3.2). Undefined for anything else.
  */
 export function parseNonce(value: string): Uint8Array | undefined {
   return NONCE_FORM.test(value) ? hexToBytes(value) : undefined

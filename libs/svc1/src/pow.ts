@@ -37,7 +37,7 @@ export function leadingZeroBits(hash: Uint8Array): number {
 
 /**
  * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (spec 5.5).
- * False also for a nonce of another form than spec 5.5 allow: 1 to 128 characters from 0x21 to 0x7e.
+ * False also for a nonce of another form than spec 5.5 allows: 1 to 128 characters from 0x21 to 0x7e.
  */
 export function checkWork(challenge: string, nonce: string, difficulty: number): boolean {
   return NONCE_FORM.test(nonce) && leadingZeroBits(sha256(utf8.encode(`${challenge}:${nonce}`))) >= difficulty

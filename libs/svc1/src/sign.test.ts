@@ -12,7 +12,7 @@ import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 const key = createKeyPair(Uint8Array.from({ length: 32 }, (_, i) => i))
 const request = { authority: '127.0.0.1:8080', method: 'POST', target: '/v2/messages' }
 
-describe('spec 3.3', () => {
+describe('spec 3.3: the signed string', () => {
   test('seven lines joined by line feeds, none after the last', () => {
     const text = signedString({
       authority: 'agents.example:8443',

@@ -28,7 +28,7 @@ export type SignatureHeaders = Record<
 const NONCE_BYTES = 16
 const utf8 = new TextEncoder()
 
-/** Signs one request; returns the three headers to send with it. A retry is signed again, so that its nonce is new (spec 3.7). */
+/** Signs one request; returns the three headers to send with it. A retry is signed again, so that its nonce is new (spec 13.2). */
 export function signRequest(key: KeyPair, request: UnsignedRequest): SignatureHeaders {
   const { authority, method, target, body } = request
   const timestamp = String(request.timestamp ?? Math.floor(Date.now() / 1000))

@@ -46,7 +46,7 @@ describe('spec 3.4: one verdict on every vector', () => {
     },
   )
 
-  // "Taming the many EdDSAs", table 5, read with spec 2.2, 3.5.
+  // "Taming the many EdDSAs", table 5, read with spec 2.2 and 3.4.
   test.each([
     [0, 'key of small order'],
     [1, 'key of small order'],
@@ -74,7 +74,7 @@ describe('spec 3.4: one verdict on every vector', () => {
     expect(zip215.filter(agreed)).toEqual([])
   })
 
-  test('field-notes 3.1: no message verifies under the identity as key', () => {
+  test('spec 2.2: no message verifies under the identity as key', () => {
     const publicKey = Point.ZERO.toBytes()
     const signature = Uint8Array.from([...publicKey, ...new Uint8Array(32)])
     for (let i = 0; i < 64; i++) expect(agreed({ signature, message: Uint8Array.of(i), publicKey })).toBe(false)

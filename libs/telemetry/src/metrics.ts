@@ -3,7 +3,7 @@
  * `svc_…`, in base units, and every metric has its row in docs/observability.md.
  *
  * A label's values are few and known beforehand: names of operations, calls, statements, outcomes. Never an id, a path, an
- * address or anything else that a client can choose (ADR 22, 6).
+ * address or anything else that a client can choose (ADR 22).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
