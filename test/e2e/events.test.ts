@@ -1,7 +1,9 @@
 /** GET /v2/events. Source: spec 9.1 to 9.4, 9.6. Expiry is in expiry.test.ts. */
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { got, outcomeOf } from '../support/answers.ts'
+import { newBoard, type Posting, putRole, type Role, type Visibility } from '../support/boards.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
 let h: Harness
@@ -141,3 +143,97 @@ describe('spec 9.6: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
 test('spec 3.1: without a signature 401', async () => {
   expect((await fetch(`${h.place.url}/v2/events`)).status).toBe(401)
 })
+
+type Step =
+  | { do: 'send'; as: string; to: string; id: string; duplicate?: boolean }
+  | { do: 'create-board'; as: string; visibility: Visibility; posting: Posting }
+  | { do: 'set-role'; as: string; on: string; role: Role }
+  | { do: 'post'; as: string; id: string }
+  | { do: 'set-contact'; as: string; on: string; state: string }
+  | { do: 'hide'; as: string; id: string; hidden: boolean }
+  | { do?: undefined; expect: Record<string, History> }
+
+interface History {
+  events: { cursor: number; kind: string; id: string; lane: string }[]
+  next_cursor: number
+  earliest: number
+  latest: number
+}
+
+interface Scenario {
+  agents: string[]
+  steps: Step[]
+}
+
+test('spec 9.2, 9.3, 9.4, 9.6: the scenario of docs/vectors/cursors.json', async () => {
+  const file = new URL('../../docs/vectors/cursors.json', import.meta.url)
+  const { agents: names, steps } = JSON.parse(readFileSync(file, 'utf8')) as Scenario
+  const agents = new Map<string, Agent>()
+  for (const name of names) agents.set(name, (await h.agents(1))[0])
+  const scene = new Scene(agents)
+  for (const step of steps) {
+    if (step.do !== undefined) await scene.play(step)
+    else for (const [name, history] of Object.entries(step.expect)) expect(await scene.historyOf(name)).toEqual(history)
+  }
+})
+
+/** Plays steps of a scenario. An id is unique in the whole service, so each run adds a suffix to those of the file. */
+class Scene {
+  private readonly agents: ReadonlyMap<string, Agent>
+  private readonly suffix: string
+  private readonly sent = new Map<string, object>()
+  private board = ''
+
+  constructor(agents: ReadonlyMap<string, Agent>) {
+    this.agents = agents
+    this.suffix = `-${[...agents.values()][0]?.id.slice(0, 16)}`
+  }
+
+  async play(step: Exclude<Step, { do?: undefined }>): Promise<void> {
+    const caller = this.agent(step.as)
+    switch (step.do) {
+      case 'send':
+        return this.send(caller, this.agent(step.to), step.id, step.duplicate)
+      case 'post':
+        return this.send(caller, `board:${this.board}`, step.id)
+      case 'create-board':
+        this.board = await newBoard(caller, { visibility: step.visibility, posting: step.posting })
+        return
+      case 'set-role':
+        await got(putRole(caller, this.board, this.agent(step.on), step.role))
+        return
+      case 'set-contact':
+        await got(caller.put(`/v2/contacts/${this.agent(step.on).id}`, { state: step.state }))
+        return
+      case 'hide': {
+        const path = `/v2/boards/${this.board}/messages/${step.id}${this.suffix}/visibility`
+        await got(caller.put(path, { hidden: step.hidden }))
+      }
+    }
+  }
+
+  async historyOf(name: string): Promise<History> {
+    const answer = await got(this.agent(name).get('/v2/events'))
+    const events = (answer.body.events as Event[]).map(({ cursor, kind, message }) => {
+      const { id } = message.envelope
+      expect(id.endsWith(this.suffix)).toBe(true)
+      return { cursor, kind, id: id.slice(0, -this.suffix.length), lane: message.lane }
+    })
+    const [first, last] = [Number(earliest(answer)), Number(latest(answer))]
+    return { events, next_cursor: answer.body.next_cursor, earliest: first, latest: last }
+  }
+
+  /** A duplicate is the very envelope that was sent before. */
+  private async send(from: Agent, to: Agent | string, id: string, isDuplicate = false): Promise<void> {
+    const envelope = this.sent.get(id) ?? from.envelope(to, 'hello', { id: id + this.suffix })
+    this.sent.set(id, envelope)
+    const { body } = await got(from.post('/v2/messages', envelope))
+    expect(body.duplicate).toBe(isDuplicate)
+  }
+
+  private agent(name: string): Agent {
+    const agent = this.agents.get(name)
+    if (agent === undefined) throw new Error(`the scenario has no agent ${name}`)
+    return agent
+  }
+}
