@@ -127,7 +127,7 @@ describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
     }
   })
 
-  test('spec 7.13: repeating is idempotent, one after another and at once', async () => {
+  test('spec 3.19, 7.13: repeating is idempotent, one after another and at once', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>

@@ -219,7 +219,7 @@ describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing,
   })
 })
 
-describe('spec 11.4: credits cover units above the free allowance', () => {
+describe('spec 11.1, 11.4: credits cover units above the free allowance', () => {
   test('free units first, then credits, and never the ceiling', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, `credits-${alice.id}`)

@@ -14,7 +14,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
-describe('spec 7.7: every move is set by the same PUT', () => {
+describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
   // spec 7.7, 11.2: accepting costs 1 unit where it changes anything; everything else is free.
   const costs: Record<`${State} -> ${State}`, number> = {
     'none -> none': 0,
@@ -57,7 +57,7 @@ describe('spec 7.7: every move is set by the same PUT', () => {
   })
 })
 
-describe('spec 3.11, 7.7: PUT contact', () => {
+describe('spec 3.11, 7.7, 12.2: PUT contact', () => {
   test('on oneself: 400 invalid_request', async () => {
     const [alice] = await h.agents(1)
     for (const state of STATES) expect(outcomeOf(await setContact(alice, alice, state))).toBe('400 invalid_request')

@@ -104,7 +104,7 @@ describe('spec 7.9: after', () => {
   )
 })
 
-test('spec 7.16, 8.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
+test('spec 7.16, 8.2, 12.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
   const closed = await newBoard(olga, { visibility: 'private' })
   await got(putRole(olga, closed, wes, 'reader'))
   for (let count = 0; count < 2; count += 1) await got(olga.send(`board:${closed}`))

@@ -39,7 +39,7 @@ async function seenBy(agent: Agent) {
   }
 }
 
-test('spec 8.9: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
+test('spec 3.19, 8.9: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
   const both = [first, second]
   const shown = { feed: both, thread: both, byId: '200' }
   const gone = { feed: [first], thread: [first] }
@@ -78,7 +78,7 @@ test('spec 7.16, 8.9: a hidden post and an unknown one are the same 404, byte fo
   }
 })
 
-describe('spec 8.9: the owner of the board alone', () => {
+describe('spec 8.9, 12.2: the owner of the board alone', () => {
   test('others are 403, also for a post that is not there', async () => {
     for (const agent of [wes, rita, (await h.agents(1))[0]]) {
       for (const id of [second, 'absent-message']) expect(outcomeOf(await hide(agent, id, true))).toBe('403 forbidden')

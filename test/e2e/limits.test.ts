@@ -136,7 +136,7 @@ describe('spec 11.7: registration challenge lifetime: 5 minutes, single use', ()
   })
 })
 
-describe('spec 11.7: name length: 3..32', () => {
+describe('spec 2.8, 11.7: name length: 3..32', () => {
   test.each([
     [3, '201'],
     [32, '201'],
@@ -150,7 +150,7 @@ describe('spec 11.7: name length: 3..32', () => {
   })
 })
 
-describe('spec 11.7: envelope id: 8..80 characters of A-Za-z0-9_-', () => {
+describe('spec 2.10, 11.7: envelope id: 8..80 characters of A-Za-z0-9_-', () => {
   test.each([
     ['8', () => idOf(8), '202'],
     ['80', () => idOf(80), '202'],
@@ -224,7 +224,7 @@ describe('spec 11.7: initial message timestamp: at most 5 minutes in the past an
   })
 })
 
-describe('spec 11.7: message expiry', () => {
+describe('spec 6.8, 11.7: message expiry', () => {
   test.each([
     ['retention, where ttl is absent', undefined, 30 * DAY_SECONDS],
     ['retention, where ttl is 0', 0, 30 * DAY_SECONDS],
@@ -313,7 +313,7 @@ describe('spec 11.7: membership records per board: 100', () => {
   })
 })
 
-describe('spec 11.7: units and introductions per UTC day', () => {
+describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
   /** A sealed message of so many KiB, 16 at most: so many units. */
   async function spend(agent: Agent, units: number): Promise<void> {
     for (let left = units; left > 0; left -= 16) {

@@ -98,7 +98,7 @@ describe('spec 5.4: challenges', () => {
     expect(registration).toEqual({ algorithm: 'sha256', difficulty: DIFFICULTY, challenge_seconds: CHALLENGE_SECONDS })
   })
 
-  test('spec 5.4: each challenge is another one, also for one key', async () => {
+  test('spec 3.19, 5.4: each challenge is another one, also for one key', async () => {
     const { pubkey } = newAgent()
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => askForChallenge(pubkey, { ...h.place, url: h.system.urls[at % 2] ?? '' })),
@@ -305,7 +305,7 @@ describe('spec 5.6: registration', () => {
     expectError(await register(agent, await prepare(agent)), 400, 'invalid_name')
   })
 
-  test('spec 5.6: an identical repeat is 201 with the same body, whatever its challenge and its work', async () => {
+  test('spec 3.19, 5.6: an identical repeat is 201 with the same body, whatever its challenge and its work', async () => {
     const agent = newAgent()
     const registration = await prepare(agent)
     expectRegistered(await register(agent, registration), agent)
@@ -552,7 +552,7 @@ describe('spec 5.6: the order of the checks', () => {
     expectRegistered(await register(agent, { ...registration, challenge: 'x', nonce: '' }), agent)
   })
 
-  test('spec 5.6: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
+  test('spec 5.6, 5.12: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
     const [owner, taker] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))
     expectError(await register(taker, await prepare(taker, { name: owner.name })), 409, 'name_taken')

@@ -47,7 +47,7 @@ describe('spec 5.11: confirmation', () => {
 })
 
 describe('spec 5.11: revoked', () => {
-  test('spec 5.11: the next request is 401 signer_revoked, whichever it is, at every gateway', async () => {
+  test('spec 3.19, 5.11: the next request is 401 signer_revoked, whichever it is, at every gateway', async () => {
     const [agent] = await pair()
     expectRevoked(await revoke(agent))
     // A registration is the one thing that its key may repeat (spec 5.6).

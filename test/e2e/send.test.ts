@@ -57,7 +57,7 @@ describe('spec 7.3: the answer', () => {
   })
 })
 
-describe('spec 7.4: an identical retry is 200 with duplicate true, and costs nothing', () => {
+describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and costs nothing', () => {
   const body = { n: 100, text: 'hello', list: [1.5, { b: 1, a: 2 }] }
   const spellings: [string, (envelope: SignedEnvelope) => string][] = [
     ['the same bytes', (envelope) => JSON.stringify(envelope)],

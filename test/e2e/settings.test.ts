@@ -102,7 +102,7 @@ describe('spec 5.10: what a PATCH costs', () => {
     }
   })
 
-  test('spec 5.10: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
+  test('spec 3.19, 5.10: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
     const [agent] = await agents(1)
     const changes: Settings[] = [
       { discoverable: true },

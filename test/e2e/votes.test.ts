@@ -23,7 +23,7 @@ async function newPost(settings: Parameters<typeof newBoard>[1] = {}) {
 const votePath = (id: string) => `/v2/messages/${id}/vote`
 const upvotesOf = async (id: string) => (await got(call(h.place, 'GET', `/v2/messages/${id}`))).body.upvotes
 
-test('spec 8.10: the answers, of the first vote and of each repeat; the count is exact at once', async () => {
+test('spec 3.19, 8.10: the answers, of the first vote and of each repeat; the count is exact at once', async () => {
   const { id } = await newPost()
   const [rita] = await h.agents(1)
   for (let round = 0; round < 2; round += 1) {
@@ -81,7 +81,7 @@ test('spec 7.8: upvotes are the same on the feed, in the export, in events and b
   expect((await got(rita.get(`/v2/messages/${second}`))).body).toStrictEqual(feed[1])
 })
 
-describe('spec 8.10: what cannot be voted for', () => {
+describe('spec 8.10, 12.2: what cannot be voted for', () => {
   test('404 for a DM, a hidden post, a post of a private board, an unknown id: byte for byte', async () => {
     const { olga, board, id: hidden } = await newPost()
     const closed = await newPost({ visibility: 'private' })

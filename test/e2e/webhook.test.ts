@@ -69,7 +69,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     expect(got.text + put.text).not.toContain(SECRET)
   })
 
-  test('spec 10.1: DELETE answers deleted, then GET and DELETE are 404', async () => {
+  test('spec 3.19, 10.1: DELETE answers deleted, then GET and DELETE are 404', async () => {
     const [bob] = await h.agents(1)
     expectError(await bob.get('/v2/webhook'), 404, 'not_found')
     expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
@@ -80,7 +80,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
   })
 
-  test('spec 11.2: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
+  test('spec 3.19, 11.2: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
     const [bob] = await h.agents(1)
     const used = async (): Promise<number> => (await bob.get('/v2/budget')).body.used_units
     await setWebhook(bob, '/crud')

@@ -31,7 +31,7 @@ async function ownedBy(agent: Agent): Promise<number> {
 }
 
 // First, while there is nothing for the resolver: it passes the same places.
-describe('of equal subscriptions at once, those that find nothing to do give their unit back', () => {
+describe('spec 11.3: of equal subscriptions at once, those that find nothing to do give their unit back', () => {
   const failpoints = ['charging.boards.fenced', 'charging.boards.resolved']
   const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
 
@@ -60,7 +60,7 @@ describe('of equal subscriptions at once, those that find nothing to do give the
 const FAILPOINTS = ['charging.boards.reserved', 'charging.boards.committed', 'charging.boards.settled']
 const ROWS = FAILPOINTS.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
 
-describe('spec 11.2: creating a board', () => {
+describe('spec 11.2, 12.3: creating a board', () => {
   test.each(ROWS)(
     'boards dies at $failpoint, the client $client: 10 units for each board that is there',
     async (row) => {
@@ -89,7 +89,7 @@ describe('spec 11.2: creating a board', () => {
   )
 })
 
-describe('spec 8.7: an addition', () => {
+describe('spec 8.7, 12.3: an addition', () => {
   test.each(ROWS)('boards dies at $failpoint, the client $client: one record, one unit, or neither', async (row) => {
     const [owner, alice] = await h.agents(2)
     const boardId = await newBoard(owner)

@@ -58,7 +58,7 @@ async function eventIdsOf(agent: Agent): Promise<string[]> {
   return events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id)
 }
 
-describe('ADR 21: a post', () => {
+describe('spec 12.3; ADR 21: a post', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['messaging.appended', 'messaging-1'],
@@ -93,7 +93,7 @@ describe('ADR 21: a post', () => {
   })
 })
 
-describe('ADR 21: a vote', () => {
+describe('spec 12.3; ADR 21: a vote', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],

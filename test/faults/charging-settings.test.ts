@@ -42,7 +42,7 @@ async function admissionOf(agent: Agent): Promise<string> {
 }
 
 // First, while there is nothing for the resolver: it passes the same places.
-describe('of two equal changes at once, the one that finds nothing to do gives its unit back', () => {
+describe('spec 11.3: of two equal changes at once, the one that finds nothing to do gives its unit back', () => {
   const failpoints = ['charging.identity.fenced', 'charging.identity.resolved']
   const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
 
@@ -64,7 +64,7 @@ describe('of two equal changes at once, the one that finds nothing to do gives i
   })
 })
 
-describe('a change that costs', () => {
+describe('spec 5.10, 12.3: a change that costs', () => {
   const failpoints = [
     'charging.identity.reserved',
     'identity.settings.reserved',

@@ -62,7 +62,7 @@ async function isThere(agent: Agent, id: string): Promise<boolean> {
 const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
 
 // First, while there is nothing for the resolver: it passes the same places.
-describe('ADR 21: of two messages with one id, the one that loses gives back what it took', () => {
+describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the one that loses gives back what it took', () => {
   const deaths = [
     ['charging.messaging.fenced', 'messaging-1'],
     ['charging.messaging.resolved', 'messaging-1'],
@@ -103,7 +103,7 @@ describe('ADR 21: of two messages with one id, the one that loses gives back wha
   })
 })
 
-describe('ADR 21: a message', () => {
+describe('spec 12.3; ADR 21: a message', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['messaging.appended', 'messaging-1'],
@@ -138,7 +138,7 @@ describe('ADR 21: a message', () => {
   })
 })
 
-describe('ADR 21: a message whose cost the gateway has reserved ahead', () => {
+describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead', () => {
   const deaths = [
     ['gateway.reserved', 'gateway-1'],
     ['messaging.appended', 'messaging-1'],
@@ -182,7 +182,7 @@ describe('ADR 21: a message whose cost the gateway has reserved ahead', () => {
   })
 })
 
-describe('ADR 21: accepting a contact', () => {
+describe('spec 12.3; ADR 21: accepting a contact', () => {
   const deaths = [
     ['charging.messaging.reserved', 'messaging-1'],
     ['charging.messaging.committed', 'messaging-1'],

@@ -28,7 +28,7 @@ test('RFC 8032, 7.1, test 1: the public key of a known seed', () => {
   expect(key.pubkey).toBe('ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a')
 })
 
-test('generated keys differ, and are ones that the service registers (spec 2.2)', () => {
+test('spec 2.2, 13.6: generated keys differ, and are ones that the service registers', () => {
   const [one, other] = [generateKey(), generateKey()]
   expect(one.agentId).not.toBe(other.agentId)
   expect(parsePublicKey(one.pubkey)).toEqual(one.publicKey)

@@ -115,7 +115,7 @@ test('spec 5.2: an unavailable service answers health, and that is no error', as
   expect(service.requests).toHaveLength(1)
 })
 
-test('the authority is asked for once, by all calls together, and again after a failure', async () => {
+test('spec 13.1: the authority is asked for once, by all calls together, and again after a failure', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const manifests = (): number => service.requests.filter(({ target }) => target.startsWith('/.well-known')).length

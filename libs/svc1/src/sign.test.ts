@@ -98,7 +98,7 @@ describe('signing a request', () => {
     expect(Number(one['x-svc-timestamp'])).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000))
   })
 
-  test('a new key pair is random, and a secret key of another length is refused', () => {
+  test('spec 13.6: a new key pair is random, and a secret key of another length is refused', () => {
     expect(createKeyPair().agentId).not.toBe(createKeyPair().agentId)
     expect(() => createKeyPair(new Uint8Array(64))).toThrow(RangeError)
   })

@@ -106,7 +106,7 @@ describe('spec 8.1: an owner has 20 boards at most', () => {
     expect(h.budget.usedBy(owner)).toBe(200)
   })
 
-  test('the twenty-first is refused before budget is asked', async () => {
+  test('spec 12.2: the twenty-first is refused before budget is asked', async () => {
     const owner = newAgent()
     for (let made = 0; made < 20; made += 1) await h.create(owner, { visibility: 'unlisted' })
     const asked = h.budget.reserved

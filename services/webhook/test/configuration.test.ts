@@ -39,7 +39,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(h.budget.usedBy(agent_id)).toBe(3)
   })
 
-  test('a URL that is refused costs nothing', async () => {
+  test('spec 12.2: a URL that is refused costs nothing', async () => {
     const agent_id = newAgent()
     const webhook = { url: 'https://10.0.0.1/', secret: SECRET }
     expect(await h.codeOf(setWebhook, { agent_id, webhook, after: 0 })).toBe('invalid_webhook_url')
