@@ -68,8 +68,8 @@ export const BoardAccess = closed({
   /** The board is there for the viewer: its feed, and its posts by id. All else is false where this is. */
   may_read: Type.Boolean(),
   /**
-   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (spec 8.1,
-   * 8.2). The one verdict that may be kept. Absent: not known.
+   * Everybody may read the board, and for ever: it is there, and public or unlisted, which cannot change (spec 8.1).
+   * The one verdict that may be kept. Absent: not known.
    */
   open: Type.Optional(Type.Boolean()),
   /** By the viewer's role and the board's `posting` (spec 8.4); where it is false and the board may be read: `forbidden`. */

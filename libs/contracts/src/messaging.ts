@@ -109,8 +109,8 @@ export const exportMessages = defineTextCall({
 const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /**
- * A page of the agent's events, an Events in JSON, with the first and last cursor of its log (spec 9.6). Posts that are hidden are passed over, and
- * posts of boards that the agent may not read now. Source: spec 9.3, 9.4, 9.5.
+ * A page of the agent's events, an Events in JSON, with the first and last cursor of its log (spec 9.6). Posts that are
+ * hidden are passed over, and posts of boards that the agent may not read now. Source: spec 9.3, 9.4, 9.5.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',

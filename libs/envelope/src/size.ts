@@ -44,8 +44,8 @@ export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): bo
 }
 
 /**
- * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1 (spec 8.8,
- * 11.2). A DM has one recipient.
+ * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1. A DM has one recipient
+ * (spec 11.2).
  */
 export function costUnits(payloadBytes: number, recipients: number): number {
   return Math.max(1, Math.ceil(payloadBytes / LIMITS.bytesPerUnit) * recipients)

@@ -15,7 +15,7 @@ export const PREFLIGHT_HEADERS = {
   'access-control-max-age': '7200',
 } as const
 
-/** What a client acts on besides the body; `Date` is how it corrects its clock (spec 3.14). */
+/** What a client acts on besides the body; `Date` is how it corrects its clock (spec 3.14, 3.18). */
 const EXPOSED_HEADERS = 'date, retry-after, x-request-id, x-svc-earliest-cursor, x-svc-latest-cursor'
 const NONE = {}
 

@@ -1,4 +1,4 @@
-/** More than the gateway takes on. */
+/** The gateway refuses what is more than it can take on. */
 import { admitRequest, findAgent, issueChallenge, listAgents, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
 import { AUTHORIZATION_HEADER, NONCE_HEADER, TIMESTAMP_HEADER } from '@svc/svc1/headers.ts'

@@ -242,7 +242,7 @@ describe('spec 10.1: changing or deleting it cancels what is pending', () => {
   })
 })
 
-describe('endpoints do not meet', () => {
+describe('endpoints do not slow each other down', () => {
   test('at most 2 requests are in flight for an endpoint, over all processes, whatever waits', async () => {
     await using one = await startHarness({ replicas: 3 })
     const agent = newAgent()

@@ -120,7 +120,7 @@ describe('ADR 21: a process killed between any two steps of a PUT', () => {
   )
 })
 
-describe('nothing stands still unseen', () => {
+describe('deliveries go on after an outage, and metrics show what waits', () => {
   test('NATS killed and restarted, and then without its data: events go on to become jobs', async () => {
     await using h = await startHarness({ config: { ...CONFIG, ...HELD } })
     const agent = newAgent()

@@ -26,8 +26,8 @@ export function parseAddressRange(text: string): AddressRange | undefined {
 
 /**
  * The address of the client: the peer's, or, where the peer is a trusted proxy, the last one in `X-Forwarded-For` that is
- * not: what stands before it was written by whoever sent the request (spec 3.16: arbitrary forwarded headers
- * are never trusted). An entry that is no address ends the walk at the proxy that passed it on.
+ * not: what stands before it was written by whoever sent the request (spec 3.16: a forwarded address
+ * is believed from a trusted proxy alone). An entry that is no address ends the walk at the proxy that passed it on.
  * @param forwardedFor all values of the header, in the order received.
  */
 export function clientAddress(
