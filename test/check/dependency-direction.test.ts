@@ -19,7 +19,7 @@ const FORMS: Record<string, (specifier: string) => string> = {
   'at run time': (specifier) => `const x = await import('${specifier}')`,
 }
 
-describe.each(Object.entries(FORMS))('style.md, The tree: dependencies run one way (%s)', (_, form) => {
+describe.each(Object.entries(FORMS))('dependencies run one way (%s)', (_, form) => {
   test.each([
     ['a service by package name', 'services/identity/src/a.ts', '@svc/budget/b.ts'],
     ['a service by relative path', 'services/identity/src/a.ts', '../../budget/src/b.ts'],
@@ -42,7 +42,7 @@ describe.each(Object.entries(FORMS))('style.md, The tree: dependencies run one w
   })
 })
 
-test('style.md, The tree: a service in a package.json is a violation', () => {
+test('a service in a package.json is a violation', () => {
   const file = { path: 'services/identity/package.json', text: '{"dependencies":{"@svc/budget":"workspace:*"}}' }
   expect(findWrongDependencies([...PACKAGES, file])).toHaveLength(1)
 })

@@ -1,5 +1,5 @@
 /**
- * Dependencies run one way (style.md, The tree): services and deploy/local import libs, libs import libs without a
+ * Dependencies run one way: services and deploy/local import libs, libs import libs without a
  * cycle, nobody imports a service, and only tests import `test/`. An import by package name, an import by relative path
  * and an entry in a package.json all count.
  */

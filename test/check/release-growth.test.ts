@@ -25,7 +25,7 @@ const withMembers = (properties: object, required: string[] = ['id']): ReleaseRe
   withAsk({ request: { type: 'object', required, properties } })
 const withMigrations = (migrations: Record<string, string>): ReleaseRecord => ({ ...released, migrations })
 
-describe('style.md, Scaling: contracts only grow, and so do migrations', () => {
+describe('contracts only grow, and so do migrations', () => {
   test.each<[string, ReleaseRecord]>([
     ['nothing', released],
     ['a call more', { ...released, calls: { ...released.calls, 'svc.a.new': ask } }],

@@ -36,7 +36,7 @@ describe('spec 8.1: the body that creates a board', () => {
     expect(answer.status).toBe(201)
     const { id, created_at } = answer.body
     expect(answer.body).toStrictEqual({ id, owner: alice.id, ...board, created_at })
-    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // spec 2.9
+    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // the form of a board id (spec 2.9)
     // The database's clock may differ from this one a little.
     expect(created_at).toBeGreaterThan(askedSeconds - 5)
     expect(created_at).toBeLessThan(Date.now() / 1000 + 5)
@@ -300,7 +300,7 @@ describe.each(BOARD_KINDS)(
       },
     )
 
-    // spec 8.7: None→reader/writer and banned→reader/writer cost the caller 1 unit; the rest is free.
+    // spec 8.7: a change from none or banned to reader or writer costs the caller 1 unit; every other change is free.
     const moves = ([...OTHERS] as Role[]).flatMap((from) =>
       ROLES.map((to) => {
         const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')

@@ -181,7 +181,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json'])
     const schema = requestBody?.content['application/json']?.schema ?? {}
     expect(api.findMisfitsBy(schema, operation.body)).toEqual([])
-    // spec 2.7: closed
+    // spec 2.7: the object is closed
     expect(api.findMisfitsBy(schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
   })
 
@@ -221,7 +221,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     return codes[status] ?? ''
   }
 
-  // spec 2.7
+  // Every body is closed: these members and no others (spec 2.7).
   const REQUEST: Record<string, { all: string[]; required: string[] }> = {
     'POST /v2/challenges': same('pubkey'),
     'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),

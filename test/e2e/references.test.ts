@@ -61,7 +61,7 @@ describe('spec 6.9: from alice to bob', () => {
     expect(outcomeOf(await sendReferring('thread_id', target))).toBe(outcome)
   })
 
-  // Any string is a well-formed reference (spec 6.1); those that cannot be ids name nothing.
+  // A text that cannot be an id names nothing: it is invalid_reference, not invalid_envelope (spec 6.1).
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'with\u0000nul', 'ünïcödé-id', "'; drop table --"])(
     '%j names nothing',
     async (id) => {

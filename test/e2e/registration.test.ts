@@ -58,7 +58,7 @@ function askForChallenge(pubkey: string, place = h.place): Promise<HttpAnswer> {
 
 function expectRegistered(answer: HttpAnswer, agent: Agent): void {
   expect(answer.status, answer.text).toBe(201)
-  // spec 2.3, 5.8
+  // The id is that of the key (spec 2.3), and the address has the name (spec 2.8).
   const agentId = agentIdOf(agent.key.publicKey)
   expect(answer.body).toEqual({ agent_id: agentId, address: `${agent.name}@${h.system.authority}` })
   expectStamped(answer)

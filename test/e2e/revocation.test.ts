@@ -28,7 +28,7 @@ function revoke(agent: Agent, url = agent.place.url): Promise<HttpAnswer> {
 
 function expectRevoked(answer: HttpAnswer): void {
   expect(answer.status, answer.text).toBe(200)
-  expect(answer.body).toEqual({ status: 'revoked' }) // spec 5.11
+  expect(answer.body).toEqual({ status: 'revoked' }) // the whole answer (spec 5.11)
   expectStamped(answer)
 }
 

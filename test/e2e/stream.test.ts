@@ -1,4 +1,4 @@
-/** The event stream over HTTP, through two gateways and two stream processes. Source: spec 9.4, 9.6, 9.7, 9.8. */
+/** The event stream over HTTP, through two gateways and two stream processes. Source: spec 9.4 to 9.9. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/agent.ts'
 import { call } from '../support/agent.ts'

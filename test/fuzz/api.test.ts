@@ -80,9 +80,9 @@ function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnsw
     !['invalid_json', 'invalid_request', 'unsupported_media_type', 'unauthenticated'].includes(answer.body?.error?.code)
   )
     return false
-  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // spec 7.7
+  if (operation === 'setContact' && target.includes(scene[signer].id)) return false // nobody is its own contact (spec 7.7)
   const { visibility, posting } = (body.kind === 'json' ? body.value : {}) as { visibility?: string; posting?: string }
-  return !(visibility === 'private' && posting === 'anyone') // spec 8.1
+  return !(visibility === 'private' && posting === 'anyone') // a private board is for members alone (spec 8.1)
 }
 
 /** What was refused gives its charge back in the background; then everything is as it was. */

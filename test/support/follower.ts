@@ -1,4 +1,4 @@
-/** A client of the stream as spec 9.7 asks for one: comes back with its last cursor, whatever breaks, and keeps all that it was given. */
+/** A client of the stream as spec 13.4 asks for one: comes back with its last cursor, whatever breaks, and keeps all that it was given. */
 import type { Agent } from './agent.ts'
 import { openEventStream } from './event-stream.ts'
 import { eventually } from './eventually.ts'

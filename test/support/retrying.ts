@@ -5,7 +5,7 @@ import { eventually } from './eventually.ts'
 const LIMIT_MS = 50_000
 
 /**
- * What a client does that follows spec 3.17: repeats the call, signed anew and with the same envelope, until it is told
+ * What a client does that follows spec 13.2: repeats the call, signed anew and with the same envelope, until it is told
  * something else than 503.
  */
 export function untilAnswered(call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {

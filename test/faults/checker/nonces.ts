@@ -1,7 +1,7 @@
 import type { Entry } from '../history/history.ts'
 import type { Violation } from './violation.ts'
 
-/** Of the requests with one nonce at most one is anything but refused for it. Source: spec 3.7. */
+/** Of the requests with the same nonce at most one is anything but refused for it. Source: spec 3.7. */
 export function checkNonces(entries: readonly Entry[]): Violation[] {
   const replays = entries.filter((entry) => entry.type === 'replay')
   return [...Map.groupBy(replays, ({ nonce }) => nonce)].flatMap(([nonce, all]) => {

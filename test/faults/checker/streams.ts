@@ -50,7 +50,7 @@ export function checkStreams(world: World, entries: readonly Entry[], final: Fin
     }
   }
 
-  /** Expired, hidden, or on a board that the agent could not read for some time (spec 8.8). */
+  /** Expired, hidden, or on a board that the agent could not read for some time: such events are skipped (spec 9.4). */
   function mayBeSkipped(agent: string, message: string, kind: string): boolean {
     const sent = world.sends.get(message)?.accepted
     if (sent === undefined || sent.ttl > 0) return true

@@ -172,7 +172,7 @@ export interface CreateState extends Purse {
   readonly limitReached: boolean
 }
 
-/** spec 8.1, 11.3. The limit comes first (spec 12.2); while the books are not settled either may be answered. */
+/** spec 8.1, 11.3. The limit comes first (spec 12.2); this model takes either. */
 export function answersToCreate(state: CreateState): string[] {
   if (state.signerRevoked) return ['401 signer_revoked']
   const refusals = [state.limitReached ? '409 board_limit' : undefined, refusalOfPurse(state)]

@@ -2,7 +2,7 @@
 import type { Outcome } from './client.ts'
 import { type Actor, ask, type KnownBoard, type Scene } from './scene.ts'
 
-/** spec 11.7: at most 20 boards per owner. */
+/** An owner has at most 20 boards (spec 8.1). */
 const MANY = 5
 
 export async function createBoard(scene: Scene, actor: Actor): Promise<void> {

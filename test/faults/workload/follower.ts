@@ -4,7 +4,7 @@ import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Actor } from './scene.ts'
 
-/** A client of the stream that comes back with its last cursor, whatever breaks (spec 9.7). */
+/** A client of the stream that comes back with its last cursor, whatever breaks (spec 13.4). */
 export interface RoundFollower {
   readonly actor: Actor
   /** Which of the agent's. */
