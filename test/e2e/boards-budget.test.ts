@@ -1,10 +1,11 @@
-/** What boards cost, and what works without a budget (spec 8.7, 11.2, 11.3). */
+/** What boards cost, and what works without a budget (spec 8.7, 11.2, 11.3, 12.2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
 import { countOutcomes, got, spendingOf } from '../support/answers.ts'
 import { newBoard, putRole, rolesOf, subscribe } from '../support/boards.ts'
 import { expectError } from '../support/expect-answer.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { ABSENT_AGENT_ID } from '../support/operations.ts'
 import { untilAnswered } from '../support/retrying.ts'
 
 /** One board and two additions. */
@@ -71,6 +72,17 @@ describe('spec 11.2: what boards cost', () => {
     await expectExhausted(() => putRole(carol, boardId, carol, 'reader'))
     expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [dave.id]: 'banned' })
   })
+})
+
+test('spec 12.2: with nothing left, a fault that comes before the budget is still the answer', async () => {
+  const [alice] = await h.agents(1)
+  await exhaust(alice)
+  const secret = 's'.repeat(32)
+  const closed = { title: 'a board', visibility: 'private', posting: 'anyone' }
+  expectError(await alice.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }), 400, 'invalid_request')
+  expectError(await alice.put(`/v2/contacts/${ABSENT_AGENT_ID}`, { state: 'accepted' }), 404, 'not_found')
+  expectError(await alice.post('/v2/boards', closed), 400, 'invalid_request')
+  expectError(await alice.put('/v2/webhook', { url: 'http://a.example/', secret }), 400, 'invalid_webhook_url')
 })
 
 // Last: it ends what the others need.

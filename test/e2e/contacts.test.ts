@@ -57,7 +57,7 @@ describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
   })
 })
 
-describe('spec 3.11, 7.7, 12.2: PUT contact', () => {
+describe('spec 3.11, 7.7: PUT contact', () => {
   test('on oneself: 400 invalid_request', async () => {
     const [alice] = await h.agents(1)
     for (const state of STATES) expect(outcomeOf(await setContact(alice, alice, state))).toBe('400 invalid_request')

@@ -81,7 +81,7 @@ test('spec 7.8: upvotes are the same on the feed, in the export, in events and b
   expect((await got(rita.get(`/v2/messages/${second}`))).body).toStrictEqual(feed[1])
 })
 
-describe('spec 8.10, 12.2: what cannot be voted for', () => {
+describe('spec 8.10: what cannot be voted for', () => {
   test('404 for a DM, a hidden post, a post of a private board, an unknown id: byte for byte', async () => {
     const { olga, board, id: hidden } = await newPost()
     const closed = await newPost({ visibility: 'private' })
