@@ -106,221 +106,215 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
   return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
 }
 
-describe.each(BOARD_KINDS)(
-  'the matrix of spec 8.2, 8.4, 8.5 and 8.7 on a board that is %s, %s',
-  (visibility, posting) => {
-    let board: Staffed
+describe.each(BOARD_KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s, %s', (visibility, posting) => {
+  let board: Staffed
+  beforeAll(async () => {
+    board = await staffedBoard(h, visibility, posting)
+  })
+
+  /** Of each standing, in the order of STANDINGS. */
+  const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
+    STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
+  const open = visibility !== 'private'
+  const hidden = '404 not_found'
+
+  test.each(rows(['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]))(
+    'spec 8.2, 8.3: GET the board by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  const refused = open ? '403 forbidden' : hidden
+  test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']))(
+    'spec 8.3: GET its members by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/members`))).toBe(outcome)
+    },
+  )
+
+  const anyone = posting === 'anyone' ? '202' : '403 forbidden'
+  const outside = open ? anyone : hidden
+  test.each(rows(['202', '202', anyone, refused, outside]).slice(0, 5))(
+    'spec 8.4: POST to it by %s: %s',
+    async (standing, outcome) => {
+      if (standing === 'anonymous') throw new Error('nobody cannot post')
+      expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  describe('a post of a writer', () => {
+    let post: string
     beforeAll(async () => {
-      board = await staffedBoard(h, visibility, posting)
+      const before = await spendingOf(board.writer)
+      const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
+      post = answer.body.msg_id
+      expect(answer.body.lane).toBe('board')
+      // spec 8.8: owner and reader; the author gets none, and no ban does.
+      expect((await spendingOf(board.writer)).units - before.units).toBe(2)
     })
 
-    /** Of each standing, in the order of STANDINGS. */
-    const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
-      STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
-    const open = visibility !== 'private'
-    const hidden = '404 not_found'
-
-    test.each(rows(['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]))(
-      'spec 8.2, 8.3: GET the board by %s: %s',
-      async (standing, outcome) => {
-        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}`))).toBe(outcome)
-      },
-    )
-
-    const refused = open ? '403 forbidden' : hidden
-    test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']))(
-      'spec 8.3: GET its members by %s: %s',
-      async (standing, outcome) => {
-        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/members`))).toBe(outcome)
-      },
-    )
-
-    const anyone = posting === 'anyone' ? '202' : '403 forbidden'
-    const outside = open ? anyone : hidden
-    test.each(rows(['202', '202', anyone, refused, outside]).slice(0, 5))(
-      'spec 8.4: POST to it by %s: %s',
-      async (standing, outcome) => {
-        if (standing === 'anonymous') throw new Error('nobody cannot post')
-        expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
-      },
-    )
-
-    describe('a post of a writer', () => {
-      let post: string
-      beforeAll(async () => {
-        const before = await spendingOf(board.writer)
-        const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
-        post = answer.body.msg_id
-        expect(answer.body.lane).toBe('board')
-        // spec 8.8: owner and reader; the author gets none, and no ban does.
-        expect((await spendingOf(board.writer)).units - before.units).toBe(2)
-      })
-
-      const read = ['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]
-      test.each(rows(read))('spec 8.2: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
-        const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
-        expect(outcomeOf(feed)).toBe(outcome)
-        if (outcome === '200') expect(JSON.stringify(feed.body.messages)).toContain(post)
-        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
-      })
-
-      test.each(rows(['200', '403 own_post', '200', refused, open ? '200' : hidden, '401 unauthenticated']))(
-        'spec 8.10: a vote for it by %s: %s',
-        async (standing, outcome) => {
-          expect(outcomeOf(await ask(board, standing, 'PUT', `/v2/messages/${post}/vote`))).toBe(outcome)
-        },
-      )
-
-      test('spec 8.8, 9.2: an event for owner and reader, and for nobody else', async () => {
-        for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
-          const { body } = await got(board[standing].get('/v2/events?limit=100'))
-          const has = JSON.stringify(body.events).includes(post)
-          expect({ standing, has }).toEqual({ standing, has: standing === 'owner' || standing === 'reader' })
-        }
-      })
-
-      // Last: nobody sees it then.
-      test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']).toReversed())(
-        'spec 8.9: hiding it by %s: %s',
-        async (standing, outcome) => {
-          const path = `/v2/boards/${board.boardId}/messages/${post}/visibility`
-          expect(outcomeOf(await ask(board, standing, 'PUT', path, { hidden: true }))).toBe(outcome)
-        },
-      )
-
-      test('spec 8.9: hidden, it is there by id for the owner alone, and on no feed', async () => {
-        for (const standing of STANDINGS) {
-          const outcome = standing === 'owner' ? '200' : hidden
-          expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
-          const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
-          expect(JSON.stringify(feed.body)).not.toContain(post)
-        }
-      })
+    const read = ['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]
+    test.each(rows(read))('spec 8.2: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
+      const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+      expect(outcomeOf(feed)).toBe(outcome)
+      if (outcome === '200') expect(JSON.stringify(feed.body.messages)).toContain(post)
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
     })
 
-    test('spec 8.2, 8.3: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
+    test.each(rows(['200', '403 own_post', '200', refused, open ? '200' : hidden, '401 unauthenticated']))(
+      'spec 8.10: a vote for it by %s: %s',
+      async (standing, outcome) => {
+        expect(outcomeOf(await ask(board, standing, 'PUT', `/v2/messages/${post}/vote`))).toBe(outcome)
+      },
+    )
+
+    test('spec 8.8, 9.2: an event for owner and reader, and for nobody else', async () => {
+      for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
+        const { body } = await got(board[standing].get('/v2/events?limit=100'))
+        const has = JSON.stringify(body.events).includes(post)
+        expect({ standing, has }).toEqual({ standing, has: standing === 'owner' || standing === 'reader' })
+      }
+    })
+
+    // Last: nobody sees it then.
+    test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']).toReversed())(
+      'spec 8.9: hiding it by %s: %s',
+      async (standing, outcome) => {
+        const path = `/v2/boards/${board.boardId}/messages/${post}/visibility`
+        expect(outcomeOf(await ask(board, standing, 'PUT', path, { hidden: true }))).toBe(outcome)
+      },
+    )
+
+    test('spec 8.9: hidden, it is there by id for the owner alone, and on no feed', async () => {
       for (const standing of STANDINGS) {
-        const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)
-        const listed = body.boards[0]?.id === board.boardId
-        const member = ['owner', 'writer', 'reader'].includes(standing)
-        expect({ standing, listed }).toEqual({ standing, listed: member || visibility === 'public' })
+        const outcome = standing === 'owner' ? '200' : hidden
+        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
+        const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+        expect(JSON.stringify(feed.body)).not.toContain(post)
       }
     })
+  })
 
-    const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
-    const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
+  test('spec 8.2, 8.3: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
+    for (const standing of STANDINGS) {
+      const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)
+      const listed = body.boards[0]?.id === board.boardId
+      const member = ['owner', 'writer', 'reader'].includes(standing)
+      expect({ standing, listed }).toEqual({ standing, listed: member || visibility === 'public' })
+    }
+  })
 
-    test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
-      const seen = open || standing === 'writer' || standing === 'reader'
-      const before = await rolesOf(board.owner, board.boardId)
-      for (const other of [board.owner, ...OTHERS.filter((one) => one !== standing).map((one) => board[one])]) {
-        for (const role of ROLES) {
-          const answer = await putRole(board[standing], board.boardId, other, role)
-          expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
-        }
-      }
-      expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
-    })
+  const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
+  const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
 
-    test('spec 8.5: the owner cannot set its own role', async () => {
+  test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
+    const seen = open || standing === 'writer' || standing === 'reader'
+    const before = await rolesOf(board.owner, board.boardId)
+    for (const other of [board.owner, ...OTHERS.filter((one) => one !== standing).map((one) => board[one])]) {
       for (const role of ROLES) {
-        expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
+        const answer = await putRole(board[standing], board.boardId, other, role)
+        expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
       }
-    })
+    }
+    expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
+  })
 
-    // What an agent may set on itself (spec 8.5), and what that costs (spec 8.7).
-    const OWN: Record<(typeof OTHERS)[number], readonly [string, number][]> = open
-      ? {
-          none: [
-            ['200', 1],
-            ['403 forbidden', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-          ],
-          reader: [
-            ['200', 0],
-            ['403 forbidden', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-          ],
-          writer: [
-            ['200', 0],
-            ['200', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-          ],
-          banned: [
-            ['403 forbidden', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-            ['403 forbidden', 0],
-          ],
-        }
-      : {
-          none: [
-            [hidden, 0],
-            [hidden, 0],
-            [hidden, 0],
-            [hidden, 0],
-          ],
-          reader: [
-            ['200', 0],
-            ['403 forbidden', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-          ],
-          writer: [
-            ['403 forbidden', 0],
-            ['200', 0],
-            ['403 forbidden', 0],
-            ['200', 0],
-          ],
-          banned: [
-            [hidden, 0],
-            [hidden, 0],
-            [hidden, 0],
-            [hidden, 0],
-          ],
-        }
-    const own = OTHERS.flatMap((from) =>
-      ROLES.map((to, at) => ({ from, to, outcome: OWN[from][at]?.[0] ?? '', units: OWN[from][at]?.[1] ?? 0 })),
-    )
-    test.each(own)(
-      'spec 8.5, 8.7: oneself from $from to $to: $outcome for $units',
-      async ({ from, to, ...expected }) => {
-        const [agent] = await h.agents(1)
-        if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
-        const answer = await putRole(agent, board.boardId, agent, to)
-        expect(outcomeOf(answer)).toBe(expected.outcome)
-        if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
-        expect((await spendingOf(agent)).units).toBe(expected.units)
-        const now = answer.status === 200 ? to : from
-        expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
-        await got(putRole(board.owner, board.boardId, agent, 'none'))
-      },
-    )
+  test('spec 8.5: the owner cannot set its own role', async () => {
+    for (const role of ROLES) {
+      expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
+    }
+  })
 
-    // spec 8.7: a change from none or banned to reader or writer costs the caller 1 unit; every other change is free.
-    const moves = ([...OTHERS] as Role[]).flatMap((from) =>
-      ROLES.map((to) => {
-        const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')
-        return { from, to, units: added ? 1 : 0 }
-      }),
-    )
-    test.each(moves)('spec 8.5, 8.7: the owner moves somebody from $from to $to for $units', async (move) => {
-      const [agent] = await h.agents(1)
-      await got(putRole(board.owner, board.boardId, agent, move.from))
-      const before = await spendingOf(board.owner)
-      const answer = await putRole(board.owner, board.boardId, agent, move.to)
-      expect(answer.status).toBe(200)
-      expect(answer.body).toStrictEqual({ role: move.to })
-      expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + move.units })
-      expect((await spendingOf(agent)).units).toBe(0)
-      expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(move.to)
-      await got(putRole(board.owner, board.boardId, agent, 'none'))
-    })
-  },
-)
+  // What an agent may set on itself (spec 8.5), and what that costs (spec 8.7).
+  const OWN: Record<(typeof OTHERS)[number], readonly [string, number][]> = open
+    ? {
+        none: [
+          ['200', 1],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        reader: [
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        writer: [
+          ['200', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        banned: [
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+        ],
+      }
+    : {
+        none: [
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+        ],
+        reader: [
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        writer: [
+          ['403 forbidden', 0],
+          ['200', 0],
+          ['403 forbidden', 0],
+          ['200', 0],
+        ],
+        banned: [
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+          [hidden, 0],
+        ],
+      }
+  const own = OTHERS.flatMap((from) =>
+    ROLES.map((to, at) => ({ from, to, outcome: OWN[from][at]?.[0] ?? '', units: OWN[from][at]?.[1] ?? 0 })),
+  )
+  test.each(own)('spec 8.5, 8.7: oneself from $from to $to: $outcome for $units', async ({ from, to, ...expected }) => {
+    const [agent] = await h.agents(1)
+    if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
+    const answer = await putRole(agent, board.boardId, agent, to)
+    expect(outcomeOf(answer)).toBe(expected.outcome)
+    if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
+    expect((await spendingOf(agent)).units).toBe(expected.units)
+    const now = answer.status === 200 ? to : from
+    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
+    await got(putRole(board.owner, board.boardId, agent, 'none'))
+  })
+
+  // spec 8.7: a change from none or banned to reader or writer costs the caller 1 unit; every other change is free.
+  const moves = ([...OTHERS] as Role[]).flatMap((from) =>
+    ROLES.map((to) => {
+      const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')
+      return { from, to, units: added ? 1 : 0 }
+    }),
+  )
+  test.each(moves)('spec 8.5, 8.7: the owner moves somebody from $from to $to for $units', async (move) => {
+    const [agent] = await h.agents(1)
+    await got(putRole(board.owner, board.boardId, agent, move.from))
+    const before = await spendingOf(board.owner)
+    const answer = await putRole(board.owner, board.boardId, agent, move.to)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toStrictEqual({ role: move.to })
+    expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + move.units })
+    expect((await spendingOf(agent)).units).toBe(0)
+    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(move.to)
+    await got(putRole(board.owner, board.boardId, agent, 'none'))
+  })
+})
 
 describe('spec 8.3: the members of a board', () => {
   test('spec 8.3: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
