@@ -25,9 +25,12 @@ test.each([
   ['spec 6.5', 'libs/a/src/a.ts:2: cites spec 6.5, and docs/specification has no such section'],
   ['spec 6.3, 7.1', 'libs/a/src/a.ts:2: cites spec 7.1, and docs/specification has no such section'],
   ['ADR 6 and 7', 'libs/a/src/a.ts:2: cites ADR 7, and docs/adr has no such record'],
-  [['decisions', '8'].join(' '), 'libs/a/src/a.ts:2: cites "decisions 8", which is not in the repository'],
-  [['service', 'md, Limits'].join('.'), 'libs/a/src/a.ts:2: cites "service.md", which is not in the repository'],
-  [['Issue', '5, 4'].join(' '), 'libs/a/src/a.ts:2: cites "Issue 5", which is not in the repository'],
+  ...[
+    ['decisions', ' 8'],
+    ['service', '.md'],
+    ['style', '.md'],
+    ['Issue', ' 5'],
+  ].map((parts) => [parts.join(''), `libs/a/src/a.ts:2: cites "${parts.join('')}", which is not in the repository`]),
 ])('a citation that does not resolve is found with its place: %s', (text, problem) => {
   expect(problemsOf(`first line\n// ${text}\n`)).toEqual([problem])
 })

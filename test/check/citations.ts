@@ -16,7 +16,7 @@ const ADR = /^docs\/adr\/(\d{4})-.+\.md$/
 const EXEMPT = /^(?:pnpm-lock\.yaml|CHANGELOG\.md|test\/vectors\/|test\/check\/citations(?:\.test)?\.ts$)/
 
 /** Documents that the repository does not contain, and issues, which nobody outside can read. */
-const OUTSIDE = /[Dd]ecisions? \d|service\.md|design\.md|[Ff]ield notes|\b[Ii]ssue \d/g
+const OUTSIDE = /[Dd]ecisions? \d|(?:service|design|style)\.md|[Ff]ield notes|\b[Ii]ssue \d/g
 
 const NUMBERS = String.raw`\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*`
 const SPEC = new RegExp(String.raw`\bspec (${NUMBERS})`, 'g')

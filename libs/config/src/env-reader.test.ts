@@ -19,7 +19,7 @@ function problemsOf(read: (e: EnvReader) => void, env: NodeJS.ProcessEnv, readFi
   }
 }
 
-test('style.md, Config and start: every mistake is reported at once, by name', () => {
+test('every mistake is reported at once, by name', () => {
   const read = (e: EnvReader): void => {
     e.string('A')
     e.int('B', { min: 1, max: 9 })

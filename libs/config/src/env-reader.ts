@@ -1,4 +1,4 @@
-/** Reads the environment once into typed values; collects every mistake and reports them together. Source: style.md, Config and start. */
+/** Reads the environment once into typed values; collects every mistake and reports them together. */
 import { readFileSync } from 'node:fs'
 
 function readText(path: string): string {

@@ -7,7 +7,7 @@ const inner = closed({ id: Type.String({ pattern: '^[a-z]+$' }), more: Type.Opti
 const choice = Type.Union([closed({ kind: Type.Literal('a'), value: inner }), closed({ kind: Type.Literal('none') })])
 const call = defineCall({ subject: 'svc.test.call', request: choice, reply: closed({ list: Type.Array(inner) }) })
 
-describe('style.md, Scaling: contracts only grow, and new code runs against the old peer', () => {
+describe('contracts only grow, and new code runs against the old peer', () => {
   test.each([
     ['as declared', { kind: 'a', value: { id: 'x' } }, true],
     ['a member that a newer peer has added', { kind: 'a', value: { id: 'x', added: 1 }, also: true }, true],

@@ -305,7 +305,7 @@ describe('spec 7.7, 7.9: the list of contacts', () => {
     }
   })
 
-  test('revoked identities are not listed', async () => {
+  test('spec 7.9: revoked agents are not listed', async () => {
     await using h = await startHarness()
     for (const other of ['a', 'b', 'c']) await h.setContact('bob', other, 'blocked')
     await setMailbox(h.deps, { agent_id: 'b', policy: 'requests', revoked: true, version: 1 })

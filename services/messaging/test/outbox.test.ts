@@ -296,7 +296,7 @@ function createForgetfulStream() {
   return { stream, stored, forget, known }
 }
 
-test('design, Outbox: a day of events that a lost stream had does not hold up new ones', async () => {
+test('ADR 20: a day of events that a lost stream had does not hold up new ones', async () => {
   const { stream, stored, forget, known } = createForgetfulStream()
   await using h = await startHarness(stream)
   for (let sent = 0; sent < 3; sent += 1) await h.appendAndPublish(message('bob'))
