@@ -69,8 +69,10 @@ function sourcesOf(folder: string): string[] {
     .map((path) => readFileSync(join(folder, path), 'utf8'))
 }
 
+/** Of what a migration does: its comments may be corrected after it has run. */
 function hashOf(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex')
+  const statements = readFileSync(path, 'utf8').replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim()
+  return createHash('sha256').update(statements).digest('hex')
 }
 
 function sorted<T>(entries: readonly [string, T][]): Record<string, T> {
