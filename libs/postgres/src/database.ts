@@ -43,6 +43,8 @@ const DEFAULT_POOL_SIZE = 8
  * run: however many transactions wait for one row, single statements have the other half.
  */
 const TRANSACTION_SHARE = 1 / 2
+/** A transaction waits this long for each lock. Then it gives its connection to the next one, and begins again behind it. */
+const LOCK_TURN_MS = 250
 const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /**
  * The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. It only
@@ -81,8 +83,9 @@ export interface Database extends AsyncDisposable {
    */
   run<T>(work: (sql: Sql) => PromiseLike<T>): Promise<T>
   /**
-   * As `run`, in a transaction; deadlocks and serialization failures are tried again. Transactions use half of the pool at
-   * most, so `work` may call `run`, but not `transaction`.
+   * As `run`, in a transaction. Deadlocks and serialization failures are tried again. So are locks that another transaction
+   * holds, for as long as a statement may take in all (docs/adr/0014-locks-are-not-waited-for-long.md). Transactions use half
+   * of the pool at most, so `work` may call `run`, but not `transaction`.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 }
@@ -139,14 +142,22 @@ export function openDatabase(options: DatabaseOptions): Database {
     sql,
     run,
     async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
-      for (let attempt = 1; ; attempt += 1) {
+      const giveUpMs = performance.now() + statementTimeoutMs
+      const begin = (): Promise<T> => {
+        if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
+        return pool.begin((tx) => {
+          // Goes out with the first statement of `work`, which fails if this fails.
+          void tx.unsafe(`set local lock_timeout = ${LOCK_TURN_MS}`).execute()
+          return work(statements.watch(tx))
+        }) as Promise<T>
+      }
+      for (let attempt = 1; ; ) {
         try {
-          return await within(clientDeadlineMs * 2, () =>
-            inTurn(() => pool.begin((tx) => work(statements.watch(tx))) as Promise<T>),
-          )
+          return await within(clientDeadlineMs * 2, () => inTurn(begin))
         } catch (error) {
-          if (attempt < MAX_ATTEMPTS && RETRIED.has(sqlStateOf(error))) continue
-          throw asServiceError(error)
+          if (isLockTimeout(error) && performance.now() < giveUpMs) continue
+          if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(error))) throw asServiceError(error)
+          attempt += 1
         }
       }
     },
@@ -174,6 +185,7 @@ export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(unwrap(error)) === LOCK_NOT_AVAILABLE
 }
 
+const TOO_MANY = 'other transactions kept their connections for too long'
 const MAX_ATTEMPTS = 5
 const RETRIED = new Set(['40P01', '40001'])
 

@@ -3,7 +3,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type DatabaseOptions, openDatabase, retryOnConflict } from '../src/database.ts'
+import { type DatabaseOptions, openDatabase, retryOnConflict, type Tx } from '../src/database.ts'
 
 const logger = createLogger('test', 'silent')
 
@@ -113,4 +113,39 @@ test('of the connections that are free the last one used is taken, whose plans a
   const pids: number[] = []
   for (let query = 0; query < 6; query += 1) pids.push(await pidOf(database))
   expect(new Set(pids).size).toBe(1)
+})
+
+describe('transactions of several statements', () => {
+  test('begin again when another transaction holds their lock, and let the next one begin meanwhile', async () => {
+    await using database = open({ poolSize: 2 })
+    await using other = open()
+    const lock = (tx: Tx) => tx`select pg_advisory_xact_lock(1)`
+    const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const holder = other.transaction(async (tx) => {
+      await lock(tx)
+      held.resolve()
+      await free.promise
+    })
+    await held.promise
+    let attempts = 0
+    const waiting = database.transaction((tx) => {
+      attempts += 1
+      return lock(tx)
+    })
+    await database.transaction((tx) => tx`select`)
+    await eventually(() => attempts > 1)
+    free.resolve()
+    await Promise.all([holder, waiting])
+  })
+
+  test('are unavailable when they get no lock in the time of a statement', async () => {
+    await using database = open({ poolSize: 2, statementTimeoutMs: 300 })
+    await using other = open()
+    await other.transaction(async (tx) => {
+      await tx`select pg_advisory_xact_lock(2)`
+      const waits = () => database.transaction((blocked) => blocked`select pg_advisory_xact_lock(2)`)
+      const outcomes = await Promise.allSettled([waits(), waits(), waits()])
+      for (const outcome of outcomes) expect(outcome).toMatchObject({ reason: { code: 'unavailable' } })
+    })
+  })
 })

@@ -19,7 +19,7 @@ export async function revokeAgent(
   { agent_id }: RequestOf<typeof revokeAgentCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof revokeAgentCall>> {
-  const record = await deps.database.run((sql) => revokeAgentRow(sql, agent_id))
+  const record = await deps.database.transaction((tx) => revokeAgentRow(tx, agent_id))
   if (record === undefined) throw new ServiceError('not_found')
   failpoint('identity.revocation.committed')
   await Promise.all([

@@ -56,7 +56,7 @@ export async function writeSettings(tx: Tx, agentId: string, settings: CurrentSe
 }
 
 /** Revokes, which nothing undoes; undefined where there is no such agent. A repeat changes nothing. */
-export async function revokeAgent(sql: Sql, agentId: string): Promise<AgentRecord | undefined> {
+export async function revokeAgent(sql: Sql | Tx, agentId: string): Promise<AgentRecord | undefined> {
   const [record] = await sql<AgentRecord[]>`
     update identity.agents a
     set revoked = true, mailbox_version = a.mailbox_version + (not a.revoked)::integer

@@ -34,8 +34,8 @@ export interface Mailbox {
  * Applies a mailbox, unless one of the same or a higher version was applied. A log that is made here has another
  * standing than 0, which is what an append decided on that found no log.
  */
-export async function applyMailbox(sql: Sql, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
-  await sql`
+export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
+  await tx`
     insert into messaging.logs as l (id, policy, revoked, mailbox_version, standing_version)
     values (${agentId}, ${policy}, ${revoked}, ${version}, 1)
     on conflict (id) do update set
