@@ -140,7 +140,7 @@ async function reserveBoth(
     introductionPeer: peer,
     holdMs,
   }))
-  const reserved = await reserveBatch(sql, allowances, items, new Date(nowMs))
+  const reserved = await reserveBatch(sql, allowances, items, { at: new Date(nowMs) })
   expect(reserved).toEqual(batch.map((one) => ({ ...model.reserve(one, holdMs, nowMs), nowMs })))
 }
 

@@ -207,7 +207,7 @@ test('spec 11.1, 11.7: at midnight, under load, each day takes what it allows an
         introductionPeer: `peer-${Math.abs(offsetMs) % 9}`,
         holdMs: 1_000,
       }))
-      const reserved = await reserveBatch(sql, allowances, items, new Date(midnightMs + offsetMs))
+      const reserved = await reserveBatch(sql, allowances, items, { at: new Date(midnightMs + offsetMs) })
       const taken = items.flatMap(({ operation, agentId }, at) => {
         const { outcome, deadlineMs = 0 } = reserved[at] ?? {}
         if (outcome !== 'taken') return []

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { findAccountState } from '../src/store/accounts.ts'
 import { releaseBatch } from '../src/store/release.ts'
 import { listOverdue, purgeReleased, purgeSettled } from '../src/store/reservations.ts'
-import { reserveBatch } from '../src/store/reserve.ts'
+import { findBusyAccounts, reserveBatch } from '../src/store/reserve.ts'
 import { settleBatch } from '../src/store/settle.ts'
 import { newOperation } from './harness.ts'
 
@@ -35,7 +35,7 @@ test('every statement goes by an index from the first row on, whatever the plann
       holdMs: 1_000,
     }))
     // Every statement is planned while there is next to nothing, and run again when there is more. Most stay held.
-    const answers = await reserveBatch(sql, ALLOWANCES, items, long)
+    const answers = await reserveBatch(sql, ALLOWANCES, items, { at: long })
     const taken = items.map(({ operation }, at) => ({ operation, deadlineMs: answers[at]?.deadlineMs ?? 0 }))
     await settleBatch(
       sql,
@@ -45,9 +45,10 @@ test('every statement goes by an index from the first row on, whatever the plann
     await releaseBatch(sql, taken.slice(2, 4))
     // One alone, of a pair that is introduced for good, goes a way of its own.
     const again = { operation: newOperation(), owner: 'messaging', agentId: 'agent-0', units: 1, holdMs: 1_000 }
-    await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], long)
+    await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], { at: long })
     expect(await listOverdue(sql, 'identity', 10)).toEqual([])
     await findAccountState(sql, 'agent-1')
+    expect(await findBusyAccounts(sql, ['agent-1', 'agent-2'])).toEqual(new Set())
   }
   expect(await purgeSettled(sql, 3_600_000, 10)).toBe(10)
   expect(await purgeReleased(sql, 3_600_000, 10)).toBe(10)

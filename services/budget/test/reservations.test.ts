@@ -543,6 +543,6 @@ async function untilInTime(scene: () => Promise<void>): Promise<void> {
 async function take(h: Calls, at: string, units: number, peer: string | null = null, { database } = harness) {
   const operation = newOperation()
   const item = { operation, owner: 'messaging', agentId: h.agentId(), units, introductionPeer: peer, holdMs: 1000 }
-  const [reserved] = await reserveBatch(database.sql, ALLOWANCES, [item], new Date(at))
+  const [reserved] = await reserveBatch(database.sql, ALLOWANCES, [item], { at: new Date(at) })
   return { operation, deadlineMs: 0, ...reserved }
 }

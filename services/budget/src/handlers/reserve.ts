@@ -1,15 +1,16 @@
 import { setTimeout } from 'node:timers/promises'
 import { createBatcher } from '@svc/batching/batcher.ts'
+import { BUSY, createLockingBatcher } from '@svc/batching/locking-batcher.ts'
 import type { reserve } from '@svc/contracts/budget.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { retryOnConflict } from '@svc/postgres/database.ts'
+import { isLockTimeout, retryOnConflict } from '@svc/postgres/database.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { secondsToMidnight } from '../domain/day.ts'
 import { isRefusal } from '../domain/decide.ts'
 import { findFinal } from '../store/reconsider.ts'
-import { type Reserved, reserveBatch } from '../store/reserve.ts'
+import { findBusyAccounts, type Reserved, reserveBatch } from '../store/reserve.ts'
 
 type Request = RequestOf<typeof reserve>
 type Reply = ReplyOf<typeof reserve>
@@ -26,6 +27,7 @@ interface Decided extends Reserved {
 /** What stands on operations that are still under way is looked at again for so long, at first after so long. */
 const UNDECIDED_MS = 1_000
 const FIRST_WAIT_MS = 5
+const NONE: ReadonlySet<string> = new Set()
 
 /**
  * Takes what an operation costs, together with the others that are asked for at the time: one transaction for all.
@@ -38,20 +40,27 @@ export function createReserve({
   database,
   allowances,
 }: BudgetDeps): (request: Request, context: CallContext) => Promise<Reply> {
-  const reserveSoon = createBatcher<Item, Reserved>({
+  const reserveSoon = createLockingBatcher<Item, Reserved>({
     name: 'budget.reserve',
     // The statement sees each account and each operation once.
     keyOf: ({ request }) => [request.agent_id, request.operation],
-    overloaded: () => new ServiceError('unavailable'),
-    run: async (items) => {
+    lockOf: agentOf,
+    isLockTimeout,
+    unavailable: (reason) => new ServiceError('unavailable', { cause: new Error(reason) }),
+    run: async (items, { waitMs: lockWaitMs, skipBusy }) => {
       // Nobody waits any more for what has waited too long: it would be taken only to be given back.
       const nowMs = Date.now()
       const live = items.filter(({ context }) => context.deadlineMs > nowMs)
+      const busy = skipBusy ? await database.run((sql) => findBusyAccounts(sql, live.map(agentOf))) : NONE
+      const free = busy.size === 0 ? live : live.filter((item) => !busy.has(agentOf(item)))
       const reserved = await retryOnConflict(() =>
-        database.run((sql) => reserveBatch(sql, allowances, live.map(itemOf))),
+        database.run((sql) => reserveBatch(sql, allowances, free.map(itemOf), { lockWaitMs })),
       )
       failpoint('budget.reserved')
-      const outcomes = new Map(live.map((item, index) => [item, reserved[index]]))
+      const outcomes = new Map<Item, Reserved | typeof BUSY | undefined>(
+        free.map((item, index) => [item, reserved[index]]),
+      )
+      for (const item of live) if (busy.has(agentOf(item))) outcomes.set(item, BUSY)
       return items.map((item) => outcomes.get(item) ?? new ServiceError('unavailable'))
     },
   })
@@ -76,6 +85,10 @@ export function createReserve({
       await setTimeout(waitMs)
     }
   }
+}
+
+function agentOf({ request }: Item): string {
+  return request.agent_id
 }
 
 function itemOf({ request }: Item): Parameters<typeof reserveBatch>[2][number] {
