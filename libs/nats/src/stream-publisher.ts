@@ -44,8 +44,10 @@ const ACK_TIMEOUT_MS = 5_000
 const OPERATIONS = { start: 0, append: 1, final: 2 } as const
 
 interface BatchAck {
-  /** Of the last message that was stored; 0 where the stream had seen all of them. */
+  /** Of the last message that was stored; 0 if the stream had seen all of them. */
   seq?: number
+  /** A batch of one that the stream had seen: `seq` is then the one that its message got the first time. */
+  duplicate?: boolean
   /** In the answer to the last message alone. */
   batch?: string
   count?: number
@@ -135,9 +137,9 @@ export class StreamPublisher implements Disposable {
         reply: this.#replySubject(batch, index + 1, operation),
       })
     })
-    const { seq = 0, count } = await this.#watch.whileConnected(() => acknowledged)
+    const { seq = 0, duplicate = false, count } = await this.#watch.whileConnected(() => acknowledged)
     if (count !== length) throw new Error(`the stream took ${count} of ${length} messages`)
-    if (seq > 0) return { lastSequence: seq, isNew: true }
+    if (seq > 0 && !duplicate) return { lastSequence: seq, isNew: true }
     return { lastSequence: (await this.state()).lastSequence, isNew: false }
   }
 

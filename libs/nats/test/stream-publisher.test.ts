@@ -38,6 +38,23 @@ test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once 
   expect(await eventually(() => stream.publish([publication(2)]))).toEqual({ lastSequence: 2, isNew: true })
 })
 
+test('a batch says whether the stream stored anything of it', async () => {
+  await using stack = new AsyncDisposableStack()
+  const server = stack.use(await startTestNats())
+  const logger = createLogger('test', 'silent')
+  const nats = stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (one) =>
+    drainNats(one, 500),
+  )
+  const stream = stack.use(await StreamPublisher.open(nats, acceptedStream(1)))
+  await stream.state()
+  const publish = (...numbers: number[]) => stream.publish(numbers.map(publication))
+  expect(await publish(1, 2, 3)).toEqual({ lastSequence: 3, isNew: true })
+  // JetStream acknowledges a known message by itself with its first sequence, and several of them with none.
+  expect(await publish(1)).toEqual({ lastSequence: 3, isNew: false })
+  expect(await publish(1, 2)).toEqual({ lastSequence: 3, isNew: false })
+  expect(await publish(1, 4, 2)).toEqual({ lastSequence: 4, isNew: true })
+})
+
 test('a stream is brought in line with its bounds, and past them drops its oldest events', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
