@@ -5,6 +5,8 @@ import { type AddressRange, clientAddress, isTrustedProxy, rateKey } from './dom
 export interface Clients {
   /** What the requests of one client are counted by. Without trusted proxies that is a matter of the connection alone. */
   ofRequest(request: IncomingMessage): string
+  /** Whether a trusted proxy has named the client of the request. */
+  isForwarded(request: IncomingMessage): boolean
   /** What the connections of one client are counted by; undefined for those of trusted proxies, which carry requests of many. */
   ofConnection(socket: Socket): string | undefined
 }
@@ -26,6 +28,10 @@ export function createClients(trustedProxies: readonly AddressRange[]): Clients 
       const entries = typeof forwardedFor === 'string' ? forwardedFor : forwardedFor.join(',')
       return rateKey(clientAddress(socket.remoteAddress ?? '', entries, trustedProxies))
     },
+    isForwarded: ({ socket, headers }) =>
+      trustedProxies.length > 0 &&
+      headers['x-forwarded-for'] !== undefined &&
+      isTrustedProxy(socket.remoteAddress ?? '', trustedProxies),
     ofConnection(socket) {
       return isTrustedProxy(socket.remoteAddress ?? '', trustedProxies) ? undefined : keyOfPeer(socket)
     },

@@ -13,7 +13,7 @@ import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
 import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './http-metrics.ts'
-import { type Load, Overloaded } from './load.ts'
+import { kindOf, type Load, Overloaded, type Slot } from './load.ts'
 import type { Operation } from './operation.ts'
 import type { Outflow } from './outflow.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -145,9 +145,12 @@ export function createHttpApp({
 
   /** A request whose answer the client has not taken yet is still under way. */
   function trackAnswer(bytes: number, operation: Operation, { raw }: FastifyReply): void {
-    load.resume(operation)
-    const client = connectionLimits.clients.ofRequest(raw.req)
-    outflow.track(raw, { client, bytes, onLeft: () => load.end(operation) })
+    const { clients } = connectionLimits
+    const client = clients.ofRequest(raw.req)
+    const forwardedFor = clients.isForwarded(raw.req) ? client : undefined
+    const slot: Slot = { kind: kindOf(operation, raw.req.headers), forwardedFor }
+    load.resume(slot)
+    outflow.track(raw, { client, bytes, onLeft: () => load.end(slot) })
   }
 
   /** Each end closes the other: a client that is gone frees what it held, and what was lost breaks the connection. */

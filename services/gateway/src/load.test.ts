@@ -3,8 +3,7 @@ import { Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { describe, expect, test } from 'vitest'
 import { readBody } from './body.ts'
-import { createLoad, MAX_TURN_MS, Overloaded } from './load.ts'
-import type { Operation } from './operation.ts'
+import { createLoad, MAX_TURN_MS, Overloaded, type Slot } from './load.ts'
 import { createTurn } from './turn.ts'
 
 const logger = createLogger('test', 'silent')
@@ -91,10 +90,10 @@ describe('the bodies of all requests together are bounded', () => {
   })
 })
 
-const operation = (id: string, method: Operation['method']) => ({ id, method }) as Operation
-const take = (load: ReturnType<typeof createLoad>, one: Operation, isUnsigned = false): string => {
+const [READ, WRITE, PROBE] = (['read', 'write', 'probe'] as const).map((kind) => ({ kind })) as [Slot, Slot, Slot]
+const take = (load: ReturnType<typeof createLoad>, slot: Slot): string => {
   try {
-    load.begin(one, isUnsigned)
+    load.begin(slot)
     return 'taken'
   } catch (error) {
     return error instanceof Overloaded ? 'refused' : String(error)
@@ -102,20 +101,18 @@ const take = (load: ReturnType<typeof createLoad>, one: Operation, isUnsigned = 
 }
 
 describe('so many requests are worked on', () => {
-  const [read, write] = [operation('listInbox', 'GET'), operation('sendMessage', 'POST')]
-
   test.each([
-    ['reads', read, write],
-    ['writes', write, read],
+    ['reads', READ, WRITE],
+    ['writes', WRITE, READ],
   ])(
     'three quarters of them may be %s; the rest is for the others, and all of them make room again',
     (_, many, few) => {
       const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
-      const takeAll = (one: Operation): number =>
+      const takeAll = (one: Slot): number =>
         Array.from({ length: 10 }, () => take(load, one)).filter((outcome) => outcome === 'taken').length
       expect(takeAll(many)).toBe(6)
       expect(takeAll(few)).toBe(2)
-      expect(take(load, operation('getHealth', 'GET'))).toBe('taken')
+      expect(take(load, PROBE)).toBe('taken')
       expect(load.requests).toBe(8)
       for (let ended = 0; ended < 6; ended += 1) load.end(many)
       expect(takeAll(few)).toBe(4)
@@ -125,24 +122,24 @@ describe('so many requests are worked on', () => {
 })
 
 test('a quarter of the requests may be unsigned; registered agents have the others, and what has ended makes room', () => {
-  const [read, write] = [operation('listAgents', 'GET'), operation('createChallenge', 'POST')]
+  const [read, write, probe] = [READ, WRITE, PROBE].map((slot) => ({ ...slot, isUnsigned: true })) as [Slot, Slot, Slot]
   const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
-  const unsigned = (): string[] => [read, write, read].map((one) => take(load, one, true))
+  const unsigned = (): string[] => [read, write, read].map((one) => take(load, one))
   expect(unsigned()).toEqual(['taken', 'taken', 'refused'])
-  expect(take(load, operation('getHealth', 'GET'), true)).toBe('taken')
-  load.end(operation('getHealth', 'GET'), true)
-  expect(take(load, write, true)).toBe('refused')
-  expect(Array.from({ length: 6 }, (_, at) => take(load, at % 2 === 0 ? read : write))).not.toContain('refused')
-  load.end(read, true)
+  expect(take(load, probe)).toBe('taken')
+  load.end(probe)
+  expect(take(load, write)).toBe('refused')
+  expect(Array.from({ length: 6 }, (_, at) => take(load, at % 2 === 0 ? READ : WRITE))).not.toContain('refused')
+  load.end(read)
   expect(unsigned()).toEqual(['taken', 'refused', 'refused'])
 })
 
 describe('a turn of the event loop takes on as much as it can do soon', () => {
-  test('behind that time the rest is refused, reads last and health never, until the next turn', async () => {
+  test('behind that time the rest is refused, reads last and probes never, until the next turn', async () => {
     let usedMs = 0
     const clocks = { now: () => usedMs, cpu: () => usedMs }
     const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
-    const all = [operation('sendMessage', 'POST'), operation('listInbox', 'GET'), operation('getHealth', 'GET')]
+    const all = [WRITE, READ, PROBE]
     const outcomes = (): string[] => all.map((one) => take(load, one))
     expect(outcomes()).toEqual(['taken', 'taken', 'taken'])
     usedMs += MAX_TURN_MS * 0.9
@@ -157,10 +154,10 @@ describe('a turn of the event loop takes on as much as it can do soon', () => {
     let usedMs = 0
     const clocks = { now: () => usedMs, cpu: () => usedMs }
     const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
-    const all = [operation('sendMessage', 'POST'), operation('listInbox', 'GET')]
-    expect(all.map((one) => take(load, one, true))).toEqual(['taken', 'taken'])
+    const all = [WRITE, READ]
+    expect(all.map((one) => take(load, { ...one, isUnsigned: true }))).toEqual(['taken', 'taken'])
     usedMs += MAX_TURN_MS * 0.6
-    expect(all.map((one) => take(load, one, true))).toEqual(['refused', 'refused'])
+    expect(all.map((one) => take(load, { ...one, isUnsigned: true }))).toEqual(['refused', 'refused'])
     expect(all.map((one) => take(load, one))).toEqual(['taken', 'taken'])
   })
 

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Operation } from './operation.ts'
@@ -17,9 +18,21 @@ export class Overloaded extends ServiceError {
 const REFUSALS = {
   requests: new Overloaded('too many requests are under way'),
   unsigned: new Overloaded('too many unsigned requests are under way'),
+  address: new Overloaded('too many requests of one forwarded address are under way'),
   turn: new Overloaded('requests come faster than they are read'),
   memory: new Overloaded('the bodies of requests take too much memory'),
   slow: new Overloaded('it arrived too slowly while others waited'),
+}
+
+type Kind = 'read' | 'write' | 'probe'
+
+/** What a request takes its slot as. `begin` and `end` are given the same one, so that every slot is given back. */
+export interface Slot {
+  readonly kind: Kind
+  /** No registered agent has signed the request, as far as is known (strangers.ts). */
+  readonly isUnsigned?: boolean
+  /** The client's address, if a trusted proxy has forwarded the request. Connections bound the requests of all other clients. */
+  readonly forwardedFor?: string | undefined
 }
 
 /**
@@ -27,20 +40,17 @@ const REFUSALS = {
  * without a bound they would pile up until each one's deadline had passed before its turn came, and none were answered.
  */
 export interface Load {
-  /** Requests that are being worked on: behind their last byte, until their answer has left. Those for health do not count. */
+  /** Requests that are being worked on: behind their last byte, until their answer has left. Probes do not count. */
   readonly requests: number
   /** Of bodies that are being received or worked on. */
   readonly bodyBytes: number
-  /**
-   * @param isUnsigned no registered agent has signed it, as far as is known (strangers.ts).
-   * @throws Overloaded where there is no room for a request of the operation.
-   */
-  check(operation: Operation, isUnsigned?: boolean): void
-  /** A request is whole; it counts until `end`, which is told the same. @throws Overloaded */
-  begin(operation: Operation, isUnsigned?: boolean): void
-  end(operation: Operation, isUnsigned?: boolean): void
-  /** Its answer could not leave at once: the request counts again, until `end`. */
-  resume(operation: Operation): void
+  /** @throws Overloaded if there is no room for such a request. */
+  check(slot: Slot): void
+  /** A request is whole; it counts until `end`. @throws Overloaded */
+  begin(slot: Slot): void
+  end(slot: Slot): void
+  /** The answer could not leave at once: the request counts again, until `end`. */
+  resume(slot: Slot): void
   /**
    * A body grows. Where it has no room the body that began to arrive first of all gives way: clients that send nothing
    * on keep nobody out.
@@ -79,6 +89,11 @@ const SHARE = 0.75
 const UNSIGNED_SHARE = 0.25
 const UNSIGNED_TURN_SHARE = 0.5
 /**
+ * One forwarded address may use at most this percentage of the request slots: 512 by default. A thousand agents fit behind one
+ * address, because its rate (100/s, bursts of 200) keeps far fewer requests under way unless services are slow.
+ */
+const FORWARDED_PERCENT = 50
+/**
  * Milliseconds of CPU that one turn of the event loop may spend on requests. Where this process itself is what is too slow, requests
  * wait unread, and nothing of them can be counted: whatever a turn has still before it behind that time is refused, which takes
  * a tenth of the work. A burst of a thousand fits, and so does one of a hundred in a process that has just started and compiles.
@@ -95,8 +110,11 @@ export function createLoad({
 }: LoadOptions): Load {
   const maxOfOneKind = Math.ceil(maxRequests * SHARE)
   const maxUnsigned = Math.ceil(maxRequests * UNSIGNED_SHARE)
-  const underWay = { read: 0, write: 0, health: 0 }
+  const maxOfAddress = Math.ceil((maxRequests * FORWARDED_PERCENT) / 100)
+  const underWay = { read: 0, write: 0 }
   let unsigned = 0
+  /** Requests under way of each forwarded address that has any. */
+  const forwarded = new Map<string, number>()
   /** Bodies that are still arriving, the first of them first. */
   const arriving = new Set<Upload>()
   let bodyBytes = 0
@@ -109,24 +127,20 @@ export function createLoad({
     get bodyBytes() {
       return bodyBytes
     },
-    check(operation, isUnsigned = false) {
-      const kind = kindOf(operation)
+    check({ kind, isUnsigned = false, forwardedFor }) {
       // Whether the process works is asked most of all when it has much to do.
-      if (kind === 'health') return
+      if (kind === 'probe') return
       if (underWay[kind] >= maxOfOneKind || load.requests >= maxRequests) throw refusal('requests')
       if (isUnsigned && unsigned >= maxUnsigned) throw refusal('unsigned')
+      if (forwardedFor !== undefined && (forwarded.get(forwardedFor) ?? 0) >= maxOfAddress) throw refusal('address')
       if (turn.hasUsed(MAX_TURN_MS * shareOfTurn(kind, isUnsigned))) throw refusal('turn')
     },
-    begin(operation, isUnsigned = false) {
-      load.check(operation, isUnsigned)
-      count(operation, isUnsigned, 1)
+    begin(slot) {
+      load.check(slot)
+      count(slot, 1)
     },
-    end(operation, isUnsigned = false) {
-      count(operation, isUnsigned, -1)
-    },
-    resume(operation) {
-      count(operation, false, 1)
-    },
+    end: (slot) => count(slot, -1),
+    resume: (slot) => count(slot, 1),
     grow(upload, bytes) {
       arriving.add(upload)
       while (bodyBytes + bytes > maxBodyBytes) {
@@ -148,10 +162,14 @@ export function createLoad({
   }
   return load
 
-  function count(operation: Operation, isUnsigned: boolean, by: 1 | -1): void {
-    const kind = kindOf(operation)
+  function count({ kind, isUnsigned, forwardedFor }: Slot, by: 1 | -1): void {
+    if (kind === 'probe') return
     underWay[kind] += by
-    if (isUnsigned && kind !== 'health') unsigned += by
+    if (isUnsigned) unsigned += by
+    if (forwardedFor === undefined) return
+    const left = (forwarded.get(forwardedFor) ?? 0) + by
+    if (left === 0) forwarded.delete(forwardedFor)
+    else forwarded.set(forwardedFor, left)
   }
 
   function refusal(why: keyof typeof REFUSALS): Overloaded {
@@ -175,7 +193,8 @@ function shareOfTurn(kind: 'read' | 'write', isUnsigned: boolean): number {
   return kind === 'read' ? 1 : SHARE
 }
 
-function kindOf({ id, method }: Operation): 'read' | 'write' | 'health' {
-  if (id === 'getHealth') return 'health'
+/** A signed health check is a read: it costs a verification and a nonce. */
+export function kindOf({ id, method }: Operation, { authorization }: IncomingHttpHeaders): Kind {
+  if (id === 'getHealth' && authorization === undefined) return 'probe'
   return method === 'GET' ? 'read' : 'write'
 }

@@ -3,7 +3,6 @@ import type { ServerResponse } from 'node:http'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createLoad } from './load.ts'
-import type { Operation } from './operation.ts'
 import { createOutflow, type Outflow } from './outflow.ts'
 
 const MAX_BYTES = 800_000
@@ -159,7 +158,7 @@ describe('past a bound the slowest is closed first', () => {
 
 test('slow readers and unsigned requests together leave registered agents a quarter of the request slots for reads', () => {
   const maxRequests = 64
-  const read = { id: 'getDocs', method: 'GET' } as Operation
+  const read = { kind: 'read' } as const
   const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests, turn: { hasUsed: () => false } })
   using many = createOutflow({ maxRequests })
   for (let at = 0; at < maxRequests; at += 1) {
@@ -170,7 +169,7 @@ test('slow readers and unsigned requests together leave registered agents a quar
   const beginAll = (isUnsigned: boolean): number => {
     for (let taken = 0; ; taken += 1) {
       try {
-        load.begin(read, isUnsigned)
+        load.begin({ ...read, isUnsigned })
       } catch {
         return taken
       }

@@ -13,9 +13,10 @@ import {
   readCredentials,
 } from './auth.ts'
 import { type RequestBody, readBody } from './body.ts'
+import type { Clients } from './client.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
-import type { Load } from './load.ts'
+import { kindOf, type Load, type Slot } from './load.ts'
 import type { Operation, RawInput } from './operation.ts'
 import type { RateLimiter } from './rate-limit.ts'
 import { createStrangers } from './strangers.ts'
@@ -31,8 +32,7 @@ export interface PipelineDeps {
   readonly limiter: RateLimiter
   readonly registrationLimiter: RateLimiter
   readonly load: Load
-  /** What requests from this one's client are counted by. */
-  readonly clientOf: (request: IncomingMessage) => string
+  readonly clients: Clients
 }
 
 /** One request, and the operation that its method and path name. */
@@ -64,26 +64,30 @@ const ANONYMOUS = Promise.resolve()
  * then the nonce, and only then body and route.
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
-  const { load } = deps
+  const { clients, load } = deps
   const strangers = createStrangers()
   return async (incoming) => {
     const { raw, operation } = incoming
-    const client = deps.clientOf(raw)
+    const client = clients.ofRequest(raw)
     const retryAfterSeconds = takeFromRates(deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
     checkHost(raw)
-    const isUnsigned = strangers.isUnsigned(raw, operation, client)
-    load.check(operation, isUnsigned)
+    const slot: Slot = {
+      kind: kindOf(operation, raw.headers),
+      isUnsigned: strangers.isUnsigned(raw, operation, client),
+      forwardedFor: clients.isForwarded(raw) ? client : undefined,
+    }
+    load.check(slot)
     using body = await readBody(raw, load)
     // A client that sends slowly takes nobody's place while it does.
-    load.begin(operation, isUnsigned)
+    load.begin(slot)
     try {
       return await answer(incoming, body)
     } catch (error) {
       strangers.note(error, raw, client)
       throw error
     } finally {
-      load.end(operation, isUnsigned)
+      load.end(slot)
     }
   }
 

@@ -96,7 +96,7 @@ export async function startGateway(
         authority: config.authority,
         limiter: createRateLimiter({ limit: 'requests', rate: config.rate, gateways }),
         registrationLimiter: createRateLimiter({ limit: 'registrations', rate: config.registrationRate, gateways }),
-        clientOf: clients.ofRequest,
+        clients,
         load,
       }),
       clients,

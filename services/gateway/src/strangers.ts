@@ -8,7 +8,7 @@ import type { Operation } from './operation.ts'
  * the former. A request that claims a signature is believed, unless a claim from its address turned out to be false lately.
  */
 export interface Strangers {
-  /** @param client what `clientOf` counts the request by. */
+  /** @param client what `Clients.ofRequest` counts the request by. */
   isUnsigned(request: IncomingMessage, operation: Operation, client: string): boolean
   /** Remembers the client if the request claimed a signature, and the error says that no registered agent had made it. */
   note(error: unknown, request: IncomingMessage, client: string): void

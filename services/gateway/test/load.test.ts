@@ -1,8 +1,9 @@
 /** The gateway refuses what is more than it can take on. */
+import type { Socket } from 'node:net'
 import { admitRequest, findAgent, issueChallenge, listAgents, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
 import { AUTHORIZATION_HEADER, NONCE_HEADER, TIMESTAMP_HEADER } from '@svc/svc1/headers.ts'
-import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -11,6 +12,10 @@ import { envelopeOf, type Harness, JSON_BODY, type Outgoing, openRaw, signatureO
 const MAX_REQUESTS = 8
 const MAX_OF_ONE_KIND = 6
 const MAX_UNSIGNED = 2
+const MAX_OF_ONE_ADDRESS = 4
+
+const ME: Outgoing = { target: '/v2/me' }
+const HEALTH: Outgoing = { target: '/v2/health' }
 
 let h: Harness
 type Headers = ReturnType<typeof signatureOf>
@@ -62,6 +67,63 @@ test('past its bound a request is 503 at once and before any effect; reads have 
   expect((await h.send(signed)).status).toBe(202)
 })
 
+test.each([
+  ['one forwarded address has half of the slots; others are served, and answers make room', async (_: Socket[]) => {}],
+  [
+    'requests that break off give back the slots of their forwarded address',
+    async (sockets: Socket[]) => void sockets.forEach((socket) => void socket.destroy()),
+  ],
+])('%s', async (_, end) => {
+  using connections = new DisposableStack()
+  const alice = h.register('alice')
+  const sockets: Socket[] = []
+  const me = (address: string) => h.sendSigned(alice, { ...ME, headers: { 'x-forwarded-for': address } })
+  /** Sends a request that waits for the gate. @returns whether the gateway took it. */
+  const hold = async (): Promise<boolean> => {
+    const before = h.callsTo(listInbox).length
+    const connection = connections.adopt(openRaw(h.port), ({ socket }) => void socket.destroy())
+    const headers = { host: 'x', 'x-forwarded-for': '192.0.2.1', ...signatureOf(alice, { target: '/v2/inbox' }) }
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    connection.write(`GET /v2/inbox HTTP/1.1\r\n${lines.join('')}\r\n`)
+    await eventually(() => h.callsTo(listInbox).length > before || connection.received.includes(' 503 '))
+    sockets.push(connection.socket)
+    return !connection.received.includes(' 503 ')
+  }
+
+  for (let round = 0; round < 2; round += 1) {
+    for (let held = 0; held < MAX_OF_ONE_ADDRESS; held += 1) await eventually(hold)
+    const admitted = h.callsTo(admitRequest).length
+    expect(await me('192.0.2.1')).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    expect(h.callsTo(admitRequest)).toHaveLength(admitted)
+    expect(await me('192.0.2.2')).toMatchObject({ status: 200 })
+    await end(sockets)
+    gate.resolve()
+    gate = Promise.withResolvers()
+  }
+})
+
+test.each([
+  ['past the bound an unsigned health check is always answered', 200, () => ({})],
+  [
+    'past the bound a signed health check is a read like any other',
+    503,
+    (alice: KeyPair) => signatureOf(alice, HEALTH),
+  ],
+  [
+    'past the bound a health check with a false claim is a read like any other',
+    503,
+    () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' }),
+  ],
+])('%s', async (_, status, headersOf) => {
+  const alice = h.register('alice')
+  const reads = Array.from({ length: MAX_OF_ONE_KIND }, () => h.sendSigned(alice, { target: '/v2/inbox' }))
+  await eventually(() => h.callsTo(listInbox).length === MAX_OF_ONE_KIND)
+  expect(await h.send({ ...HEALTH, headers: headersOf(alice) })).toMatchObject({ status })
+  gate.resolve()
+  await Promise.all(reads)
+  expect(await h.sendSigned(alice, HEALTH)).toMatchObject({ status: 200 })
+})
+
 test('a client that sends slowly takes nobody’s place', async () => {
   using slow = new DisposableStack()
   for (let at = 0; at < MAX_REQUESTS * 2; at += 1) {
@@ -90,8 +152,7 @@ test('unsigned requests, and those from an address of false signatures, share a 
   const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
   const pubkey = formatPublicKey(stranger.publicKey)
   const challenge = { method: 'POST', target: '/v2/challenges', headers: JSON_BODY, body: JSON.stringify({ pubkey }) }
-  const me: Outgoing = { target: '/v2/me' }
-  const sendFrom = (address: string) => h.sendSigned(alice, { ...me, headers: from(address) })
+  const sendFrom = (address: string) => h.sendSigned(alice, { ...ME, headers: from(address) })
   const unavailable = { status: 503, headers: { 'retry-after': '1' }, body: { error: { code: 'unavailable' } } }
   h.answer(issueChallenge, async () => {
     await gate.promise
@@ -100,7 +161,7 @@ test('unsigned requests, and those from an address of false signatures, share a 
 
   // Claims are believed until one from the same address was false.
   expect(await sendFrom('192.0.2.1')).toMatchObject({ status: 200 })
-  expect(await h.sendSigned(stranger, { ...me, headers: from('192.0.2.2') })).toMatchObject({ status: 401 })
+  expect(await h.sendSigned(stranger, { ...ME, headers: from('192.0.2.2') })).toMatchObject({ status: 401 })
   const held = Array.from({ length: MAX_UNSIGNED }, () => h.send(challenge))
   await eventually(() => h.callsTo(issueChallenge).length === MAX_UNSIGNED)
   const asked = h.callsTo(findAgent).length
@@ -112,7 +173,7 @@ test('unsigned requests, and those from an address of false signatures, share a 
     h.sendSigned(stranger, register),
     h.send({ target: '/v2/agents' }),
     h.send({ target: '/nowhere' }),
-    h.sendSigned(stranger, { ...me, headers: from('192.0.2.2') }),
+    h.sendSigned(stranger, { ...ME, headers: from('192.0.2.2') }),
     sendFrom('192.0.2.2'),
   ]
   for (const answer of await Promise.all(flood)) expect(answer).toMatchObject(unavailable)
@@ -137,8 +198,6 @@ async function takeUnsignedRoom(): Promise<Promise<unknown>[]> {
   await eventually(() => h.callsTo(listAgents).length === MAX_UNSIGNED)
   return held
 }
-
-const ME: Outgoing = { target: '/v2/me' }
 
 test.each([
   ['has another form', () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' })],

@@ -12,11 +12,12 @@ import { MAX_REQUESTS } from '../src/config.ts'
 import { createDocument } from '../src/document.ts'
 import { parseAddressRange } from '../src/domain/client-address.ts'
 import { createHttpApp } from '../src/http-app.ts'
-import { createLoad } from '../src/load.ts'
+import { createLoad, Overloaded } from '../src/load.ts'
 import { createOutflow, type OutflowOptions } from '../src/outflow.ts'
 import { openRaw, type RawConnection } from './harness.ts'
 
 const MEBIBYTE = 1024 * 1024
+const MAX_REQUESTS_HERE = 400
 const logger = createLogger('test', 'silent')
 const TEXTS: Readonly<Record<string, string>> = { '/large': 'x'.repeat(MEBIBYTE), '/wide': '€'.repeat(MEBIBYTE / 3) }
 
@@ -40,7 +41,7 @@ async function start({
   maxConnections = 1_000,
   ...rest
 }: Setting) {
-  const maxRequests = 400
+  const maxRequests = MAX_REQUESTS_HERE
   const load = createLoad({ logger, maxRequests })
   const outflow = running.use(createOutflow({ maxRequests, ...rest.outflow }))
   const gate = Promise.withResolvers<void>()
@@ -168,6 +169,21 @@ describe('answers that nobody reads', () => {
     await eventually(() => h.asked === 21)
     expect(h.outflow.bytes).toBeGreaterThan(maxBytes / 4)
     expect(await h.connections()).toBe(3)
+  })
+
+  test('behind a trusted proxy count among the requests under way of the client that it names', async () => {
+    const h = await start({ trustedProxies: ['127.0.2.9'] })
+    const slot = { kind: 'read', forwardedFor: '192.0.2.1' } as const
+    const socket = h.neverReads(9, '/large', 8, `X-Forwarded-For: ${slot.forwardedFor}\r\n`)
+    await eventually(() => h.asked === 8 && h.load.requests > 0)
+    const slow = h.load.requests
+    for (let begun = slow; begun < MAX_REQUESTS_HERE / 2; begun += 1) h.load.begin(slot)
+    expect(() => h.load.begin(slot)).toThrow(Overloaded)
+    h.load.begin({ ...slot, forwardedFor: '192.0.2.2' })
+    socket.destroy()
+    await eventually(() => h.outflow.answers === 0)
+    for (let begun = 0; begun < slow; begun += 1) h.load.begin(slot)
+    expect(() => h.load.begin(slot)).toThrow(Overloaded)
   })
 
   test('and those that wait behind another one are whole, for a client that pipelines its burst', async () => {
