@@ -76,8 +76,13 @@ export const MUTATIONS: readonly Mutation[] = [
   },
   {
     name: 'ack-before-insert',
-    what: 'An event is acknowledged to JetStream before its webhook job is stored',
+    what: 'An event is acknowledged to JetStream before its webhook job is stored, and the comparison with the logs makes no job',
     edits: [
+      {
+        file: 'services/webhook/src/reconciliation.ts',
+        find: 'advance(database, advances, events, backoff)',
+        replace: 'advance(database, advances, [], backoff)',
+      },
       {
         file: 'services/webhook/src/loops/ingest.ts',
         find: 'await ingest({ ...parsed, traceparent: event.traceparent })',
