@@ -151,9 +151,11 @@ describe('spec 6.6: the text is what JSON.stringify writes of the value', () => 
     fc.assert(
       fc.property(jsonTexts, (sent) => {
         const bytes = utf8.encode(sent)
-        if ('refused' in referenceIJson(bytes)) return
+        // Not JSON.parse, which misreads some names with escapes (nodejs/node#63785).
+        const reference = referenceIJson(bytes)
+        if ('refused' in reference) return
         const { text } = parseIJson(bytes)
-        expect(text).toBe(JSON.stringify(JSON.parse(sent)))
+        expect(text).toBe(reference.text)
         expect(parseText(text).text).toBe(text)
       }),
       { numRuns: 2000 },
