@@ -49,13 +49,16 @@ function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'])
 }
 
+/** Pieces of a body that are kept apart. Each is an object, so a body of one-byte chunks would take a hundred times its size. */
+const MAX_PIECES = 64
+
 function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredBytes(request) > LIMITS.requestBytes) {
       reject(new ServiceError('body_too_large'))
       return
     }
-    const chunks: Buffer[] = []
+    let chunks: Buffer[] = []
     let received = 0
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
@@ -75,6 +78,7 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
       try {
         load.grow(upload, chunk.length)
         chunks.push(chunk)
+        if (chunks.length === MAX_PIECES) chunks = [Buffer.concat(chunks)]
       } catch (error) {
         fail(error)
       }
