@@ -24,7 +24,7 @@ export interface Scene extends AsyncDisposable {
   digest(): Promise<string>
 }
 
-/** What an operation that was refused may leave behind: proof of its nonce, and of a charge that was given back. */
+/** What changes although an operation was refused: proof of its nonce, a charge that was given back, and work in the background. */
 const BOOKKEEPING = [
   'identity.nonces',
   'identity.nonces_0',
@@ -40,6 +40,7 @@ const BOOKKEEPING = [
   'stream.processes',
   'webhook.jobs',
   'webhook.operations',
+  'webhook.reconciliation', // its rounds come by the clock
   'webhook.retired',
 ]
 /** Columns that are written in the background, after the answer. */

@@ -2,17 +2,16 @@
  * What happens on a connection besides requests that can be understood: broken HTTP, slow clients, CONNECT, `Expect`. Each is
  * answered in the API's own shape, after the answers to what came before it on the same connection.
  */
-import type { Server, ServerResponse } from 'node:http'
-import { STATUS_CODES } from 'node:http'
+import { createServer, type RequestListener, type Server, type ServerResponse, STATUS_CODES } from 'node:http'
 import { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import type { Answer } from './answer.ts'
-import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
+import { type ConnectionLimits, type ConnectionRoom, createConnectionRoom } from './connection-limits.ts'
 import { errorAnswer } from './errors.ts'
-import { httpRefused } from './http-metrics.ts'
+import { httpClosed, httpRefused } from './http-metrics.ts'
 
 /** What a client may take its time with, in milliseconds, and how long its headers may be; see `http.createServer`. */
 export const SERVER_LIMITS: ServerLimits = {
@@ -36,6 +35,15 @@ export interface ServerLimits {
   readonly connectionTimeout: number
 }
 
+/** Of the head of a request: Node drops those past it without a word, so a head that has so many is refused (pipeline.ts). */
+export const MAX_HEADERS = 128
+
+/**
+ * Requests of one connection that have no answer yet. Node reads a thousand at once if they are short, and works on all of
+ * them before it looks at another connection.
+ */
+export const MAX_PIPELINED = 100
+
 /**
  * A connection whose request was not read to its end is closed this long after the answer: closed at once, the reset that
  * the unread bytes cause could overtake the answer.
@@ -57,14 +65,44 @@ interface Connection {
   broken: boolean
 }
 
-/** Answers for every connection of the server, and keeps them within their limits. */
-export function watchConnections(server: Server, limits: ConnectionLimits): void {
-  const connections = new WeakMap<Duplex, Connection>()
-  const room = createConnectionRoom(limits, (socket) => [...connectionOf(socket).open].some(({ req }) => req.complete))
+export interface Connections {
+  /** @returns a server that gives `handle` every request that is to be answered. */
+  createServer(handle: RequestListener): Server
+  /** See `ConnectionRoom`. */
+  expel(socket: Socket): void
+}
 
+/** Answers for every connection of a server, and keeps them within their limits. */
+export function createConnections(limits: ServerLimits, connectionLimits: ConnectionLimits): Connections {
+  const connections = new WeakMap<Duplex, Connection>()
+  const room = createConnectionRoom(connectionLimits, (socket) =>
+    [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
+  )
+  return {
+    createServer(handle) {
+      const server = createServer({ ...limits, requireHostHeader: false })
+      server.setTimeout(limits.connectionTimeout)
+      server.maxHeadersCount = MAX_HEADERS
+      watch(server, { connections, room, handle })
+      return server
+    },
+    expel: (socket) => room.expel(socket),
+  }
+}
+
+interface Watch {
+  readonly connections: WeakMap<Duplex, Connection>
+  readonly room: ConnectionRoom
+  readonly handle: RequestListener
+}
+
+function watch(server: Server, { connections, room, handle }: Watch): void {
   server.on('connection', (socket) => room.enter(socket))
-  server.on('request', ({ socket }, response) => {
-    const connection = connectionOf(socket)
+  server.on('request', (request, response) => {
+    const { socket } = request
+    // It was reset, and this was read together with what came before.
+    if (socket.destroyed) return
+    const connection = connectionOf(connections, socket)
     connection.heads += 1
     connection.open.add(response)
     room.touch(socket)
@@ -72,15 +110,22 @@ export function watchConnections(server: Server, limits: ConnectionLimits): void
       connection.open.delete(response)
       room.touch(socket)
     })
+    if (connection.open.size <= MAX_PIPELINED) {
+      handle(request, response)
+      return
+    }
+    httpClosed.add({ reason: 'pipelined' })
+    room.expel(socket)
+    socket.resetAndDestroy()
   })
   server.on('clientError', (error: ParserError, socket) => {
-    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(socket), socket, error)
-    else refuse(connectionOf(socket), socket, error)
+    if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
+    else refuse(connectionOf(connections, socket), socket, error)
   })
   // A CONNECT is a method that no path has.
   server.on('connect', (_request, socket) => {
     httpRefused.add({ reason: 'connect' })
-    void refuseConnection(connectionOf(socket), socket, new ServiceError('not_found'))
+    void refuseConnection(connectionOf(connections, socket), socket, new ServiceError('not_found'))
   })
   // Node would answer both of these itself. A body that is refused for its length is not asked for.
   server.on('checkContinue', (request, response) => {
@@ -88,15 +133,15 @@ export function watchConnections(server: Server, limits: ConnectionLimits): void
     server.emit('request', request, response)
   })
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
+}
 
-  function connectionOf(socket: Duplex): Connection {
-    let connection = connections.get(socket)
-    if (connection === undefined) {
-      connection = { open: new Set(), heads: 0, broken: false }
-      connections.set(socket, connection)
-    }
-    return connection
+function connectionOf(connections: WeakMap<Duplex, Connection>, socket: Duplex): Connection {
+  let connection = connections.get(socket)
+  if (connection === undefined) {
+    connection = { open: new Set(), heads: 0, broken: false }
+    connections.set(socket, connection)
   }
+  return connection
 }
 
 function refuse(connection: Connection, socket: Duplex, error: ParserError): void {
@@ -124,13 +169,20 @@ function hasOpenBody({ open }: Connection): boolean {
   return [...open].some(({ req }) => !req.complete)
 }
 
-/** Writes an answer to a request whose body will not be read, and closes the connection. */
+/**
+ * Writes an answer to a request whose body will not be read, and closes the connection.
+ * @param lingers whether the client gets the time to take the answer, even while it still sends.
+ */
 export function answerUnread(
   response: ServerResponse,
   { status, text }: Answer,
-  headers: Record<string, string>,
+  { headers, lingers }: { headers: Record<string, string>; lingers: boolean },
 ): void {
   response.writeHead(status, { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) })
+  if (!lingers) {
+    response.end(text)
+    return
+  }
   // All of the answer, but not its end: at the end Node would close the connection at once.
   response.write(text)
   const timer = setTimeout(() => response.end(), LINGER_MS)

@@ -46,6 +46,6 @@ describe('the member that makes room for a newcomer', () => {
     expect(crowd.longestIdle()).toBeUndefined()
     crowd.remove('o1')
     crowd.remove('o1')
-    expect([crowd.size, crowd.countOf('one')]).toEqual([0, 0])
+    expect([crowd.size, crowd.countOf('one'), crowd.membersOf('one')]).toEqual([0, 0, []])
   })
 })

@@ -5,6 +5,7 @@
 export interface Crowd<T> {
   readonly size: number
   countOf(client: string): number
+  membersOf(client: string): readonly T[]
   add(client: string, member: T): void
   /** It is the one of its client that was active last. */
   touch(member: T): void
@@ -14,7 +15,7 @@ export interface Crowd<T> {
 }
 
 interface Client<T> {
-  members: number
+  readonly members: Set<T>
   /** Members that were idle when they were last looked at, the longest idle first. A busy one leaves it when it is found. */
   readonly idle: Set<T>
 }
@@ -31,12 +32,13 @@ export function createCrowd<T>(isBusy: (member: T) => boolean): Crowd<T> {
     get size() {
       return clientOf.size
     },
-    countOf: (client) => clients.get(client)?.members ?? 0,
+    countOf: (client) => clients.get(client)?.members.size ?? 0,
+    membersOf: (client) => [...(clients.get(client)?.members ?? [])],
     add(key, member) {
-      const client = clients.get(key) ?? { members: 0, idle: new Set() }
+      const client = clients.get(key) ?? { members: new Set(), idle: new Set() }
       clients.set(key, client)
       clientOf.set(member, { key, client })
-      client.members += 1
+      client.members.add(member)
       setIdle(client, member)
     },
     touch(member) {
@@ -49,8 +51,8 @@ export function createCrowd<T>(isBusy: (member: T) => boolean): Crowd<T> {
       const found = clientOf.get(member)
       if (found === undefined) return
       clientOf.delete(member)
-      found.client.members -= 1
-      if (found.client.members === 0) clients.delete(found.key)
+      found.client.members.delete(member)
+      if (found.client.members.size === 0) clients.delete(found.key)
       unsetIdle(found.client, member)
     },
     longestIdle(key) {

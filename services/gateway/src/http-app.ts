@@ -6,9 +6,9 @@ import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Answer } from './answer.ts'
-import { isBodyLeft } from './body.ts'
+import { isBodyLeft, ScatteredBody } from './body.ts'
 import type { ConnectionLimits } from './connection-limits.ts'
-import { answerUnread, SERVER_LIMITS, type ServerLimits, watchConnections } from './connections.ts'
+import { answerUnread, createConnections, SERVER_LIMITS, type ServerLimits } from './connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
@@ -57,16 +57,14 @@ export function createHttpApp({
   ...connectionLimits
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
+  const connections = createConnections(limits, connectionLimits)
   const app = fastify({
     logger: false,
     genReqId: newTraceparent,
-    http: { ...limits, requireHostHeader: false },
-    keepAliveTimeout: limits.keepAliveTimeout,
-    requestTimeout: limits.requestTimeout,
-    connectionTimeout: limits.connectionTimeout,
+    serverFactory: (handle) => connections.createServer(handle),
     return503OnClosing: false,
     exposeHeadRoutes: false,
-    clientErrorHandler: () => {}, // watchConnections has one
+    clientErrorHandler: () => {}, // connections.ts has one
     frameworkErrors: (_error, request, reply) => {
       // A path that cannot be decoded is no path of the API.
       run(NOT_FOUND, request as FastifyRequest, reply as FastifyReply)
@@ -87,7 +85,6 @@ export function createHttpApp({
   }
   app.setNotFoundHandler((request, reply) => run(cors.isPreflight(request.raw) ? PREFLIGHT : NOT_FOUND, request, reply))
   app.setErrorHandler((error, request, reply) => sendError(error, NOT_FOUND, request, reply))
-  watchConnections(app.server, connectionLimits)
   let underWay = 0
   const levels = [
     httpUnderWay.read(() => [[{}, underWay]]),
@@ -194,9 +191,14 @@ export function createHttpApp({
     const error = asServiceError(thrown)
     log(error, request)
     const answer = errorAnswer(error)
+    const isScattered = error instanceof ScatteredBody
+    if (isScattered) connections.expel(request.raw.socket)
     if (isBodyLeft(request.raw)) {
       reply.hijack()
-      answerUnread(reply.raw, answer, headersOf(answer, request))
+      answerUnread(reply.raw, answer, {
+        headers: headersOf(answer, request),
+        lingers: !isScattered,
+      })
     } else send(answer, operation, request, reply)
     return { status: answer.status, code: error.code }
   }

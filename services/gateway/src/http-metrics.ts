@@ -33,7 +33,7 @@ export const httpRefused = defineCount({
 
 export const httpClosed = defineCount({
   name: 'svc_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests without an answer), expelled (others of such a client)',
   labels: ['reason'],
 })
 

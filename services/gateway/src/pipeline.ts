@@ -14,6 +14,7 @@ import {
 } from './auth.ts'
 import { type RequestBody, readBody } from './body.ts'
 import type { Clients } from './client.ts'
+import { MAX_HEADERS } from './connections.ts'
 import type { Directory } from './directory.ts'
 import { isRepeated } from './headers.ts'
 import { kindOf, type Load, type Slot } from './load.ts'
@@ -71,7 +72,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     const client = clients.ofRequest(raw)
     const retryAfterSeconds = takeFromRates(deps, client, operation)
     checkRate(typeof retryAfterSeconds === 'number' ? retryAfterSeconds : await retryAfterSeconds)
-    checkHost(raw)
+    checkHead(raw)
     const slot: Slot = {
       kind: kindOf(operation, raw.headers),
       isUnsigned: strangers.isUnsigned(raw, operation, client),
@@ -79,6 +80,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }
     load.check(slot)
     using body = await readBody(raw, load)
+    // Reset because too much was asked for on it (connections.ts).
+    if (raw.socket.destroyed) throw new ServiceError('invalid_request', { detail: 'the connection broke' })
     // A client that sends slowly takes nobody's place while it does.
     load.begin(slot)
     try {
@@ -123,7 +126,10 @@ function checkRate(retryAfterSeconds: number): void {
 }
 
 /** RFC 9112, 3.2: a request has one Host header; one of HTTP/1.0 may have none. */
-function checkHost({ headers, rawHeaders, httpVersion }: IncomingMessage): void {
+function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void {
+  if (rawHeaders.length >= 2 * MAX_HEADERS) {
+    throw new ServiceError('invalid_request', { detail: `a request has fewer than ${MAX_HEADERS} headers` })
+  }
   if (headers.host === undefined ? httpVersion !== '1.0' : isRepeated(rawHeaders, 'host')) {
     throw new ServiceError('invalid_request', { detail: 'a request has one Host header' })
   }

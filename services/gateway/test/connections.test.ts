@@ -6,10 +6,12 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readBody } from '../src/body.ts'
 import { createClients } from '../src/client.ts'
+import { MAX_PIPELINED } from '../src/connections.ts'
+import { parseAddressRange } from '../src/domain/client-address.ts'
 import { createHttpApp } from '../src/http-app.ts'
 import { createLoad } from '../src/load.ts'
 import { createOutflow } from '../src/outflow.ts'
-import { openRaw } from './harness.ts'
+import { openRaw, type RawConnection } from './harness.ts'
 
 const HEADERS_MS = 300
 const REQUEST_MS = 600
@@ -17,6 +19,7 @@ const REQUEST_MS = 600
 let port: number
 const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
 const outflow = createOutflow({ maxRequests: 10 })
+const proxies = parseAddressRange('127.0.9.0/24')
 const app = createHttpApp({
   operations: [],
   pipeline: async ({ raw }) => {
@@ -25,7 +28,7 @@ const app = createHttpApp({
   },
   load,
   outflow,
-  clients: createClients([]),
+  clients: createClients(proxies === undefined ? [] : [proxies]),
   maxConnectionsPerClient: 1_000,
   corsOrigins: [],
   logger: createLogger('test', 'silent'),
@@ -88,6 +91,23 @@ describe('slow clients are answered and let go', () => {
     connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
     connection.socket.end()
     expect(await connection.ended).toMatch(/^(HTTP\/1\.1 400 |$)/)
+  })
+})
+
+describe('a connection with more requests than any client sends before it reads', () => {
+  const flood = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_PIPELINED + 1)
+  const connected = ({ socket }: RawConnection) => new Promise((resolve) => socket.once('connect', resolve))
+
+  test.each([
+    ['of a client: is reset with all of its connections', '127.0.8.1', true],
+    ['of a trusted proxy: alone is reset', '127.0.9.1', false],
+  ])('%s', async (_, address, isExpelled) => {
+    const [flooding, other] = [openRaw(port, address), openRaw(port, address)]
+    await Promise.all([connected(flooding), connected(other)])
+    flooding.write(flood)
+    expect(await flooding.ended).toBe('')
+    if (!isExpelled) other.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(await other.ended).toMatch(isExpelled ? /^$/ : /^HTTP\/1\.1 404 /)
   })
 })
 

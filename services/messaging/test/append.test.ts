@@ -451,22 +451,22 @@ describe('ADR 21: fences of messages', () => {
   })
 
   test.each([
-    ['one', []],
-    ['several', ['carol', 'dave']],
+    ['one', 1],
+    ['several', 3],
   ])(
-    'the clock is read behind the locks: %s whose deadline passes while they are waited for',
-    async (_name, others) => {
+    'the clock is read behind the locks: %s whose deadline passes while the log is waited for',
+    async (_name, count) => {
       await using h = await startHarness()
       await h.append(message())
       const deadlineMs = Date.now() + 300
       const [late] = await h.database.transaction(async (tx) => {
         await tx`select from messaging.logs where id = 'bob' for update`
-        const batch = [message({ deadlineMs }), ...others.map((recipient) => message({ recipient, deadlineMs }))]
+        const batch = Array.from({ length: count }, () => message({ deadlineMs }))
         const answers = Promise.all(batch.map((item) => h.appendElsewhere(item)))
         await tx`select pg_sleep(0.4)`
         return [answers]
       })
-      expect((await late).map(({ outcome }) => outcome)).toEqual(['fenced', ...others.map(() => 'fenced')])
+      expect((await late).map(({ outcome }) => outcome)).toEqual(Array(count).fill('fenced'))
     },
   )
 

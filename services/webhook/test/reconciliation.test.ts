@@ -54,13 +54,22 @@ describe('what JetStream forgot is made up from the logs', () => {
   test('a log that lacks many holds up no other, also where an answer has room for few', async () => {
     const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
     if (long === undefined) throw new Error('four agents were asked for')
+    // Ten answers of two entries are too few for the long log, and enough for the others beside it.
+    const enough = Promise.withResolvers<void>()
+    let answers = 0
     h.messaging.pageEntries = 2
+    h.messaging.beforeRead = () => {
+      answers += 1
+      return answers > 10 ? enough.promise : undefined
+    }
     for (const agent of [long, ...short]) await h.set(agent, `/${agent}`)
     for (let cursor = 1; cursor <= 60; cursor += 1) h.acceptUnheard(long, cursor)
     for (const agent of short) h.acceptUnheard(agent, 1)
     await eventually(() => short.every((agent) => idsAt(h, `/${agent}`).length === 1), RECOVERY)
     expect(idsAt(h, `/${long}`).length).toBeLessThan(60)
     h.messaging.pageEntries = 100
+    h.messaging.beforeRead = () => {}
+    enough.resolve()
     await eventually(() => idsAt(h, `/${long}`).length === 60, RECOVERY)
   })
 

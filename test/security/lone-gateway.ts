@@ -1,0 +1,84 @@
+/** A gateway process with default limits, and stand-ins for the services behind it: for attacks that never get past the gateway. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { admitRequest, findAgent } from '@svc/contracts/identity.ts'
+import { listInbox } from '@svc/contracts/messaging.ts'
+import { handle, handleText } from '@svc/nats/serve.ts'
+import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { parse } from 'yaml'
+import { residentBytes } from '../bench/process-cpu.ts'
+import { findTestRun, startTestNats, takePorts } from '../support/engines.ts'
+import { startPeer } from '../support/peer.ts'
+import { startTestProcess } from '../support/processes.ts'
+
+const MANIFEST = fileURLToPath(new URL('../../deploy/kubernetes/base/gateway/deployment.yaml', import.meta.url))
+
+export const AUTHORITY = 'agents.test'
+
+export interface LoneGateway extends AsyncDisposable {
+  readonly port: number
+  /** Of the only agent. */
+  readonly key: KeyPair
+  /** What the process has in memory. */
+  residentBytes(): number
+  /** What it counts of itself, as Prometheus reads it. */
+  metrics(): Promise<string>
+}
+
+/** @param inbox what every inbox is answered with, in JSON. */
+export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
+  await using stack = new AsyncDisposableStack()
+  const key = createKeyPair()
+  const agent = {
+    agent_id: key.agentId,
+    name: 'anna',
+    pubkey: formatPublicKey(key.publicKey),
+    created_at: 1767268800,
+    revoked: false,
+  }
+  const nats = stack.use(await startTestNats())
+  stack.use(
+    await startPeer(nats.urlFor('identity'), 'identity', [
+      handle(findAgent, async () => ({ agent })),
+      handle(admitRequest, async () => ({ replayed: false, revoked: false })),
+    ]),
+  )
+  stack.use(
+    await startPeer(nats.urlFor('messaging'), 'messaging', [
+      handleText(listInbox, async () => ({ meta: {}, text: inbox })),
+    ]),
+  )
+  const port = await takePorts()
+  const metricsPort = await takePorts()
+  const { mark } = await findTestRun()
+  const env = {
+    PATH: process.env.PATH,
+    SVC_NATS_URL: nats.urlFor('gateway'),
+    SVC_AUTHORITY: AUTHORITY,
+    SVC_HTTP_PORT: String(port),
+    SVC_METRICS_PORT: String(metricsPort),
+  }
+  const gateway = stack.adopt(
+    startTestProcess({ service: 'gateway', mark, env }),
+    async (child) => void (await child.stop()),
+  )
+  await gateway.untilReady()
+  const owned = stack.move()
+  return {
+    port,
+    key,
+    residentBytes: () => residentBytes(gateway.pid ?? 0),
+    metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+/** What the manifest gives a gateway, in bytes. */
+export function memoryLimit(): number {
+  const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as {
+    spec: { template: { spec: { containers: { resources: { limits: { memory: string } } }[] } } }
+  }
+  const [, mebibytes] = /^(\d+)Mi$/.exec(spec.template.spec.containers[0]?.resources.limits.memory ?? '') ?? []
+  return Number(mebibytes) * 1024 * 1024
+}
