@@ -244,6 +244,7 @@ test('two of three NATS servers come back with older stores', async () => {
   await scene.start()
   await load.atLeast(3)
   await load.stop()
-  await eventually(async () => (await scene.unpublished()) === 0, RECOVERY)
+  // The three elect a leader again, which may fail some times on a busy machine.
+  await eventually(async () => expect(await scene.unpublished()).toBe(0), { timeoutMs: 100_000 })
   await scene.expectOneJobEach()
-}, 180_000)
+}, 240_000)
