@@ -100,7 +100,7 @@ describe('spec 5.10, 12.3: a change that costs', () => {
 
 describe('spec 11.2: closing, which is free', () => {
   // Nobody else repeats a call then, and dies in its place.
-  beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 120_000)
+  beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 180_000)
 
   /** Nor does what is left to push, which a process that starts pushes first. */
   const untilPushed = (): Promise<unknown> =>

@@ -1,8 +1,8 @@
 import type { HttpAnswer } from './agent.ts'
 import { eventually } from './eventually.ts'
 
-/** An answer may take 5 s to be a 503, and what is asked may die several times. */
-const LIMIT_MS = 50_000
+/** An answer may take 5 s to be a 503, and the process that is asked may die and start again many times. */
+const LIMIT_MS = 100_000
 
 /**
  * What a client does that follows spec 13.2: repeats the call, signed anew and with the same envelope, until it is told
