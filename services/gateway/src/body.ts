@@ -20,8 +20,8 @@ const EMPTY = Buffer.alloc(0)
 /**
  * Reads a body to its end, whatever the method: a GET's is signed as well.
  * @throws ServiceError `body_too_large` as soon as it is known to be over 96 KiB, from its declared length or on the way; the
- *   rest is not read (spec 3.9). `invalid_request` if the connection broke before the end, `ScatteredBody` if it comes in too
- *   many small pieces. `Overloaded` if there is no room for it.
+ *   rest is not read (spec 3.9). `invalid_request` where the connection broke before the end. `Overloaded` where there is no
+ *   room for it.
  */
 export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
   const { headers } = request
@@ -49,21 +49,8 @@ function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'])
 }
 
-/**
- * A chunk costs as much CPU as a hundred bytes, however small it is. So a body may come in this many pieces, and in more only if
- * they have this many bytes on average.
- */
-const MAX_SMALL_PIECES = 1_024
-const MIN_PIECE_BYTES = 32
 /** Pieces of a body that are kept apart. Each is an object, so a body of one-byte chunks would take a hundred times its size. */
-const MAX_PIECES_APART = 64
-
-/** The rest of the body must not be read, and what was read of it must not stay in memory. */
-export class ScatteredBody extends ServiceError {
-  constructor() {
-    super('invalid_request', { detail: 'the body comes in too many small pieces' })
-  }
-}
+const MAX_PIECES = 64
 
 function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -73,7 +60,6 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
     }
     let chunks: Buffer[] = []
     let received = 0
-    let pieces = 0
     const stop = (): void => {
       request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
     }
@@ -89,16 +75,10 @@ function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promis
         fail(new ServiceError('body_too_large'))
         return
       }
-      pieces += 1
-      if (pieces > MAX_SMALL_PIECES && pieces * MIN_PIECE_BYTES > received) {
-        request.pause()
-        fail(new ScatteredBody())
-        return
-      }
       try {
         load.grow(upload, chunk.length)
         chunks.push(chunk)
-        if (chunks.length === MAX_PIECES_APART) chunks = [Buffer.concat(chunks)]
+        if (chunks.length === MAX_PIECES) chunks = [Buffer.concat(chunks)]
       } catch (error) {
         fail(error)
       }

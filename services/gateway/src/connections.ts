@@ -9,9 +9,10 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import type { Answer } from './answer.ts'
-import { type ConnectionLimits, type ConnectionRoom, createConnectionRoom } from './connection-limits.ts'
+import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
 import { errorAnswer } from './errors.ts'
 import { httpClosed, httpRefused } from './http-metrics.ts'
+import { stopParsing, watchPieces } from './parsing.ts'
 
 /** What a client may take its time with, in milliseconds, and how long its headers may be; see `http.createServer`. */
 export const SERVER_LIMITS: ServerLimits = {
@@ -42,7 +43,7 @@ export const MAX_HEADERS = 128
  * Requests of one connection that have no answer yet. Node reads a thousand at once if they are short, and works on all of
  * them before it looks at another connection.
  */
-export const MAX_PIPELINED = 100
+export const MAX_PIPELINED = 32
 
 /**
  * A connection whose request was not read to its end is closed this long after the answer: closed at once, the reset that
@@ -65,43 +66,30 @@ interface Connection {
   broken: boolean
 }
 
-export interface Connections {
-  /** @returns a server that gives `handle` every request that is to be answered. */
-  createServer(handle: RequestListener): Server
-  /** See `ConnectionRoom`. */
-  expel(socket: Socket): void
-}
-
-/** Answers for every connection of a server, and keeps them within their limits. */
-export function createConnections(limits: ServerLimits, connectionLimits: ConnectionLimits): Connections {
-  const connections = new WeakMap<Duplex, Connection>()
-  const room = createConnectionRoom(connectionLimits, (socket) =>
-    [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
-  )
-  return {
-    createServer(handle) {
-      const server = createServer({ ...limits, requireHostHeader: false })
-      server.setTimeout(limits.connectionTimeout)
-      server.maxHeadersCount = MAX_HEADERS
-      watch(server, { connections, room, handle })
-      return server
-    },
-    expel: (socket) => room.expel(socket),
-  }
-}
-
-interface Watch {
-  readonly connections: WeakMap<Duplex, Connection>
-  readonly room: ConnectionRoom
+export interface HttpServerOptions {
+  readonly limits: ServerLimits
+  readonly connectionLimits: ConnectionLimits
+  /** Given every request that is to be answered. */
   readonly handle: RequestListener
 }
 
-function watch(server: Server, { connections, room, handle }: Watch): void {
+/** A server that answers for every connection, and keeps them within their limits. */
+export function createHttpServer({ limits, connectionLimits, handle }: HttpServerOptions): Server {
+  const server = createServer({ ...limits, requireHostHeader: false })
+  server.setTimeout(limits.connectionTimeout)
+  server.maxHeadersCount = MAX_HEADERS
+  watch(server, connectionLimits, handle)
+  return server
+}
+
+function watch(server: Server, limits: ConnectionLimits, handle: RequestListener): void {
+  const connections = new WeakMap<Duplex, Connection>()
+  const room = createConnectionRoom(limits, (socket) =>
+    [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
+  )
   server.on('connection', (socket) => room.enter(socket))
   server.on('request', (request, response) => {
     const { socket } = request
-    // It was reset, and this was read together with what came before.
-    if (socket.destroyed) return
     const connection = connectionOf(connections, socket)
     connection.heads += 1
     connection.open.add(response)
@@ -110,13 +98,20 @@ function watch(server: Server, { connections, room, handle }: Watch): void {
       connection.open.delete(response)
       room.touch(socket)
     })
-    if (connection.open.size <= MAX_PIPELINED) {
-      handle(request, response)
+    if (connection.open.size > MAX_PIPELINED) {
+      httpClosed.add({ reason: 'pipelined' })
+      stopParsing(socket)
+      room.expel(socket)
+      socket.resetAndDestroy()
       return
     }
-    httpClosed.add({ reason: 'pipelined' })
-    room.expel(socket)
-    socket.resetAndDestroy()
+    watchPieces(request, () => {
+      httpRefused.add({ reason: 'scattered' })
+      stopParsing(socket)
+      room.expel(socket)
+      void refuseConnection(connection, socket, invalid('the body comes in too many small pieces'))
+    })
+    handle(request, response)
   })
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
@@ -169,20 +164,13 @@ function hasOpenBody({ open }: Connection): boolean {
   return [...open].some(({ req }) => !req.complete)
 }
 
-/**
- * Writes an answer to a request whose body will not be read, and closes the connection.
- * @param lingers whether the client gets the time to take the answer, even while it still sends.
- */
+/** Writes an answer to a request whose body will not be read, and closes the connection. */
 export function answerUnread(
   response: ServerResponse,
   { status, text }: Answer,
-  { headers, lingers }: { headers: Record<string, string>; lingers: boolean },
+  headers: Record<string, string>,
 ): void {
   response.writeHead(status, { ...headers, connection: 'close', 'content-length': Buffer.byteLength(text) })
-  if (!lingers) {
-    response.end(text)
-    return
-  }
   // All of the answer, but not its end: at the end Node would close the connection at once.
   response.write(text)
   const timer = setTimeout(() => response.end(), LINGER_MS)

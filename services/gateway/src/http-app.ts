@@ -6,9 +6,9 @@ import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Answer } from './answer.ts'
-import { isBodyLeft, ScatteredBody } from './body.ts'
+import { isBodyLeft } from './body.ts'
 import type { ConnectionLimits } from './connection-limits.ts'
-import { answerUnread, createConnections, SERVER_LIMITS, type ServerLimits } from './connections.ts'
+import { answerUnread, createHttpServer, SERVER_LIMITS, type ServerLimits } from './connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './cors.ts'
 import { acceptsGzip, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
@@ -57,11 +57,10 @@ export function createHttpApp({
   ...connectionLimits
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
-  const connections = createConnections(limits, connectionLimits)
   const app = fastify({
     logger: false,
     genReqId: newTraceparent,
-    serverFactory: (handle) => connections.createServer(handle),
+    serverFactory: (handle) => createHttpServer({ limits, connectionLimits, handle }),
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: () => {}, // connections.ts has one
@@ -191,14 +190,9 @@ export function createHttpApp({
     const error = asServiceError(thrown)
     log(error, request)
     const answer = errorAnswer(error)
-    const isScattered = error instanceof ScatteredBody
-    if (isScattered) connections.expel(request.raw.socket)
     if (isBodyLeft(request.raw)) {
       reply.hijack()
-      answerUnread(reply.raw, answer, {
-        headers: headersOf(answer, request),
-        lingers: !isScattered,
-      })
+      answerUnread(reply.raw, answer, headersOf(answer, request))
     } else send(answer, operation, request, reply)
     return { status: answer.status, code: error.code }
   }

@@ -13,8 +13,8 @@ const ANSWER_BYTES = 2 * 1024
  */
 const SLOTS_SHARE = 0.25
 /**
- * Of the request slots, the share that answers to one client address may hold which have not left. An answer also waits for those before
- * it on its connection, so a client may pipeline as many requests as its rate admits at once (200).
+ * Of the request slots, the share that answers to one client address may hold which have not left. As many as its rate admits at
+ * once (200).
  */
 const CLIENT_SLOTS_SHARE = 0.2
 /** Of the bytes, the share of one client address. */

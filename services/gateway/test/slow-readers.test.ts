@@ -1,7 +1,6 @@
 /** Clients that do not take their answers, and clients with many connections: what they hold is bounded, and others are served. */
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
-import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterEach, describe, expect, test } from 'vitest'
@@ -9,6 +8,7 @@ import type { Answer } from '../src/answer.ts'
 import { readBody } from '../src/body.ts'
 import { createClients } from '../src/client.ts'
 import { MAX_REQUESTS } from '../src/config.ts'
+import { MAX_PIPELINED } from '../src/connections.ts'
 import { createDocument } from '../src/document.ts'
 import { parseAddressRange } from '../src/domain/client-address.ts'
 import { createHttpApp } from '../src/http-app.ts'
@@ -186,13 +186,13 @@ describe('answers that nobody reads', () => {
     expect(() => h.load.begin(slot)).toThrow(Overloaded)
   })
 
-  test('and those that wait behind another one are whole, for a client that pipelines its burst', async () => {
+  test('and those that wait behind another one are whole, for a client that pipelines as many as it may', async () => {
     const h = await start({ outflow: { maxRequests: MAX_REQUESTS } })
     const reading = h.open(1)
-    reading.write(request('/waits') + request('/small').repeat(DEFAULTS.rateBurst - 1))
-    await eventually(() => h.asked === DEFAULTS.rateBurst || reading.socket.closed)
+    reading.write(request('/waits') + request('/small').repeat(MAX_PIPELINED - 1))
+    await eventually(() => h.asked === MAX_PIPELINED || reading.socket.closed)
     h.letGo()
-    await eventually(() => reading.socket.closed || reading.received.split('HTTP/1.1 200').length > DEFAULTS.rateBurst)
+    await eventually(() => reading.socket.closed || reading.received.split('HTTP/1.1 200').length > MAX_PIPELINED)
     expect(reading.socket.closed).toBe(false)
   })
 
