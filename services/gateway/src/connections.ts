@@ -111,7 +111,9 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
       room.expel(socket)
       void refuseConnection(connection, socket, invalid('the body comes in too many small pieces'))
     })
-    handle(request, response)
+    if (connection.open.size === 1) handle(request, response)
+    // Whether the connection is given up is known when all that was read has been parsed.
+    else setImmediate(() => socket.destroyed || handle(request, response))
   })
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
