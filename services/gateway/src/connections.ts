@@ -40,8 +40,8 @@ export interface ServerLimits {
 export const MAX_HEADERS = 128
 
 /**
- * Requests of one connection that have no answer yet. Node reads a thousand at once if they are short, and works on all of
- * them before it looks at another connection.
+ * Requests of one connection that have no answer yet. Node reads a thousand at once if they are short. One of them is worked
+ * on at a time, and the others take memory.
  */
 export const MAX_PIPELINED = 32
 
@@ -61,6 +61,8 @@ interface ParserError extends Error {
 interface Connection {
   /** Responses that are not on the wire yet. */
   readonly open: Set<ServerResponse>
+  /** Begins a request each. They take turns, so that a connection that pipelines takes no more of this process than others. */
+  readonly waiting: (() => void)[]
   /** Requests whose head was read. */
   heads: number
   broken: boolean
@@ -97,6 +99,7 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
     response.once('close', () => {
       connection.open.delete(response)
       room.touch(socket)
+      if (!socket.destroyed) connection.waiting.shift()?.()
     })
     if (connection.open.size > MAX_PIPELINED) {
       httpClosed.add({ reason: 'pipelined' })
@@ -112,8 +115,7 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
       void refuseConnection(connection, socket, invalid('the body comes in too many small pieces'))
     })
     if (connection.open.size === 1) handle(request, response)
-    // Whether the connection is given up is known when all that was read has been parsed.
-    else setImmediate(() => socket.destroyed || handle(request, response))
+    else connection.waiting.push(() => handle(request, response))
   })
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
@@ -135,7 +137,7 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
 function connectionOf(connections: WeakMap<Duplex, Connection>, socket: Duplex): Connection {
   let connection = connections.get(socket)
   if (connection === undefined) {
-    connection = { open: new Set(), heads: 0, broken: false }
+    connection = { open: new Set(), waiting: [], heads: 0, broken: false }
     connections.set(socket, connection)
   }
   return connection
