@@ -94,7 +94,7 @@ describe('a body in many small pieces', () => {
 })
 
 describe('requests on one connection that wait for no answer', () => {
-  test('past 32 the connection is reset, and of what it had asked for nothing is worked on any more', async () => {
+  test('past 16 the connection is reset, and of what it had asked for nothing is worked on any more', async () => {
     const before = await countOf(/svc_http_closed_total\{reason="pipelined",component="gateway"\}/)
     const answersBefore = await countOf(
       /svc_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
@@ -117,10 +117,10 @@ describe('requests on one connection that wait for no answer', () => {
     ).toBe(answersBefore)
   })
 
-  test('32 are answered', async () => {
+  test('16 are answered', async () => {
     const { socket, received } = await openConnection('127.0.3.100')
-    socket.write(`GET /v2/x HTTP/1.1\r\nHost: ${AUTHORITY}\r\n\r\n`.repeat(32))
-    await eventually(() => expect(received().match(/HTTP\/1\.1 404 /g)).toHaveLength(32))
+    socket.write(`GET /v2/x HTTP/1.1\r\nHost: ${AUTHORITY}\r\n\r\n`.repeat(16))
+    await eventually(() => expect(received().match(/HTTP\/1\.1 404 /g)).toHaveLength(16))
     socket.destroy()
   })
 })

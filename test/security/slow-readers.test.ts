@@ -6,9 +6,9 @@ import { canMeasureCpu } from '../bench/process-cpu.ts'
 import { eventually } from '../support/eventually.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
-const ADDRESSES = 52
+const ADDRESSES = 104
 /** Pipelined by each address, within what a connection may leave unanswered. */
-const PAGES = 30
+const PAGES = 15
 /** All of them together take more memory than the manifest gives. */
 const PAGE = JSON.stringify({ messages: ['x'.repeat(500 * 1024)], next_cursor: '' })
 const LARGEST_DOCUMENT = '/docs/swagger-ui-bundle.js'

@@ -43,7 +43,9 @@ export const MAX_HEADERS = 128
  * Requests of one connection that have no answer yet. Node reads a thousand at once if they are short. One of them is worked
  * on at a time, and the others take memory.
  */
-export const MAX_PIPELINED = 32
+export const MAX_PIPELINED = 16
+/** Of all connections: requests that wait until the one before them is answered. */
+export const MAX_PIPELINED_IN_ALL = 4_096
 
 /**
  * A connection whose request was not read to its end is closed this long after the answer: closed at once, the reset that
@@ -89,7 +91,14 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
   const room = createConnectionRoom(limits, (socket) =>
     [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
   )
-  server.on('connection', (socket) => room.enter(socket))
+  let waiting = 0
+
+  server.on('connection', (socket) => {
+    room.enter(socket)
+    socket.once('close', () => {
+      waiting -= connectionOf(connections, socket).waiting.splice(0).length
+    })
+  })
   server.on('request', (request, response) => {
     const { socket } = request
     const connection = connectionOf(connections, socket)
@@ -99,9 +108,13 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
     response.once('close', () => {
       connection.open.delete(response)
       room.touch(socket)
-      if (!socket.destroyed) connection.waiting.shift()?.()
+      const next = socket.destroyed ? undefined : connection.waiting.shift()
+      if (next === undefined) return
+      waiting -= 1
+      next()
     })
-    if (connection.open.size > MAX_PIPELINED) {
+    const isPipelined = connection.open.size > 1
+    if (isPipelined && (connection.open.size > MAX_PIPELINED || waiting >= MAX_PIPELINED_IN_ALL)) {
       httpClosed.add({ reason: 'pipelined' })
       stopParsing(socket)
       room.expel(socket)
@@ -114,8 +127,11 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
       room.expel(socket)
       void refuseConnection(connection, socket, invalid('the body comes in too many small pieces'))
     })
-    if (connection.open.size === 1) handle(request, response)
-    else connection.waiting.push(() => handle(request, response))
+    if (!isPipelined) handle(request, response)
+    else {
+      waiting += 1
+      connection.waiting.push(() => handle(request, response))
+    }
   })
   server.on('clientError', (error: ParserError, socket) => {
     if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT') refuseIfLate(connectionOf(connections, socket), socket, error)
