@@ -1,10 +1,12 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, citations, what is in the repository. Changes nothing. */
+/** `npx pnpm check`: types, lint and format, dependency direction, citations, the last release, what is in the repository. Changes nothing. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findBadCitations } from './check/citations.ts'
 import { findWrongDependencies, type SourceFile } from './check/dependency-direction.ts'
+import { findBreaks, type ReleaseRecord } from './check/release-growth.ts'
+import { RECORD_PATH, recordRelease } from './check/release-record.ts'
 import { findMisplacedFiles } from './check/tracked-files.ts'
 import { readCommandLine } from './support/command-line.ts'
 
@@ -22,6 +24,7 @@ const CHECKS: readonly Check[] = [
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
   { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.ts$|package\.json$/)).join('\n') },
   { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
+  { name: 'last release', run: findBreaksWithLastRelease },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
 ]
 
@@ -34,6 +37,12 @@ export async function runChecks(): Promise<{ passed: number; failed: number }> {
     console.log(problems === '' ? `ok      ${name}` : `FAILED  ${name}\n${problems}`)
   }
   return { passed: CHECKS.length - failed, failed }
+}
+
+/** This tree has to run beside the last release (docs/operating.md, Compatibility). */
+async function findBreaksWithLastRelease(): Promise<string> {
+  const last = JSON.parse(readFileSync(RECORD_PATH, 'utf8')) as ReleaseRecord
+  return findBreaks(last, await recordRelease()).join('\n')
 }
 
 function runTool(name: string, args: string[]): Promise<string> {
@@ -57,7 +66,7 @@ function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, citations, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, citations, the last release, what is in the repository. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

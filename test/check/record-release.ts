@@ -5,9 +5,11 @@ import { RECORD_PATH, recordRelease } from './release-record.ts'
 
 readCommandLine({
   command: 'npx pnpm release:record',
-  does: 'Writes test/check/released.json: the calls and migrations of a release, which later ones are held against.',
+  does: 'Writes test/check/released.json: the calls, tables and SQL functions of a release, which later ones are held against.',
   options: {},
 })
 const record = await recordRelease()
 writeFileSync(RECORD_PATH, `${JSON.stringify(record)}\n`)
-console.log(`${Object.keys(record.calls).length} calls, ${Object.keys(record.migrations).length} migrations`)
+console.log(
+  `${Object.keys(record.calls).length} calls, ${Object.keys(record.tables).length} files of tables, ${Object.keys(record.functions).length} functions`,
+)

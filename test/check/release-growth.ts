@@ -14,8 +14,21 @@ export interface CallRecord {
 export interface ReleaseRecord {
   /** By subject. */
   readonly calls: Readonly<Record<string, CallRecord>>
-  /** SHA-256 of each file, by `<store>/<file>`. */
-  readonly migrations: Readonly<Record<string, string>>
+  /** SHA-256 of each numbered file of tables, by `<store>/<file>`. */
+  readonly tables: Readonly<Record<string, string>>
+  /** By `<store>.<name>`. */
+  readonly functions: Readonly<Record<string, FunctionRecord>>
+}
+
+/** Of a function in SQL. */
+export interface FunctionRecord {
+  /** Name, arguments with their names, types and defaults, and the result. */
+  readonly signature: string
+  readonly revision: number
+  /** SHA-256 of what its file does. */
+  readonly checksum: string
+  /** Whether the services call it themselves, and not only other functions. */
+  readonly called: boolean
 }
 
 type Schema = Readonly<Record<string, unknown>>
@@ -25,7 +38,11 @@ const WORDS = new Set(['description', 'title', 'examples', 'additionalProperties
 
 /** @returns a sentence for each thing that the released code would stumble over. */
 export function findBreaks(released: ReleaseRecord, now: ReleaseRecord): string[] {
-  return [...findBrokenCalls(released, now), ...findBrokenMigrations(released.migrations, now.migrations)]
+  return [
+    ...findBrokenCalls(released, now),
+    ...findBrokenTables(released.tables, now.tables),
+    ...findBrokenFunctions(released.functions, now.functions),
+  ]
 }
 
 function findBrokenCalls(released: ReleaseRecord, now: ReleaseRecord): string[] {
@@ -71,10 +88,7 @@ function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function findBrokenMigrations(
-  released: Readonly<Record<string, string>>,
-  now: Readonly<Record<string, string>>,
-): string[] {
+function findBrokenTables(released: Readonly<Record<string, string>>, now: Readonly<Record<string, string>>): string[] {
   const changed = Object.keys(released).flatMap((file) => {
     if (now[file] === undefined) return [`${file} is gone, and has run`]
     return now[file] === released[file] ? [] : [`${file} was changed, and has run as it was`]
@@ -89,6 +103,21 @@ function findBrokenMigrations(
     .filter((file) => released[file] === undefined && file < (last.get(storeOf(file)) ?? ''))
     .map((file) => `${file} comes before ${last.get(storeOf(file))}, which has run`)
   return [...changed, ...overtaken]
+}
+
+/** Processes of both releases call the functions that are there, so a function may go or change only behind its name. */
+function findBrokenFunctions(released: ReleaseRecord['functions'], now: ReleaseRecord['functions']): string[] {
+  return Object.entries(released).flatMap(([name, before]) => {
+    const after = now[name]
+    if (after === undefined) return before.called ? [`${name} is gone, and the released services call it`] : []
+    if (after.signature !== before.signature)
+      return [`${name} has another signature: give the new function a new name. It was ${before.signature}`]
+    // The migration step of the released code puts back what has no higher revision than its own.
+    const changed = after.checksum !== before.checksum
+    if (changed && after.revision <= before.revision)
+      return [`${name} has changed: its first line must say revision ${before.revision + 1} or a higher one`]
+    return after.revision < before.revision ? [`${name} has a lower revision than the released ${before.revision}`] : []
+  })
 }
 
 function storeOf(file: string): string {

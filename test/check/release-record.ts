@@ -4,12 +4,15 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { CallSchemas } from '@svc/contracts/define.ts'
 import { STORES } from '@svc/local/topology.ts'
-import type { CallRecord, ReleaseRecord } from './release-growth.ts'
+import { readSchemaFiles } from '@svc/postgres/schema-files.ts'
+import type { CallRecord, FunctionRecord, ReleaseRecord } from './release-growth.ts'
+import { readSignature } from './sql-signature.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONTRACTS = join(ROOT, 'libs/contracts/src')
 /** Whoever answers a call takes all of its module, or types; processes of one service may ask each other. */
 const IMPORTS = /(?:import|const) \{([^}]*)\} (?:from|= await import\() ?'@svc\/contracts\/([^']+)'/g
+const COMMENT = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
 /** What the last release was, as `npx pnpm release:record` has written it. */
 export const RECORD_PATH: string = fileURLToPath(new URL('./released.json', import.meta.url))
 
@@ -30,11 +33,26 @@ export async function recordRelease(): Promise<ReleaseRecord> {
       calls.push([value.subject, { ...value.schemas, askedBy }])
     }
   }
-  const migrations = STORES.flatMap((store) => {
-    const folder = join(ROOT, 'services', store, 'migrations')
-    return readdirSync(folder).map((file): [string, string] => [`${store}/${file}`, hashOf(join(folder, file))])
-  })
-  const record = { calls: sorted(calls), migrations: sorted(migrations) }
+  const tables: [string, string][] = []
+  const functions: [string, FunctionRecord][] = []
+  const sources = ['services', 'libs'].flatMap((kind) =>
+    readdirSync(join(ROOT, kind)).flatMap((name) =>
+      sourcesOf(join(ROOT, kind, name, 'src')).map((source) => source.replaceAll(COMMENT, '')),
+    ),
+  )
+  for (const store of STORES) {
+    const files = readSchemaFiles(join(ROOT, 'services', store, 'database'), store)
+    for (const name of files.tables) {
+      tables.push([`${store}/${name}.sql`, hashOf(readFileSync(join(files.tablesDir, `${name}.sql`), 'utf8'))])
+    }
+    for (const { name, revision, text } of files.functions) {
+      // The schema may be a variable: `${schema}.fence_operations`.
+      const call = new RegExp(`\\b${store}\\.${name}\\(|\\$\\{schema\\}\\.${name}\\b`)
+      const called = sources.some((source) => call.test(source))
+      functions.push([`${store}.${name}`, { signature: readSignature(text), revision, checksum: hashOf(text), called }])
+    }
+  }
+  const record = { calls: sorted(calls), tables: sorted(tables), functions: sorted(functions) }
   // As the file has it: without what TypeBox knows besides.
   return JSON.parse(JSON.stringify(record)) as ReleaseRecord
 }
@@ -69,9 +87,9 @@ function sourcesOf(folder: string): string[] {
     .map((path) => readFileSync(join(folder, path), 'utf8'))
 }
 
-/** Of what a migration does: its comments may be corrected after it has run. */
-function hashOf(path: string): string {
-  const statements = readFileSync(path, 'utf8').replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim()
+/** Of what a file does: its comments may be corrected after it has run. */
+function hashOf(text: string): string {
+  const statements = text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim()
   return createHash('sha256').update(statements).digest('hex')
 }
 

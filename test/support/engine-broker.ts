@@ -149,7 +149,7 @@ export async function startEngineBroker(): Promise<EngineBroker> {
     databases.add(name)
     const setup = { adminUrl: await createDatabase(adminUrl, name), stores, passwordOf }
     await prepareRoles(setup)
-    await migrateStores({ ...setup, migrationsOf })
+    await migrateStores({ ...setup, schemaDirOf })
     return name
   }
 
@@ -200,8 +200,8 @@ async function untilUnused<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function migrationsOf(store: StoreName): string {
-  return fileURLToPath(new URL(`../../services/${store}/migrations`, import.meta.url))
+function schemaDirOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../services/${store}/database`, import.meta.url))
 }
 
 async function readBody<T>(request: IncomingMessage): Promise<T> {

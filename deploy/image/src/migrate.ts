@@ -6,13 +6,13 @@ import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { migrate } from '@svc/postgres/migrate.ts'
 import { runCommand } from './run-command.ts'
-import { migrationsOf, parseStore } from './store.ts'
+import { parseStore, schemaDirOf } from './store.ts'
 
 await runCommand(async ({ args, env, say }) => {
   const e = envReader(env)
   const url = readDatabaseUrl(e)
   const store = parseStore(args)
   e.check()
-  await migrate({ url, schema: store, dir: migrationsOf(store), log: (line) => say('migration', { line }) })
+  await migrate({ url, schema: store, dir: schemaDirOf(store), log: (line) => say('migration', { line }) })
   say('migrated', { store })
 })

@@ -19,11 +19,11 @@ export function parseStore(args: readonly string[]): string {
 /** Every service with a schema. */
 export function listStores(): string[] {
   return readdirSync(SERVICES)
-    .filter((name) => existsSync(migrationsOf(name)))
+    .filter((name) => existsSync(schemaDirOf(name)))
     .toSorted()
 }
 
-/** Its folder of numbered SQL files. */
-export function migrationsOf(store: string): string {
-  return fileURLToPath(new URL(`${store}/migrations`, SERVICES))
+/** The folder of its SQL. */
+export function schemaDirOf(store: string): string {
+  return fileURLToPath(new URL(`${store}/database`, SERVICES))
 }

@@ -12,10 +12,10 @@ export interface StoreSetup {
   passwordOf: (role: string) => string
 }
 
-/** Brings every store's schema up to date, as its owner. @param migrationsOf a store's folder of SQL files. */
-export async function migrateStores(setup: StoreSetup & { migrationsOf: (store: StoreName) => string }): Promise<void> {
+/** Brings every store's schema up to date, as its owner. @param schemaDirOf a store's folder `database`. */
+export async function migrateStores(setup: StoreSetup & { schemaDirOf: (store: StoreName) => string }): Promise<void> {
   for (const store of setup.stores) {
-    await migrate({ url: storeUrl(setup, `${store}_owner`), schema: store, dir: setup.migrationsOf(store) })
+    await migrate({ url: storeUrl(setup, `${store}_owner`), schema: store, dir: setup.schemaDirOf(store) })
   }
 }
 

@@ -117,7 +117,7 @@ async function startDatabase(run: Run): Promise<(store: StoreName) => string> {
   const setup = { adminUrl, stores: STORES, passwordOf }
   try {
     await prepareRoles(setup)
-    await migrateStores({ ...setup, migrationsOf })
+    await migrateStores({ ...setup, schemaDirOf })
   } catch (error) {
     throw explainDatabaseError(error, adminUrl, external !== undefined, config.dataDir)
   }
@@ -305,8 +305,8 @@ function reachableHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function migrationsOf(store: StoreName): string {
-  return fileURLToPath(new URL(`../../../services/${store}/migrations`, import.meta.url))
+function schemaDirOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../../services/${store}/database`, import.meta.url))
 }
 
 function explainDatabaseError(error: unknown, adminUrl: string, external: boolean, dataDir: string): unknown {

@@ -105,7 +105,7 @@ test('SVC_DATABASE_URL: an operator that is no superuser can prepare it, several
   await query(url, "create role operator login createrole password 'c3d4'")
   await query(url, 'create database svc owner operator')
   const adminUrl = url.replace('postgres:a1b2@', 'operator:c3d4@').replace(/postgres$/, 'svc')
-  const setup = { adminUrl, stores: STORES, passwordOf: deriveSecrets('test').rolePassword, migrationsOf }
+  const setup = { adminUrl, stores: STORES, passwordOf: deriveSecrets('test').rolePassword, schemaDirOf }
   await Promise.all([prepareRoles(setup), prepareRoles(setup), prepareRoles(setup)])
   await Promise.all([migrateStores(setup), migrateStores(setup)])
   expect(await query(storeUrl(setup, 'budget'), 'select current_user')).toEqual([{ current_user: 'budget' }])
@@ -128,7 +128,7 @@ test('a Postgres that takes nothing but TLS: roles, migrations and services with
   await eventually(() => expect(query(url, 'select 1')).rejects.toThrow('no encryption'))
 
   const adminUrl = `${url}?sslmode=verify-full`
-  const setup = { adminUrl, stores: ['budget'] as const, passwordOf: deriveSecrets('test').rolePassword, migrationsOf }
+  const setup = { adminUrl, stores: ['budget'] as const, passwordOf: deriveSecrets('test').rolePassword, schemaDirOf }
   await prepareRoles(setup)
   await migrateStores(setup)
   const logger = createLogger('test', 'silent')
@@ -143,8 +143,8 @@ test('it listens on the loopback address alone', async () => {
   expect(await query(url, 'show unix_socket_directories')).toEqual([{ unix_socket_directories: '' }])
 })
 
-function migrationsOf(store: StoreName): string {
-  return fileURLToPath(new URL(`../../../services/${store}/migrations`, import.meta.url))
+function schemaDirOf(store: StoreName): string {
+  return fileURLToPath(new URL(`../../../services/${store}/database`, import.meta.url))
 }
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {

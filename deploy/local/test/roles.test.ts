@@ -14,7 +14,7 @@ beforeAll(async () => {
     connections.set(store, postgres(database.urlFor(store), { max: 1, onnotice: () => {} }))
     const [row] = await admin<{ name: string }[]>`
       select format('%I.%I', schemaname, tablename) as name from pg_tables
-      where schemaname = ${store} and tablename <> 'migrations' order by tablename`
+      where schemaname = ${store} and tablename not in ('migrations', 'functions') order by tablename`
     tables.set(store, row?.name ?? '')
   }
   await admin.end()

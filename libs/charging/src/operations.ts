@@ -7,7 +7,7 @@ import type { Fences, Reservation } from './fences.ts'
 
 export interface OperationsOptions {
   database: Database
-  /** The owner's schema; a migration of its own has put `operationsMigration(schema)` there. */
+  /** The owner's schema, which has the SQL of `copy-sql.ts`. */
   schema: string
 }
 

@@ -1,29 +1,40 @@
-import { readdirSync } from 'node:fs'
 import { type Sql, sqlStateOf } from './database.ts'
+import type { SchemaFiles } from './schema-files.ts'
 
 /** The table, the schema or the right to read it is not there: nothing was run yet, or its grants come later. */
 const NOTHING_YET = new Set(['42P01', '3F000', '42501'])
 
-/** The numbered SQL files that the code was written for, by their names in `<schema>.migrations`, in order. */
-export function listMigrations(dir: URL): string[] {
-  return readdirSync(dir)
-    .filter((file) => file.endsWith('.sql'))
-    .map((file) => file.slice(0, -'.sql'.length))
-    .toSorted()
-}
-
-/** @returns the first of these migrations that the schema does not have; it may well have others, of a later release. */
-export async function findMissingMigration(
+/**
+ * @returns the first thing that the code was written for and the schema does not have: `migration 0001_boards`. It may well
+ *   have others, and functions of a higher revision, of a later release.
+ */
+export async function findMissing(
   sql: Sql,
   schema: string,
-  names: readonly string[],
+  { tables, functions }: Pick<SchemaFiles, 'tables' | 'functions'>,
 ): Promise<string | undefined> {
+  const run = new Set(
+    (await unlessNothing(sql<{ name: string }[]>`select name from ${sql(schema)}.migrations`)).map(({ name }) => name),
+  )
+  const table = tables.find((name) => !run.has(name))
+  if (table !== undefined) return `migration ${table}`
+  if (functions.length === 0) return
+  const made = new Map(
+    (
+      await unlessNothing(
+        sql<{ name: string; revision: number }[]>`select name, revision from ${sql(schema)}.functions`,
+      )
+    ).map(({ name, revision }) => [name, revision]),
+  )
+  const lacking = functions.find(({ name, revision }) => (made.get(name) ?? 0) < revision)
+  return lacking && `function ${lacking.name}, revision ${lacking.revision}`
+}
+
+async function unlessNothing<T extends readonly unknown[]>(rows: PromiseLike<T>): Promise<T | []> {
   try {
-    const rows = await sql<{ name: string }[]>`select name from ${sql(schema)}.migrations`
-    const run = new Set(rows.map(({ name }) => name))
-    return names.find((name) => !run.has(name))
+    return await rows
   } catch (error) {
-    if (NOTHING_YET.has(sqlStateOf(error))) return names[0]
+    if (NOTHING_YET.has(sqlStateOf(error))) return []
     throw error
   }
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync } from 'node:fs'
+import { mkdirSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
@@ -21,7 +21,8 @@ beforeAll(async () => {
   stranger = await createAuthority('another authority')
   setDefaultCACertificates([...getCACertificates('default'), authority.cert])
   stored = await createTestDatabase([])
-  emptyFolder = mkdtempSync(join((await findTestRun()).folder, 'migrations-'))
+  emptyFolder = mkdtempSync(join((await findTestRun()).folder, 'database-'))
+  mkdirSync(join(emptyFolder, 'tables'))
 })
 afterAll(() => stored[Symbol.asyncDispose]())
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
 import type { ConnectionConfig } from '@svc/config/connections.ts'
 import type { RunningService } from '@svc/config/run-service.ts'
 import { healthOf } from '@svc/contracts/health.ts'
@@ -7,7 +8,8 @@ import { type Bus, createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
 import { type Endpoint, handle, serve } from '@svc/nats/serve.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
-import { findMissingMigration, listMigrations } from '@svc/postgres/migrated.ts'
+import { findMissing } from '@svc/postgres/migrated.ts'
+import { readSchemaFiles } from '@svc/postgres/schema-files.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
@@ -35,8 +37,8 @@ export interface ServiceOptions {
   /** Also its queue group, its schema and its role. */
   name: string
   config: ConnectionConfig & { poolSize?: number }
-  /** The folder of what its schema must have had before it takes a call; a later release may have run more. */
-  migrations: URL
+  /** Its folder `database`: what its schema must have before it takes a call; a later release may have added more. */
+  schemaDir: URL
   /** Builds what is particular to the service, before it takes its first call. */
   build: (deps: ServiceDeps) => Promise<ServiceParts> | ServiceParts
 }
@@ -47,7 +49,7 @@ const SCHEMA_POLL_MS = 250
  * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On the way out: stop taking, finish what
  * was taken, stop the loops, drain NATS, close the pool.
  */
-export async function startService({ name, config, migrations, build }: ServiceOptions): Promise<RunningService> {
+export async function startService({ name, config, schemaDir, build }: ServiceOptions): Promise<RunningService> {
   const logger = createLogger(name, config.process?.logLevel)
   const stack = new AsyncDisposableStack()
   try {
@@ -63,7 +65,7 @@ export async function startService({ name, config, migrations, build }: ServiceO
       }),
     )
     const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: `svc-${name}`, logger }), drainNats)
-    await untilMigrated(database, name, migrations, logger)
+    await untilMigrated(database, name, schemaDir, logger)
     const bus = stack.use(createBus(nats))
     const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })
     for (const loop of loops) stack.use(loop)
@@ -102,12 +104,12 @@ export async function startService({ name, config, migrations, build }: ServiceO
  * so that the code of before goes on (docs/deploy.md, Upgrade without downtime).
  */
 async function untilMigrated(database: Database, schema: string, dir: URL, logger: Logger): Promise<void> {
-  const names = listMigrations(dir)
+  const files = readSchemaFiles(fileURLToPath(dir), schema)
   for (let said: string | undefined; ; await sleep(SCHEMA_POLL_MS)) {
     const lacking = await database
-      .run((sql) => findMissingMigration(sql, schema, names))
+      .run((sql) => findMissing(sql, schema, files))
       .then(
-        (name) => name && `the schema lacks migration ${name}`,
+        (what) => what && `the schema lacks ${what}`,
         (error: unknown) => `the schema cannot be looked at: ${error instanceof Error ? error.message : String(error)}`,
       )
     if (lacking === undefined) return

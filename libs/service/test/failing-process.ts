@@ -10,7 +10,7 @@ await runService(() =>
   startService({
     name: 'budget',
     config: readConnections(envReader(process.env)),
-    migrations: new URL('../../../services/budget/migrations/', import.meta.url),
+    schemaDir: new URL('../../../services/budget/database/', import.meta.url),
     build: () => ({ endpoints: [handle(release, leaveErrors)], loops: [] }),
   }),
 )

@@ -16,7 +16,7 @@ await runService(() =>
   startService({
     name: 'budget',
     config: readConnections(envReader(process.env)),
-    migrations: new URL('../../../services/budget/migrations/', import.meta.url),
+    schemaDir: new URL('../../../services/budget/database/', import.meta.url),
     build: () => ({ endpoints: [], loops: [loop] }),
   }),
 )

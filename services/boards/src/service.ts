@@ -29,7 +29,7 @@ export function startBoards(config: BoardsConfig): Promise<RunningService> {
   return startService({
     name: 'boards',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     build: ({ logger, database, bus }) => {
       const operations = createOperations({ database, schema: 'boards' })
       const deps: BoardsDeps = {

@@ -22,7 +22,7 @@ export function startBudget(config: BudgetConfig): Promise<RunningService> {
   return startService({
     name: 'budget',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     build({ logger, database }) {
       const deps = { database, logger, allowances: config.allowances }
       return {

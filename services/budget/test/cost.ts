@@ -38,7 +38,7 @@ const engine = await startPostgres({
 stack.defer(async () => void (await engine.stop()))
 const setup = { adminUrl: engine.url, stores: ['budget'] as const, passwordOf: () => password }
 await prepareRoles(setup)
-await migrateStores({ ...setup, migrationsOf: () => fileURLToPath(new URL('../migrations', import.meta.url)) })
+await migrateStores({ ...setup, schemaDirOf: () => fileURLToPath(new URL('../database', import.meta.url)) })
 const logger = createLogger('cost', 'warn')
 const { sql } = stack.use(openDatabase({ url: storeUrl(setup, 'budget'), application: 'cost', logger, poolSize: 1 }))
 const [{ pid } = { pid: 0 }] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`

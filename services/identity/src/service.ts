@@ -42,7 +42,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   return startService({
     name: 'identity',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     build: ({ logger, database, bus }) => {
       assertVerifier()
       logEngine(logger)

@@ -56,7 +56,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
   return startService({
     name: 'messaging',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     async build({ logger, database, nats, bus }) {
       const operations = createOperations({ database, schema: 'messaging' })
       const fences = createFences(database, operations)

@@ -31,7 +31,7 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
   return startService({
     name: 'stream',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     build: async ({ logger, database, nats, bus }) => {
       const processId = randomBytes(8).toString('hex')
       const releases = createReleases({ database, logger, processId })

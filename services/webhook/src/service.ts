@@ -42,7 +42,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
   return startService({
     name: 'webhook',
     config,
-    migrations: new URL('../migrations/', import.meta.url),
+    schemaDir: new URL('../database/', import.meta.url),
     async build({ logger, database, nats, bus }) {
       const { exemptTargets, backoff, leaseSeconds, concurrency } = config
       if (exemptTargets.size > 0) {

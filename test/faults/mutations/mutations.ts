@@ -60,13 +60,13 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Direct messages are appended without the lock of their log',
     edits: [
       {
-        file: 'services/messaging/migrations/0015_append-within.sql',
+        file: 'services/messaging/database/functions/append_within.sql',
         find: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update);',
         replace: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id);',
       },
       {
         // So that two statements overlap on a machine of any speed.
-        file: 'services/messaging/migrations/0015_append-within.sql',
+        file: 'services/messaging/database/functions/append_within.sql',
         find: 'coalesce(m.lane, t.lane) as earlier_lane,',
         replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',
       },
@@ -110,7 +110,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'A message that is sent again while its first attempt waits to be settled is charged again',
     edits: [
       {
-        file: 'services/budget/migrations/0006_price-of-a-repeat.sql',
+        file: 'services/budget/database/functions/reserve.sql',
         find: "from judged j where j.outcome = 'taken' and a.agent_id = j.agent_id",
         replace: "from judged j where j.outcome in ('taken', 'held') and a.agent_id = j.agent_id",
       },
@@ -208,7 +208,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'An append does not look whether the recipient has changed anything since it was judged',
     edits: [
       {
-        file: 'services/messaging/migrations/0015_append-within.sql',
+        file: 'services/messaging/database/functions/append_within.sql',
         find: 'when l.standing_version <> i.standing and',
         replace: 'when l.standing_version < 0 and',
       },

@@ -97,7 +97,7 @@ export const THIS_RELEASE: Release = {
   natsConfig: join(ROOT, 'deploy/local/nats.conf'),
   async migrate(setup) {
     await prepareRoles(setup)
-    await migrateStores({ ...setup, migrationsOf: (store) => join(ROOT, 'services', store, 'migrations') })
+    await migrateStores({ ...setup, schemaDirOf: (store) => join(ROOT, 'services', store, 'database') })
   },
 }
 

@@ -10,13 +10,14 @@
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { SERVICES, type ServiceName, STORES, type StoreName } from '@svc/local/topology.ts'
 import { migrate } from '@svc/postgres/migrate.ts'
+import { readSchemaFiles } from '@svc/postgres/schema-files.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from '../../support/harness.ts'
@@ -50,10 +51,10 @@ afterAll(async () => {
   await h?.[Symbol.asyncDispose]()
 })
 
-/** The migrations of a store, and one more. */
+/** The SQL of a store, with one numbered file more, and with another text of every function. */
 function withOneMore(store: StoreName): string {
-  const dir = mkdtempSync(join(tmpdir(), `svc-migrations-${store}-`))
-  cpSync(fileURLToPath(new URL(`../../../services/${store}/migrations`, import.meta.url)), dir, { recursive: true })
+  const dir = mkdtempSync(join(tmpdir(), `svc-database-${store}-`))
+  cpSync(fileURLToPath(new URL(`../../../services/${store}/database`, import.meta.url)), dir, { recursive: true })
   const table = `${store}.${BUSY_TABLE[store]}`
   const statements = [
     `alter table ${table} add column added_later text not null default ''`,
@@ -61,7 +62,10 @@ function withOneMore(store: StoreName): string {
     `create index on ${table} (added_later)`,
     `grant select, insert on ${store}.added_later to ${store}`,
   ]
-  writeFileSync(join(dir, '9999_added-later.sql'), `${statements.join(';\n')};\n`)
+  writeFileSync(join(dir, 'tables/9999_added-later.sql'), `${statements.join(';\n')};\n`)
+  for (const { name } of readSchemaFiles(dir, store).functions) {
+    appendFileSync(join(dir, 'functions', `${name}.sql`), '-- Of the next release.\n')
+  }
   return dir
 }
 

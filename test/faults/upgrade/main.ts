@@ -3,7 +3,7 @@
  * load, process by process, and rolls it back. Prints what was done, and fails where anything is wrong.
  */
 import { readCommandLine } from '../../support/command-line.ts'
-import { checkOut, revisionBeforeLastMigration, titleOf } from './old-release.ts'
+import { checkOut, revisionBeforeLastSql, titleOf } from './old-release.ts'
 import { runUpgrade } from './upgrade.ts'
 
 const { values } = readCommandLine({
@@ -13,7 +13,7 @@ const { values } = readCommandLine({
     from: {
       kind: 'text',
       placeholder: 'revision',
-      what: 'what is upgraded; the code before the last commit that changed a migration where nothing is said',
+      what: 'what is upgraded; the code before the last commit that changed SQL where nothing is said',
     },
     answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'requests between two steps' },
     'keep-nats': { kind: 'flag', what: 'NATS keeps the old configuration, its users among it' },
@@ -30,7 +30,7 @@ try {
 
 /** @returns the exit code. */
 async function main(): Promise<number> {
-  await using old = await checkOut(values.from ?? (await revisionBeforeLastMigration()))
+  await using old = await checkOut(values.from ?? (await revisionBeforeLastSql()))
   console.log(`from      ${old.title}`)
   console.log(`to        ${await titleOf('HEAD')}, as it is in this tree`)
   const { replaced, answered, streams, deliveries, wrong } = await runUpgrade({

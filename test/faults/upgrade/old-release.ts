@@ -1,6 +1,16 @@
 /** An earlier revision of this repository, checked out and installed beside this tree, so that its own code runs. */
 import { execFile } from 'node:child_process'
-import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import {
+  appendFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -12,8 +22,8 @@ import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
 export interface OldRelease extends Release, AsyncDisposable {
   /** `18d0342 faults: threads and health are asked for too` */
   readonly title: string
-  /** What this tree has and it has not: `webhook/0012_fair-claims.sql`. */
-  readonly newMigrations: readonly string[]
+  /** What its schemas have not had, or had with another text: `webhook/tables/0012_fair-claims.sql`. */
+  readonly newSql: readonly string[]
   /** Puts this tree's NATS configuration in the place of its own; the server of this name has to be told. */
   takeNewNatsConfig(serverName: string): void
 }
@@ -24,11 +34,18 @@ const INSTALL_LIMIT_MS = 300_000
 const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
-/** The code before the last commit that changed a migration. @throws Error where history does not go so far back. */
-export async function revisionBeforeLastMigration(): Promise<string> {
-  const commit = await git(['log', '-1', '--format=%H', '--', 'services/*/migrations/*.sql'])
+/** The code before the last commit that changed SQL. @throws Error where history does not go so far back. */
+export async function revisionBeforeLastSql(): Promise<string> {
+  const commit = await git([
+    'log',
+    '-1',
+    '--format=%H',
+    '--',
+    'services/*/database/*.sql',
+    'services/*/migrations/*.sql',
+  ])
   return git(['rev-parse', '--verify', '--quiet', `${commit}^`]).catch(() => {
-    throw new Error('the history does not have the commit before the last migration: fetch more, or say --from')
+    throw new Error('the history does not have the commit before the last change of SQL: fetch more, or say --from')
   })
 }
 
@@ -58,20 +75,19 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   const roles: typeof import('@svc/local/roles.ts') = await import(
     pathToFileURL(join(root, 'deploy/local/src/roles.ts')).href
   )
-  const migrationsOf = (of: string, store: string): string => join(of, 'services', store, 'migrations')
-  const listed = (of: string): string[] =>
-    STORES.flatMap((store) => readdirSync(migrationsOf(of, store)).map((file) => `${store}/${file}`))
-  const old = new Set(listed(root))
+  const old = new Map(sqlFilesOf(root).map(({ file, text }) => [file, text]))
 
   const kept = started.move()
   return {
     title,
     root,
     natsConfig: join(natsRoot, NATS_CONFIG),
-    newMigrations: listed(ROOT).filter((file) => !old.has(file)),
+    newSql: sqlFilesOf(ROOT).flatMap(({ file, text }) => (old.get(file) === text ? [] : [file])),
     async migrate(setup) {
       await roles.prepareRoles(setup)
-      await roles.migrateStores({ ...setup, migrationsOf: (store) => migrationsOf(root, store) })
+      const schemaDirOf = (store: string): string => schemaDirIn(root, store)
+      // `migrationsOf` is how releases before ADR 23 call it.
+      await roles.migrateStores({ ...setup, schemaDirOf, ...{ migrationsOf: schemaDirOf } })
     },
     takeNewNatsConfig(serverName) {
       copyNatsConfig(ROOT, natsRoot)
@@ -80,6 +96,22 @@ export async function checkOut(revision: string): Promise<OldRelease> {
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
+}
+
+/** Releases before ADR 23 have numbered files alone, in a folder `migrations`. */
+function schemaDirIn(root: string, store: string): string {
+  const dir = join(root, 'services', store, 'database')
+  return existsSync(dir) ? dir : join(root, 'services', store, 'migrations')
+}
+
+function sqlFilesOf(root: string): { file: string; text: string }[] {
+  return STORES.flatMap((store) => {
+    const dir = schemaDirIn(root, store)
+    return readdirSync(dir, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.sql'))
+      .toSorted()
+      .map((path) => ({ file: `${store}/${path}`, text: readFileSync(join(dir, path), 'utf8') }))
+  })
 }
 
 function copyNatsConfig(from: string, to: string): void {

@@ -101,7 +101,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
       yield "the old code with NATS's new users"
     }
     await system.migrate(THIS_RELEASE)
-    yield `the old code on the new schema (${old.newMigrations.join(', ') || 'no new migration'})`
+    yield `the old code on the new schema (${old.newSql.join(', ') || 'no new SQL'})`
     for (const name of system.names) {
       await replaceIn(name, THIS_RELEASE)
       yield `${name} is new`
@@ -109,7 +109,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
     if (!back) return
     // What the job of the old release does when that is deployed again.
     await system.migrate(old)
-    yield 'the new code after the migrations of the old one, which have nothing to do'
+    yield 'the new code after the migration step of the old one, which has nothing to do'
     for (const name of system.names) {
       await replaceIn(name, old)
       yield `${name} is old again`

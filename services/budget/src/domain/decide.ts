@@ -2,7 +2,7 @@
  * Whether an agent can pay for an operation, and with what: free units, then credits (spec 11.1), never past the ceiling
  * (spec 11.3), and an introduction for a first DM, which credits do not buy (spec 11.4, 11.5).
  *
- * This is the rule that `budget.reserve` (migrations/0006_price-of-a-repeat.sql, 0007_reserve-one.sql) applies in the database, where deciding and
+ * This is the rule that `budget.reserve` (database/functions/reserve.sql) applies in the database, where deciding and
  * taking are one round trip under the account's lock. It stands here to be read and tested on its own; test/books.test.ts
  * holds the SQL against it.
  */

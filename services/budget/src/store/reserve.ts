@@ -15,7 +15,7 @@ export interface ReserveItem {
   holdMs: number
 }
 
-/** What became of it: migrations/0006_price-of-a-repeat.sql says when each is answered, 0007_reserve-one.sql is in force. */
+/** What became of it: database/functions/reserve.sql says when each is answered. */
 export interface Reserved {
   outcome: 'taken' | 'held' | 'settled' | 'other_price' | 'differs' | Refusal
   deadlineMs: number

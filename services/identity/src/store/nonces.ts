@@ -17,7 +17,7 @@ export interface Admitted {
 const MAX_ITEMS = 128
 
 /**
- * Consumes nonces, those that are asked for together in one transaction and one round trip (migrations/0003_nonces.sql,
+ * Consumes nonces, those that are asked for together in one transaction and one round trip (database/functions/admit.sql,
  * 0006_admit-one.sql).
  * Two items with one nonce may share a batch: the first is new, the other is replayed.
  */

@@ -25,7 +25,7 @@ export interface PostAppend {
   traceparent?: string
 }
 
-/** What became of it: migrations/0011_append-posts.sql says when each is answered, 0015_append-within.sql is in force. */
+/** What became of it: database/functions/append_posts_within.sql says when each is answered. */
 export interface PostAppended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'fenced'
 }

@@ -31,7 +31,7 @@ export interface Append {
   traceparent?: string
 }
 
-/** What became of it: migrations/0002_append.sql and 0012_append-ground.sql say when each is answered, 0015_append-within.sql is in force. */
+/** What became of it: database/functions/append_within.sql says when each is answered. */
 export interface Appended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
   /** Where it lies now; for a duplicate, where the earlier one does. */

@@ -1,0 +1,53 @@
+-- budget.release, revision 1
+-- Gives back what held reservations took, on the day it was taken, where no later attempt has taken their place. It may
+-- come any number of times, for operations that are unknown or ended long ago.
+--
+-- In: operations, each once, and in parallel the deadline of the attempt that is given up.
+-- Out: nothing. Not durable: what a crash undoes is held again, and its owner gives it back again.
+-- Locks, in order: accounts of the held operations by agent_id (no key update), then reservations, introductions and past
+--   days of these accounts.
+--
+-- A state is compared with a variable: a literal would let the planner take the partial index of all held reservations
+-- for the way to a single one.
+create or replace function budget.release(operations text[], deadlines_ms bigint[]) returns void
+language plpgsql
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+#variable_conflict use_column
+declare
+  held constant text := 'held';
+  given record;
+  pair record;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  -- In key order, as reserve does. The agent of an operation never changes.
+  perform from budget.accounts a where a.agent_id = any (array(
+    select r.agent_id from unnest(operations) as u (operation) join budget.reservations r on r.operation = u.operation
+    where r.state = held
+  )) order by a.agent_id for no key update;
+
+  for given in
+    update budget.reservations r set state = 'released'
+    from unnest(operations, deadlines_ms) as u (operation, deadline_ms)
+    where r.operation = u.operation and r.state = held and r.deadline_ms <= u.deadline_ms
+    returning r.agent_id, r.introduction_peer, r.day, r.units, r.credits, r.introduces
+  loop
+    perform budget.take_back(given.agent_id, given.day, given.units, given.credits, 0);
+    if given.introduces then
+      update budget.introductions p set holders = p.holders - 1
+      where p.agent_id = given.agent_id and p.peer = given.introduction_peer and not p.settled
+      returning p.day, p.holders into pair;
+      -- The last operation that it stood on.
+      if found and pair.holders = 0 then
+        delete from budget.introductions p where p.agent_id = given.agent_id and p.peer = given.introduction_peer;
+        perform budget.take_back(given.agent_id, pair.day, 0, 0, 1);
+      end if;
+    end if;
+  end loop;
+end
+$$;
+
+grant execute on function budget.release to budget;

@@ -1,0 +1,74 @@
+-- identity.admit, revision 1
+-- Consumes the nonce of each item, and says which nonces had been consumed before and which agents are revoked, in one
+-- transaction. It decides nothing.
+--
+-- In: arrays in parallel, one item at each index. `at` is for tests, which have no other way to be at a border of slots.
+-- Out: replayed: indexes, from 0, of the items that are not the first with their nonce. revoked: agent ids.
+-- Locks, in order: partitions of nonces (row exclusive; the slot before comes first), keys by their order.
+--
+-- The border of two slots: a transaction that read the clock just before it may still be under way just after it, and
+-- what it inserts is then invisible to a look at the slot before. So in the first minute of a slot both slots are
+-- written, and the unique index makes the two wait for each other. A transaction that began in a slot has ended a minute
+-- after it, since statements are given up after seconds. Keys are inserted in order, of the older slot first, so batches
+-- wait for each other and never in a circle.
+create or replace function identity.admit(
+  agents text[],
+  keys uuid[],
+  at timestamptz default null,
+  out replayed integer[],
+  out revoked text[]
+) language plpgsql
+-- The plans below must not depend on how full the partitions were when a connection first made them.
+set plan_cache_mode = force_generic_plan
+set enable_seqscan = off
+as $$
+declare
+  seconds constant bigint := floor(extract(epoch from coalesce(at, clock_timestamp())));
+  slot_number constant bigint := seconds / 600;
+  this_slot constant smallint := slot_number % 3;
+  slot_before constant smallint := (slot_number + 2) % 3;
+  known_before uuid[];
+  is_known boolean;
+begin
+  -- Of one nonce alone there is less to find out, and that is most of what a service is asked that keeps up.
+  if cardinality(keys) = 1 and seconds % 600 >= 60 then
+    -- The slot before comes first, as below: who has inserted waits for no partition, which truncate_nonces may be waiting for.
+    select
+      exists (select from identity.nonces n where n.slot = slot_before and n.key = keys[1]),
+      array(select a.agent_id from identity.agents a where a.agent_id = agents[1] and a.revoked)
+    into is_known, revoked;
+    insert into identity.nonces (slot, key) values (this_slot, keys[1]) on conflict do nothing;
+    replayed := case when found and not is_known then '{}' else '{0}' end;
+    return;
+  end if;
+
+  if seconds % 600 < 60 then
+    with kept as (
+      insert into identity.nonces (slot, key) select slot_before, k.key from unnest(keys) as k (key) order by k.key
+      on conflict do nothing
+      returning nonces.key
+    )
+    select array_agg(k.key) into known_before from unnest(keys) as k (key)
+    where k.key not in (select kept.key from kept);
+  else
+    select array_agg(n.key) into known_before from identity.nonces n where n.slot = slot_before and n.key = any (keys);
+  end if;
+
+  with kept as (
+    insert into identity.nonces (slot, key) select this_slot, k.key from unnest(keys) as k (key) order by k.key
+    on conflict do nothing
+    returning nonces.key
+  )
+  select coalesce(array_agg(i.ord - 1 order by i.ord), '{}') into replayed
+  from (
+    select k.key, k.ord, row_number() over (partition by k.key order by k.ord) as nth
+    from unnest(keys) with ordinality as k (key, ord)
+  ) i
+  where i.nth > 1 or i.key = any (known_before) or i.key not in (select kept.key from kept);
+
+  select coalesce(array_agg(a.agent_id), '{}') into revoked
+  from identity.agents a where a.agent_id = any (agents) and a.revoked;
+end
+$$;
+
+grant execute on function identity.admit to identity;

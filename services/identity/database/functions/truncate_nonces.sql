@@ -1,0 +1,33 @@
+-- identity.truncate_nonces, revision 1
+-- Empties the partition that the next slot will write, once in a slot: what it holds is older than anybody asks for. Not
+-- in the first minute, when a transaction of the slot before may still look there, and not in the last minute, so that it
+-- cannot be late. The clock is read again after waiting for the lock, for the same reason.
+--
+-- In: `at` is for tests.
+-- Out: whether there was anything to remove. Safe on many replicas: the second finds nothing to remove.
+-- Locks: the partition (access exclusive), waited for 1 s at most.
+create or replace function identity.truncate_nonces(at timestamptz default null) returns boolean
+language plpgsql
+set enable_seqscan = off
+set lock_timeout = '1s' -- requests wait behind this lock, so it is not waited for long
+as $$
+declare
+  seconds constant bigint := floor(extract(epoch from coalesce(at, clock_timestamp())));
+  next_slot constant smallint := (seconds / 600 + 1) % 3;
+  locked_at bigint;
+begin
+  if seconds % 600 not between 60 and 539
+    or not exists (select from identity.nonces n where n.slot = next_slot) then
+    return false;
+  end if;
+  execute format('lock table identity.nonces_%s in access exclusive mode', next_slot);
+  locked_at := floor(extract(epoch from coalesce(at, clock_timestamp())));
+  if locked_at / 600 <> seconds / 600 or locked_at % 600 > 539 then
+    return false;
+  end if;
+  execute format('truncate identity.nonces_%s', next_slot);
+  return true;
+end
+$$;
+
+grant execute on function identity.truncate_nonces to identity;

@@ -1,0 +1,127 @@
+-- messaging.append_posts_within, revision 1
+-- Appends one batch of accepted posts: one call, one transaction, one stored body for each post, one entry in its board's
+-- log and one in the log of each subscriber. It decides nothing: boards judged before who may post and who subscribes.
+--
+-- In: arrays in parallel, one post at each index; log_ids: boards and subscribers, each once; fan_ords and fan_logs: in
+--   parallel to each other, a post, by its place in the other arrays from 1, and one of its subscribers. It waits for locks
+--   as messaging.append_within does.
+-- Out: a row for each post. logs and positions: of its subscribers, to be published; null where nobody subscribes.
+--   outcome: accepted.
+--     duplicate: the same envelope is there.
+--     conflict: the id is taken by another envelope.
+--     fenced: the reservation was given up or is past its deadline.
+--     busy: with `skip_busy`, another transaction holds one of the post's logs, or one of them is not there.
+--   No rows, and nothing is done: without `skip_busy`, a log is missing. The caller opens it (open_logs) and calls again.
+-- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
+--   ids by their order.
+create or replace function messaging.append_posts_within(
+  log_ids text[], -- boards and subscribers, each once
+  ids text[],
+  digests text[], -- lower-case hex
+  senders text[],
+  boards text[],
+  threads text[],
+  envelopes text[],
+  expiry_caps bigint[], -- Unix seconds of ts + ttl; null: none
+  operations text[],
+  deadlines_ms bigint[],
+  -- Parallel to each other: a post, by its place in the arrays above from 1, and one of its subscribers.
+  fan_ords bigint[],
+  fan_logs text[],
+  retention_seconds double precision,
+  lease_seconds double precision,
+  lock_wait_ms integer,
+  skip_busy boolean
+) returns table (
+  ord bigint, outcome text, accepted_at bigint, expires_at bigint,
+  -- The subscribers' logs and the positions there, to be published; null where nobody subscribes.
+  logs text[], positions bigint[], outbox_id bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  -- The logs that this call has locked.
+  own text[];
+  -- Drawn after the locks, so that the times of one log do not run backwards.
+  now_ms bigint;
+  now_seconds bigint;
+  transaction_id bigint;
+begin
+  perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
+    pg_catalog.pg_advisory_xact_lock_shared(7305001);
+  if skip_busy then
+    own := array(
+      select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update skip locked
+    );
+  else
+    own := array(
+      select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update
+    );
+    if cardinality(own) < cardinality(log_ids) then
+      return;
+    end if;
+  end if;
+  perform pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(o.id)) from unnest(operations) as o (id);
+
+  now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
+  now_seconds := now_ms / 1000;
+  transaction_id := pg_current_xact_id()::text::bigint;
+
+  -- A statement of its own: its snapshot is younger than the locks.
+  return query
+  with judged as materialized (
+    select i.*, least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
+      case
+        when skip_busy and (i.board <> all (own) or exists (
+          select from unnest(fan_ords, fan_logs) as u (ord, log) where u.ord = i.ord and u.log <> all (own)
+        )) then 'busy'
+        when m.id is not null or t.id is not null then
+          case when coalesce(m.digest, t.digest) = decode(i.digest, 'hex') and coalesce(m.sender, t.sender) = i.sender
+            then 'duplicate' else 'conflict' end
+        when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
+        else 'accepted'
+      end as outcome
+    from unnest(ids, digests, senders, boards, threads, envelopes, expiry_caps, operations, deadlines_ms)
+    with ordinality as i (id, digest, sender, board, thread_id, envelope, expiry_cap, operation, deadline_ms, ord)
+    left join messaging.messages m on m.id = i.id
+    left join messaging.tombstones t on t.id = i.id
+    left join messaging.message_fences f on f.operation = i.operation
+  ), due as (
+    select j.ord, j.board as log, true as is_board from judged j where j.outcome = 'accepted'
+    union all
+    select u.ord, u.log, false
+    from unnest(fan_ords, fan_logs) as u (ord, log) join judged j on j.ord = u.ord and j.outcome = 'accepted'
+  ), placed as materialized (
+    select d.*, l.head + row_number() over (partition by d.log order by d.ord) as position
+    from due d join messaging.logs l on l.id = d.log
+  ), stored as (
+    insert into messaging.messages
+      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+    select j.id, decode(j.digest, 'hex'), j.sender, j.board, 'board', p.position, j.thread_id, j.envelope, now_seconds,
+      j.expiry, transaction_id, j.ord
+    from judged j join placed p on p.ord = j.ord and p.is_board
+    order by j.id collate "C"
+  ), entered as (
+    insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+    -- Threads are listed by the board's log alone.
+    select p.log, 'board', p.position, j.id, case when p.is_board then j.thread_id end, j.expiry
+    from placed p join judged j on j.ord = p.ord
+  ), advanced as (
+    update messaging.logs l set head = n.head
+    from (select p.log, max(p.position) as head from placed p group by p.log) n
+    where l.id = n.log
+  ), announced as materialized (
+    select p.ord, array_agg(p.log) as logs, array_agg(p.position) as positions
+    from placed p where not p.is_board group by p.ord
+  ), queued as (
+    insert into messaging.outbox (logs, kinds, positions, leased_until)
+    select array_agg(p.log), array_agg('board'::text), array_agg(p.position),
+      clock_timestamp() + make_interval(secs => lease_seconds)
+    from placed p where not p.is_board having count(*) > 0
+    returning id
+  )
+  select j.ord, j.outcome, now_seconds, j.expiry, a.logs, a.positions, (select q.id from queued q)
+  from judged j left join announced a on a.ord = j.ord;
+end
+$$;
+
+grant execute on function messaging.append_posts_within to messaging;

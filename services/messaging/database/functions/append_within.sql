@@ -1,0 +1,180 @@
+-- messaging.append_within, revision 1
+-- Appends one batch of accepted direct messages: one call, one transaction. It decides nothing: what was decided before is
+-- refused where its ground has moved. A log that is held for long does not hold up the others (ADR 14).
+--
+-- In: arrays in parallel, one item at each index; log_ids: each recipient once. It waits `lock_wait_ms` at most for each
+--   lock; past that it raises 55P03 (lock_not_available), and nothing was appended. With `skip_busy` it waits for no log.
+-- Out: a row for each item. outbox_id is set where the item is to be published.
+--   outcome: accepted.
+--     duplicate: the same envelope is there.
+--     conflict: the id is taken by another envelope.
+--     stale: what it was decided on is another now: the recipient's policy, revocation or opinion of the sender, or the
+--       sender has a pending request.
+--     fenced: the reservation was given up or is past its deadline.
+--     busy: with `skip_busy`, another transaction holds the log, or there is no log.
+--   No rows, and nothing is done: without `skip_busy`, a recipient has no log yet. The caller opens it (open_logs) and
+--   calls again. To open it here, with other logs locked, would wait for keys out of order.
+-- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
+--   ids by their order.
+create or replace function messaging.append_within(
+  log_ids text[], -- each recipient once
+  ids text[],
+  digests text[], -- lower-case hex
+  senders text[],
+  recipients text[],
+  lanes text[],
+  threads text[],
+  envelopes text[],
+  expiry_caps bigint[], -- Unix seconds of ts + ttl; null: none
+  standings bigint[],
+  operations text[],
+  deadlines_ms bigint[],
+  retention_seconds double precision,
+  lease_seconds double precision,
+  policies text[], -- the recipient's; null: the release before
+  contacts text[], -- what the recipient thinks of the sender: accepted, blocked or none
+  lock_wait_ms integer, -- for each lock; null: until the statement's own timeout
+  skip_busy boolean
+) returns table (
+  ord bigint, outcome text, lane text, "position" bigint, accepted_at bigint, expires_at bigint, outbox_id bigint
+) language plpgsql as $$
+#variable_conflict use_column
+declare
+  log record;
+  expiry bigint;
+  nothing text;
+  -- The logs that this call has locked.
+  own text[];
+  -- Drawn after the locks, so that the times of one log do not run backwards.
+  now_ms bigint;
+  now_seconds bigint;
+  transaction_id bigint;
+begin
+  -- The lock is taken before the transaction gets an id: an export sees by it which appends are under way (src/store/export.ts).
+  perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
+    pg_catalog.pg_advisory_xact_lock_shared(7305001);
+
+  -- The short way, for one message that is plainly to be accepted: for the inbox, its id not taken, its reservation good, and
+  -- the recipient as it was. Everything else is found out below.
+  if cardinality(ids) = 1 and lanes[1] = 'inbox' and not skip_busy then
+    select l.head + 1 as next, l.standing_version into log from messaging.logs l where l.id = log_ids[1] for no key update;
+    if not found then
+      return;
+    end if;
+    -- As an assignment, which costs less than a statement.
+    nothing := pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(operations[1]))::text;
+    now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
+    now_seconds := now_ms / 1000;
+    if log.standing_version = standings[1] and deadlines_ms[1] >= now_ms then
+      expiry := least(now_seconds + retention_seconds, expiry_caps[1]);
+      -- A statement of its own: its snapshot is younger than the locks.
+      insert into messaging.messages
+        (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+      select ids[1], decode(digests[1], 'hex'), senders[1], log_ids[1], 'inbox', log.next, threads[1], envelopes[1],
+        now_seconds, expiry, pg_current_xact_id()::text::bigint, 1
+      where not exists (select from messaging.messages m where m.id = ids[1])
+        and not exists (select from messaging.tombstones t where t.id = ids[1])
+        and not exists (
+          select from messaging.message_fences f where f.operation = operations[1] and f.through_ms >= deadlines_ms[1]
+        );
+      if found then
+        insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+        values (log_ids[1], 'inbox', log.next, ids[1], threads[1], expiry);
+        update messaging.logs l set head = log.next where l.id = log_ids[1];
+        insert into messaging.outbox (logs, kinds, positions, leased_until)
+        values (log_ids, lanes, array[log.next], clock_timestamp() + make_interval(secs => lease_seconds))
+        returning id into outbox_id;
+        ord := 1;
+        outcome := 'accepted';
+        lane := 'inbox';
+        position := log.next;
+        accepted_at := now_seconds;
+        expires_at := expiry;
+        return next;
+        return;
+      end if;
+    end if;
+  end if;
+
+  -- In key order, so that batches never wait for each other in a circle.
+  if skip_busy then
+    own := array(
+      select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update skip locked
+    );
+  else
+    own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update);
+    if cardinality(own) < cardinality(log_ids) then
+      return;
+    end if;
+  end if;
+  -- Behind the logs, so that nobody who holds these waits for a log. A fence never waits for them.
+  perform pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(o.id)) from unnest(operations) as o (id);
+
+  now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
+  now_seconds := now_ms / 1000;
+  transaction_id := pg_current_xact_id()::text::bigint;
+
+  -- A statement of its own: its snapshot is younger than the locks.
+  return query
+  with judged as materialized (
+    select i.*, l.head, coalesce(m.lane, t.lane) as earlier_lane,
+      least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
+      case
+        when skip_busy and i.recipient <> all (own) then 'busy'
+        when m.id is not null or t.id is not null then
+          case when coalesce(m.digest, t.digest) = decode(i.digest, 'hex') and coalesce(m.sender, t.sender) = i.sender
+            then 'duplicate' else 'conflict' end
+        when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
+        when i.lane = 'requests' and p.expires_at > now_seconds then 'stale'
+        when l.standing_version <> i.standing and (l.revoked, l.policy, coalesce((
+          select c.state from messaging.contacts c where c.owner = i.recipient and c.other = i.sender
+        ), 'none')) is distinct from (false, i.policy, i.contact) then 'stale'
+        else 'accepted'
+      end as outcome
+    from unnest(
+      ids, digests, senders, recipients, lanes, threads, envelopes, expiry_caps, standings, policies, contacts, operations,
+      deadlines_ms
+    ) with ordinality as i (
+      id, digest, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, policy, contact, operation,
+      deadline_ms, ord
+    )
+    left join messaging.logs l on l.id = i.recipient
+    left join messaging.messages m on m.id = i.id
+    left join messaging.tombstones t on t.id = i.id
+    left join messaging.message_fences f on f.operation = i.operation
+    left join messaging.pending p on i.lane = 'requests' and p.recipient = i.recipient and p.sender = i.sender
+  ), placed as materialized (
+    select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position
+    from judged j where j.outcome = 'accepted'
+  ), stored as (
+    insert into messaging.messages
+      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+    select p.id, decode(p.digest, 'hex'), p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds,
+      p.expiry, transaction_id, p.ord
+    from placed p order by p.id collate "C"
+  ), entered as (
+    insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
+    select p.recipient, p.lane, p.position, p.id, p.thread_id, p.expiry from placed p
+  ), advanced as (
+    update messaging.logs l set head = n.head
+    from (select p.recipient, max(p.position) as head from placed p group by p.recipient) n
+    where l.id = n.recipient
+  ), asked as (
+    insert into messaging.pending (recipient, sender, message, expires_at)
+    select p.recipient, p.sender, p.id, p.expiry from placed p where p.lane = 'requests'
+    on conflict (recipient, sender) do update set message = excluded.message, expires_at = excluded.expires_at
+  ), queued as (
+    insert into messaging.outbox (logs, kinds, positions, leased_until)
+    select array_agg(p.recipient), array_agg(p.lane), array_agg(p.position),
+      clock_timestamp() + make_interval(secs => lease_seconds)
+    from placed p having count(*) > 0
+    returning id
+  )
+  select p.ord, p.outcome, p.lane, p.position, now_seconds, p.expiry, (select q.id from queued q) from placed p
+  union all
+  select j.ord, j.outcome, coalesce(j.earlier_lane, j.lane), null, now_seconds, j.expiry, null
+  from judged j where j.outcome <> 'accepted';
+end
+$$;
+
+grant execute on function messaging.append_within to messaging;

@@ -1,0 +1,37 @@
+-- messaging.fence_appends, revision 1
+-- Says of message operations whether they were committed, and makes every 'no' final: an append of that operation whose
+-- reservation ends at or before `through` is refused from then on (ADR 14, ADR 21).
+--
+-- In: arrays in parallel, one operation at each index. An operation occurs once.
+-- Out: a row for each operation. committed is null where the operation is being appended at this moment: nothing is known
+--   or changed.
+-- Locks: the operations (7305002, exclusive), without waiting.
+create or replace function messaging.fence_appends(operations text[], ids text[], digests text[], throughs_ms bigint[])
+returns table (ord bigint, committed boolean) language plpgsql as $$
+#variable_conflict use_column
+declare
+  -- Of the operations, in order: nobody appends it now.
+  held boolean[] := array(
+    select pg_catalog.pg_try_advisory_xact_lock(7305002, hashtext(o.id))
+    from unnest(operations) with ordinality as o (id, ord) order by o.ord
+  );
+begin
+  -- A statement of its own: its snapshot is younger than the locks.
+  return query
+  with judged as (
+    select i.ord, i.operation, i.through_ms, i.held, m.id is not null or t.id is not null as committed
+    from unnest(operations, ids, digests, throughs_ms, held)
+      with ordinality as i (operation, id, digest, through_ms, held, ord)
+    left join messaging.messages m on m.id = i.id and m.digest = decode(i.digest, 'hex')
+    left join messaging.tombstones t on t.id = i.id and t.digest = decode(i.digest, 'hex')
+  ), fenced as (
+    insert into messaging.message_fences (operation, through_ms)
+    select j.operation, j.through_ms from judged j where j.held and not j.committed
+    on conflict (operation) do update set through_ms = greatest(messaging.message_fences.through_ms, excluded.through_ms)
+  )
+  -- A message that is there was committed, whoever appends it now.
+  select j.ord, case when j.held or j.committed then j.committed end from judged j;
+end
+$$;
+
+grant execute on function messaging.fence_appends to messaging;

@@ -1,0 +1,18 @@
+-- messaging.fence_operations, revision 1
+-- Copied by libs/charging/src/copy-sql.ts; not to be edited.
+-- Ends the attempts of each operation up to a deadline.
+--
+-- In: operations, each once, and in parallel their deadlines.
+-- Out: for each whether one of the attempts, or a later one, committed.
+-- Locks: the operations by id, so that fences wait for each other and never in a circle; 1 s at most for each.
+create or replace function messaging.fence_operations(operations text[], deadlines_ms bigint[])
+returns table (operation text, committed boolean)
+language sql set lock_timeout = '1s' as $$
+  insert into messaging.operations as o (id, committed, deadline_ms)
+  select u.id, false, u.deadline_ms from unnest(operations, deadlines_ms) u (id, deadline_ms) order by u.id
+  on conflict (id) do update
+  set deadline_ms = case when o.committed then o.deadline_ms else greatest(o.deadline_ms, excluded.deadline_ms) end
+  returning o.id, o.committed
+$$;
+
+grant execute on function messaging.fence_operations to messaging;

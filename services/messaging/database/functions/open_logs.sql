@@ -1,0 +1,16 @@
+-- messaging.open_logs, revision 1
+-- Opens logs that do not exist.
+--
+-- In: log_ids; lock_wait_ms: how long it waits at most for each log that another transaction is opening. Past that it
+--   raises 55P03 (lock_not_available).
+-- Out: nothing.
+-- Locks: the logs by id.
+create or replace function messaging.open_logs(log_ids text[], lock_wait_ms integer) returns void
+language plpgsql as $$
+begin
+  perform set_config('lock_timeout', lock_wait_ms::text, true);
+  insert into messaging.logs (id) select u.id from unnest(log_ids) as u (id) order by u.id on conflict (id) do nothing;
+end
+$$;
+
+grant execute on function messaging.open_logs to messaging;

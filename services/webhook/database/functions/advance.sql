@@ -1,0 +1,25 @@
+-- webhook.advance, revision 1
+-- Raises the positions up to which the inbox entries of each log are known to be jobs, or to need none (ADR 13): of
+-- configurations that are still set, from where the caller began. So of two callers that have looked at the same entries
+-- one alone makes jobs of them.
+--
+-- In: arrays in parallel, one endpoint at each index.
+-- Out: whose positions were raised. Their endpoints stay locked until the transaction ends.
+-- Locks: endpoints by agent_id (no key update).
+create or replace function webhook.advance(agents text[], configurations uuid[], froms bigint[], tos bigint[])
+returns table (agent_id text)
+language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform from webhook.endpoints e where e.agent_id = any (agents) order by e.agent_id for no key update;
+
+  return query
+    update webhook.endpoints e set reconciled = u.reached
+    from unnest(agents, configurations, froms, tos) as u (agent, configuration, began, reached)
+    where e.agent_id = u.agent and e.configuration = u.configuration
+      and u.began = case when e.reconciled is null then -1 else greatest(e.after_cursor, e.reconciled) end
+    returning e.agent_id;
+end
+$$;
+
+grant execute on function webhook.advance to webhook;

@@ -1,0 +1,18 @@
+-- webhook.begin_attempts, revision 1
+-- The last look before a connection. Jobs that are still held by their claim and belong to the present configuration
+-- begin their leases anew.
+--
+-- In: arrays in parallel, one job at each index.
+-- Out: the leases of these jobs.
+-- Locks: the jobs.
+create or replace function webhook.begin_attempts(configurations uuid[], messages text[], leases uuid[], lease_seconds double precision)
+returns table (lease uuid)
+language sql as $$
+  update webhook.jobs j set due_at = clock_timestamp() + make_interval(secs => lease_seconds)
+  from unnest(configurations, messages, leases) as u (configuration, message_id, lease), webhook.endpoints e
+  where j.configuration = u.configuration and j.message_id = u.message_id and j.lease = u.lease
+    and j.due_at > clock_timestamp() and e.agent_id = j.agent_id and e.configuration = j.configuration
+  returning j.lease
+$$;
+
+grant execute on function webhook.begin_attempts to webhook;

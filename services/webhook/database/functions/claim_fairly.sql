@@ -1,0 +1,103 @@
+-- webhook.claim_fairly, revision 1
+-- Leases due jobs to one worker: of each endpoint that is due the oldest, as many as it has slots free. The endpoints are
+-- locked first and the jobs counted afterwards, by a statement that sees all that was committed before the lock; so the
+-- number of slots holds over all workers.
+--
+-- No host has more than `host_jobs` requests of one standing in a worker, with those that are under way there (`busy_*`).
+-- Of those that are due on a host, each endpoint gets a first request before any gets a second one. Second requests take
+-- half of the host's part at most, so that the other half is there for an endpoint that has none.
+--
+-- In: how many jobs of steady and of struggling endpoints, slots of an endpoint, seconds of a lease, jobs of a host; in
+--   parallel what the worker has under way by standing and host.
+-- Out: the jobs, each with its endpoint. Endpoints that another worker is looking at are passed over.
+-- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
+create or replace function webhook.claim_fairly(
+  steady_jobs bigint, struggling_jobs bigint, slots bigint, lease_seconds double precision,
+  host_jobs bigint, busy_standings text[], busy_hosts text[], busy_jobs bigint[]
+) returns table (
+  agent_id text, configuration uuid, message_id text, lease uuid, url text, host text, key_id text, sealed bytea, body text,
+  expires_at bigint, attempts smallint, standing text
+)
+language plpgsql as $$
+declare
+  chosen text[];
+  grants bigint[];
+  moment timestamptz := clock_timestamp();
+  enough text[] := array(
+    select b.standing || ' ' || b.host from unnest(busy_standings, busy_hosts, busy_jobs) as b (standing, host, jobs)
+    where b.jobs >= host_jobs
+  );
+begin
+  with due as materialized (
+    (
+      select e.agent_id, e.configuration, e.due_at, e.host, e.standing from webhook.endpoints e
+      where not e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (enough)
+      order by e.due_at limit 2 * steady_jobs
+    )
+    union all
+    (
+      select e.agent_id, e.configuration, e.due_at, e.host, e.standing from webhook.endpoints e
+      where e.struggling and e.due_at <= moment and e.standing || ' ' || e.host <> all (enough)
+      order by e.due_at limit 2 * struggling_jobs
+    )
+  ), counted as materialized (
+    -- An endpoint that is alone on its host has nobody to be compared with.
+    select d.*, case when count(*) over (partition by d.standing, d.host) = 1 then 0
+      else webhook.count_leased(d.configuration, moment) end as leased
+    from due d
+  ), places as (
+    select c.agent_id, c.due_at, c.standing, p.place, coalesce(b.jobs, 0)
+      + row_number() over (partition by c.standing, c.host order by p.place, c.due_at) as in_host
+    from counted c
+    cross join lateral generate_series(c.leased + 1, slots) as p (place)
+    left join unnest(busy_standings, busy_hosts, busy_jobs) as b (standing, host, jobs)
+      on b.standing = c.standing and b.host = c.host
+  ), fair as (
+    select p.*, row_number() over (partition by p.standing = 'struggling' order by p.place, p.due_at) as in_all
+    from places p
+    where p.in_host <= case when p.place = 1 then host_jobs else greatest(host_jobs / 2, slots) end
+  ), granted as materialized (
+    select f.agent_id, count(*) as jobs from fair f
+    where f.in_all <= case when f.standing = 'struggling' then struggling_jobs else steady_jobs end
+    group by f.agent_id
+  ), locked as materialized (
+    select e.agent_id from webhook.endpoints e
+    where e.due_at <= moment and e.agent_id in (select g.agent_id from granted g)
+    order by e.due_at for no key update of e skip locked
+  )
+  select array_agg(g.agent_id), array_agg(g.jobs) into chosen, grants from granted g join locked l using (agent_id);
+
+  if chosen is null then
+    return;
+  end if;
+
+  moment := clock_timestamp();
+  return query
+    with free as materialized (
+      select e.agent_id, e.configuration, e.url, e.host, e.key_id, e.sealed, e.standing,
+        least(g.jobs, slots - webhook.count_leased(e.configuration, moment)) as room
+      from unnest(chosen, grants) as g (agent_id, jobs) join webhook.endpoints e on e.agent_id = g.agent_id
+    ), taken as materialized (
+      select f.agent_id, f.configuration, f.url, f.host, f.key_id, f.sealed, f.standing, d.message_id
+      from free f
+      cross join lateral (
+        select j.message_id from webhook.jobs j
+        where j.configuration = f.configuration and j.due_at <= moment
+        order by j.due_at limit greatest(f.room, 0)
+      ) d
+    )
+    update webhook.jobs j
+    set lease = gen_random_uuid(), due_at = moment + make_interval(secs => lease_seconds)
+    from taken t where j.configuration = t.configuration and j.message_id = t.message_id
+    returning t.agent_id, j.configuration, j.message_id, j.lease, t.url, t.host, t.key_id, t.sealed, j.body, j.expires_at,
+      j.attempts, t.standing;
+
+  update webhook.endpoints e set due_at = case
+    when slots <= webhook.count_leased(e.configuration, moment) then webhook.first_lease_end(e.configuration, moment)
+    else (select min(j.due_at) from webhook.jobs j where j.configuration = e.configuration and j.due_at is not null)
+  end
+  where e.agent_id = any (chosen);
+end
+$$;
+
+grant execute on function webhook.claim_fairly to webhook;

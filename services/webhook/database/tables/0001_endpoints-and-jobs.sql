@@ -1,0 +1,63 @@
+-- Webhooks and their deliveries. Owner of every object: the migrating role; the service's own role gets what it uses at
+-- the end. Ids are compared by their bytes.
+
+-- A row for each agent that has ever set a webhook, or was revoked. It is the lock of the agent's webhook and of its jobs:
+-- whoever writes both takes this first.
+create table webhook.endpoints (
+  agent_id text collate "C" primary key, -- ingest, begin_attempts, findEndpoint
+  -- Another one after every change; null: no webhook is set.
+  configuration uuid,
+  url text,
+  -- The secret, encrypted with the key of this id.
+  key_id text,
+  sealed bytea,
+  -- Events up to this cursor are older than the configuration.
+  after_cursor bigint not null default 0,
+  -- Jobs of the configuration that were given up.
+  failed bigint not null default 0,
+  -- No later than something is to be taken: a job is due and a slot is free, or a lease ends. Null: nothing is pending.
+  due_at timestamptz,
+  -- The last attempt failed. Such endpoints have a bounded part of a worker's attention.
+  struggling boolean not null default false,
+  -- A revocation is for ever (spec 5.11).
+  revoked boolean not null default false,
+  check ((configuration is null) = (url is null) and (url is null) = (key_id is null) and (key_id is null) = (sealed is null))
+);
+create index endpoints_due on webhook.endpoints (struggling, due_at) where due_at is not null; -- claim, measure
+create index endpoints_key on webhook.endpoints (key_id) where key_id is not null; -- listSealedOtherwise
+
+-- A job is a message for a configuration. When it has ended its row stays for days, without the body, so that an event
+-- that comes again makes no second job.
+create table webhook.jobs (
+  configuration uuid not null,
+  message_id text collate "C" not null,
+  agent_id text collate "C" not null,
+  -- The text of the envelope as it was received (spec: exact_body_bytes); null when the job has ended.
+  body text,
+  -- Of the message, Unix seconds.
+  expires_at bigint not null,
+  -- That have ended.
+  attempts smallint not null default 0,
+  -- When the next attempt is due; while a worker holds the job, when its lease ends; null when the job has ended.
+  due_at timestamptz,
+  -- The claim that holds the job.
+  lease uuid,
+  ended_at timestamptz,
+  primary key (configuration, message_id), -- ingest, begin_attempts, finish
+  check ((due_at is null) = (body is null) and (due_at is null) = (ended_at is not null) and (lease is null or due_at is not null))
+);
+create index jobs_due on webhook.jobs (configuration, due_at) where due_at is not null; -- claim, finish, findEndpoint
+create index jobs_leased on webhook.jobs (configuration, due_at) where lease is not null; -- claim
+create index jobs_ended on webhook.jobs (ended_at) where ended_at is not null; -- purgeJobs
+
+-- Configurations that were changed or deleted: their jobs are void from then on, and removed bit by bit.
+create table webhook.retired (
+  configuration uuid primary key
+);
+
+grant usage on schema webhook to webhook;
+-- No delete of endpoints: a revocation is for ever. What a deployment grants by default is taken back first.
+revoke all on webhook.endpoints, webhook.jobs, webhook.retired from webhook;
+grant select, insert, update on webhook.endpoints to webhook;
+grant select, insert, update, delete on webhook.jobs to webhook;
+grant select, insert, update, delete on webhook.retired to webhook;

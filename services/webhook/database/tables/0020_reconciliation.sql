@@ -1,0 +1,28 @@
+-- How far the inbox entries of each agent's log are known to be jobs, or to need none: what JetStream forgot is made up from the
+-- logs behind this position (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
+
+-- Null for the endpoints of before: they begin at the head that their log has when it is first looked at, and what was
+-- accepted earlier is left to JetStream. Jobs of it may have been removed already, and would be made again.
+alter table webhook.endpoints add column reconciled bigint;
+alter table webhook.endpoints alter column reconciled set default 0;
+create index endpoints_configured on webhook.endpoints (agent_id) where configuration is not null; -- listPositions
+
+-- One row: a round goes through all endpoints with a webhook, page by page. Whoever holds the lease does the next page.
+create table webhook.reconciliation (
+  the_only boolean primary key default true check (the_only),
+  -- The last agent of the page before; '' at the beginning of a round.
+  place text collate "C" not null default '',
+  -- Of the round.
+  begun_at timestamptz not null default clock_timestamp(),
+  -- Every endpoint that the round has passed was brought up to its log.
+  complete boolean not null default true,
+  -- The beginning of the last complete round: messages accepted before it are jobs, or need none.
+  covered_to timestamptz not null default clock_timestamp(),
+  -- When the next page is due; while a process works on one, when its lease ends.
+  due_at timestamptz not null default clock_timestamp(),
+  lease uuid
+);
+insert into webhook.reconciliation default values;
+
+revoke all on webhook.reconciliation from webhook;
+grant select, update on webhook.reconciliation to webhook;
