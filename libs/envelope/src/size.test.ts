@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { bodySize, costUnits, DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS, type SizeLimits, textSize } from './size.ts'
+import { bodySize, DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS, type SizeLimits, textSize } from './size.ts'
 
 describe('spec 6.5: the size of a payload', () => {
   test('property: bytes are those of UTF-8, characters are code points', () => {
@@ -43,33 +43,5 @@ describe('spec 6.5: the size of a payload', () => {
   test('code points are counted, not UTF-16 units: 3,998 emoji are 4,000 characters and fit a DM', () => {
     expect(fits(bodySize('😀'.repeat(3998)), DM_SIZE_LIMITS)).toBe(true)
     expect(fits(bodySize('😀'.repeat(3999)), DM_SIZE_LIMITS)).toBe(false)
-  })
-})
-
-describe('spec 11.2: ceil(payload_bytes / 1024) times the recipients, at least 1', () => {
-  test.each([
-    [1, 1, 1],
-    [1024, 1, 1],
-    [1025, 1, 2],
-    [16384, 1, 16],
-    [32768, 100, 3200],
-    [32767, 3, 96],
-    [10, 0, 1],
-    [5000, 0, 1],
-  ])('%d bytes to %d: %d', (bytes, recipients, units) => {
-    expect(costUnits(bytes, recipients)).toBe(units)
-  })
-
-  test('property: never below 1, never falls with bytes or recipients, and doubles with them', () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 32768 }), fc.integer({ min: 1, max: 100 }), (bytes, recipients) => {
-        const units = costUnits(bytes, recipients)
-        expect(Number.isInteger(units)).toBe(true)
-        expect(units).toBeGreaterThanOrEqual(1)
-        expect(costUnits(bytes + 1, recipients)).toBeGreaterThanOrEqual(units)
-        expect(costUnits(bytes, recipients * 2)).toBe(units * 2)
-        expect(costUnits(bytes + 1024, recipients)).toBe(units + recipients)
-      }),
-    )
   })
 })

@@ -42,11 +42,3 @@ export function textSize(text: string, start = 0, end = text.length): PayloadSiz
 export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): boolean {
   return bytes <= limits.bytes && (characters === undefined || characters <= limits.characters)
 }
-
-/**
- * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1. A DM has one recipient
- * (spec 11.2).
- */
-export function costUnits(payloadBytes: number, recipients: number): number {
-  return Math.max(1, Math.ceil(payloadBytes / LIMITS.bytesPerUnit) * recipients)
-}

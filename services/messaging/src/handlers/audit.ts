@@ -1,4 +1,6 @@
 /** What `svc admin verify` asks of logs and messages. */
+
+import { costUnits } from '@svc/charging/price.ts'
 import type {
   Charge,
   judgeOperations,
@@ -8,7 +10,7 @@ import type {
 import { AUDITED_MS, DISCREPANCIES_MAX } from '@svc/contracts/admin.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { messageOperation, parseMessageOperation } from '@svc/contracts/message-operation.ts'
-import { bodySize, costUnits } from '@svc/envelope/size.ts'
+import { bodySize } from '@svc/envelope/size.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import { runReport } from '@svc/postgres/report.ts'
 import type { Deps } from '../deps.ts'

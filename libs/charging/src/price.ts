@@ -1,5 +1,6 @@
+/** What a message costs (spec 11.2). Pure: gateway reserves it ahead, and messaging charges and audits it. */
+import { LIMITS } from '@svc/contracts/limits.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
-import { costUnits } from './size.ts'
 
 /** What a DM takes from its sender's budget (spec 11.2). */
 export interface MessageCharge {
@@ -25,4 +26,12 @@ export function chargeOfMessage(message: {
     units: costUnits(payloadBytes, 1),
     introductionPeer: sender === recipient ? null : recipient,
   }
+}
+
+/**
+ * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1. A DM has one recipient
+ * (spec 11.2).
+ */
+export function costUnits(payloadBytes: number, recipients: number): number {
+  return Math.max(1, Math.ceil(payloadBytes / LIMITS.bytesPerUnit) * recipients)
 }
