@@ -1,7 +1,7 @@
 import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
-import type { Allowances } from './domain/decide.ts'
+import type { Allowances } from './domain/allowances.ts'
 
 export interface BudgetConfig extends ConnectionConfig {
   /** The same in every process: each decides by its own. */

@@ -1,6 +1,6 @@
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import type { Allowances } from './domain/decide.ts'
+import type { Allowances } from './domain/allowances.ts'
 
 /** What the calls work with. */
 export interface BudgetDeps {

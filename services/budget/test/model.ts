@@ -1,6 +1,8 @@
 /** The budget as one would write it without a database: slow, plain, and what the SQL is held against. */
+import type { Allowances } from '../src/domain/allowances.ts'
 import { DAY_MS } from '../src/domain/day.ts'
-import { type Allowances, decide, type Refusal } from '../src/domain/decide.ts'
+import type { Refusal } from '../src/domain/refusal.ts'
+import { decide } from './decide.ts'
 
 export interface Cost {
   operation: string

@@ -1,7 +1,7 @@
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Allowances } from '../src/domain/allowances.ts'
 import { secondsToMidnight } from '../src/domain/day.ts'
-import type { Allowances } from '../src/domain/decide.ts'
 import { purgeReleased, purgeSettled } from '../src/store/reservations.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
 import { ALLOWANCES, type Attempt, type Calls, type Harness, newOperation, startHarness } from './harness.ts'

@@ -1,4 +1,4 @@
--- budget.reserve, revision 1
+-- budget.reserve, revision 2
 -- Takes what a batch of operations costs: one call, one transaction. An agent occurs once in a batch.
 --
 -- In: arrays in parallel, one item at each index; the operator's allowances; `at` moves the clock in tests (null: the
@@ -56,8 +56,18 @@ begin
     instant := coalesce(at, clock_timestamp());
     instant_ms := floor(extract(epoch from instant) * 1000);
     if account.day >= (instant at time zone 'UTC')::date
-      and costs[1] <= hard_limit - account.used_units
-      and costs[1] <= greatest(free_units - (account.used_units - account.credits_drawn), 0) then
+      -- Not even of an agent without credits.
+      and budget.refusal_of(
+        units => costs[1],
+        introduces => false,
+        used_units => account.used_units,
+        credits_drawn => account.credits_drawn,
+        credit_balance => 0,
+        used_introductions => 0,
+        free_units => free_units,
+        hard_limit => hard_limit,
+        introduction_limit => 0
+      ) is null then
       insert into budget.reservations
         (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
       select operations[1], 'held', owners[1], agents[1], costs[1], peers[1], instant_ms + holds_ms[1], account.day, 0, false
@@ -108,13 +118,12 @@ begin
     select u.* from unnest(operations, owners, agents, costs, peers, holds_ms)
       with ordinality as u (operation, owner, agent_id, units, peer, hold_ms, ord)
   ), known as (
-    select i.*, a.day, a.used_units, a.used_introductions, a.credit_balance, r.state, r.deadline_ms as last_deadline_ms,
+    select i.*, a.day, a.used_units, a.credits_drawn, a.used_introductions, a.credit_balance, r.state, r.deadline_ms as last_deadline_ms,
       r.operation is not null and (r.owner, r.agent_id, r.introduction_peer)
         is distinct from (i.owner, i.agent_id, i.peer) as differs,
       r.units is distinct from i.units as other_price,
       greatest(instant_ms + i.hold_ms, r.deadline_ms + 1) as next_deadline_ms,
-      -- What the free units that are left do not cover.
-      greatest(i.units - greatest(free_units - (a.used_units - a.credits_drawn), 0), 0) as credits,
+      budget.credits_for(i.units, a.used_units, a.credits_drawn, free_units) as credits,
       i.peer is not null and p.agent_id is null as introduces_first,
       i.peer is not null and p.settled is not true as introduces
     from item i
@@ -126,10 +135,20 @@ begin
       when k.differs then 'differs'
       when k.state = 'held' and k.other_price then 'other_price'
       when k.state in ('held', 'settled') then k.state
-      when k.introduces_first and k.used_introductions >= introduction_limit then 'introduction_limit_reached'
-      when k.used_units + k.units > hard_limit then 'hard_limit_reached'
-      when k.credits > k.credit_balance then 'budget_exhausted'
-      else 'taken'
+      else coalesce(
+        budget.refusal_of(
+          units => k.units,
+          introduces => k.introduces_first,
+          used_units => k.used_units,
+          credits_drawn => k.credits_drawn,
+          credit_balance => k.credit_balance,
+          used_introductions => k.used_introductions,
+          free_units => free_units,
+          hard_limit => hard_limit,
+          introduction_limit => introduction_limit
+        ),
+        'taken'
+      )
     end as outcome
     from known k
   ), charged as (

@@ -1,5 +1,5 @@
 import type { Sql } from '@svc/postgres/database.ts'
-import type { Allowances } from '../domain/decide.ts'
+import type { Allowances } from '../domain/allowances.ts'
 import type { ReserveItem } from './reserve.ts'
 
 /**
@@ -15,9 +15,17 @@ export async function findFinal(
   items: readonly ReserveItem[],
 ): Promise<boolean[]> {
   const rows = await sql<{ final: boolean }[]>`
-    select (i.peer is not null and p.agent_id is null and a.used_introductions - o.introductions >= ${introductions})
-      or left_over.used + i.units > ${hardLimit}
-      or i.units - greatest(${freeUnits} - (left_over.used - left_over.drawn), 0) > a.credit_balance + h.credits as final
+    select budget.refusal_of(
+      units => i.units,
+      introduces => i.peer is not null and p.agent_id is null,
+      used_units => a.used_units - h.units_today,
+      credits_drawn => a.credits_drawn - h.credits_today,
+      credit_balance => a.credit_balance + h.credits,
+      used_introductions => a.used_introductions - o.introductions,
+      free_units => ${freeUnits}::bigint,
+      hard_limit => ${hardLimit}::bigint,
+      introduction_limit => ${introductions}::bigint
+    ) is not null as final
     from unnest(
       ${items.map((item) => item.agentId)}::text[], ${items.map((item) => item.units)}::bigint[],
       ${items.map((item) => item.introductionPeer)}::text[]
@@ -34,9 +42,6 @@ export async function findFinal(
       select count(*) as introductions
       from budget.introductions n where n.agent_id = i.agent_id and not n.settled and n.day = a.day
     ) o
-    cross join lateral (
-      select a.used_units - h.units_today as used, a.credits_drawn - h.credits_today as drawn
-    ) left_over
     order by i.ord`
   return rows.map((row) => row.final)
 }

@@ -1,6 +1,7 @@
 import type { Sql } from '@svc/postgres/database.ts'
 import { textList } from '@svc/postgres/text-list.ts'
-import type { Allowances, Refusal } from '../domain/decide.ts'
+import type { Allowances } from '../domain/allowances.ts'
+import type { Refusal } from '../domain/refusal.ts'
 
 /** Postgres's word for no `lock_timeout`. */
 const UNLIMITED = 0
