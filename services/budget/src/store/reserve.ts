@@ -78,17 +78,17 @@ async function takeBatch(
   return sql<Reserved[]>`
     select r.outcome, r.deadline_ms as "deadlineMs", r.now_ms as "nowMs"
     from budget.reserve(
-      ${texts((item) => item.operation)},
-      ${texts((item) => item.owner)},
-      ${texts((item) => item.agentId)},
-      ${items.map((item) => item.units)}::bigint[],
-      ${items.map((item) => item.introductionPeer)}::text[],
-      ${items.map((item) => item.holdMs)}::bigint[],
-      ${allowances.freeUnits}::bigint,
-      ${allowances.hardLimit}::bigint,
-      ${allowances.introductions}::bigint,
+      operations => ${texts((item) => item.operation)},
+      owners => ${texts((item) => item.owner)},
+      agents => ${texts((item) => item.agentId)},
+      costs => ${items.map((item) => item.units)}::bigint[],
+      peers => ${items.map((item) => item.introductionPeer)}::text[],
+      holds_ms => ${items.map((item) => item.holdMs)}::bigint[],
+      free_units => ${allowances.freeUnits}::bigint,
+      hard_limit => ${allowances.hardLimit}::bigint,
+      introduction_limit => ${allowances.introductions}::bigint,
       -- Arguments are evaluated before the call, so the function takes its locks under this timeout.
-      case when set_config('lock_timeout', ${lockWaitMs}::text, true) is not null then ${at ?? null}::timestamptz end
+      at => case when set_config('lock_timeout', ${lockWaitMs}::text, true) is not null then ${at ?? null}::timestamptz end
     ) r order by r.ord`
 }
 

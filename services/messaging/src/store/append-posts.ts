@@ -99,22 +99,22 @@ function callAppendPosts(
     (sql) => sql<Row[]>`
     select a.outcome, a.logs, a.positions, a.outbox_id
     from messaging.append_posts_within(
-      ${logIds}::text[],
-      ${items.map((item) => item.id)}::text[],
-      ${items.map((item) => item.digest)}::text[],
-      ${items.map((item) => item.sender)}::text[],
-      ${items.map((item) => item.boardId)}::text[],
-      ${items.map((item) => item.threadId)}::text[],
-      ${items.map((item) => item.envelope)}::text[],
-      ${items.map((item) => item.expiryCap)}::bigint[],
-      ${items.map((item) => item.operation)}::text[],
-      ${items.map((item) => item.deadlineMs)}::bigint[],
-      ${items.flatMap(({ subscribers }, index) => subscribers.map(() => index + 1))}::bigint[],
-      ${items.flatMap(({ subscribers }) => subscribers)}::text[],
-      ${retentionSeconds}::float8,
-      ${leaseSeconds}::float8,
-      ${waitMs}::integer,
-      ${skipBusy}::boolean
+      log_ids => ${logIds}::text[],
+      ids => ${items.map((item) => item.id)}::text[],
+      digests => ${items.map((item) => item.digest)}::text[],
+      senders => ${items.map((item) => item.sender)}::text[],
+      boards => ${items.map((item) => item.boardId)}::text[],
+      threads => ${items.map((item) => item.threadId)}::text[],
+      envelopes => ${items.map((item) => item.envelope)}::text[],
+      expiry_caps => ${items.map((item) => item.expiryCap)}::bigint[],
+      operations => ${items.map((item) => item.operation)}::text[],
+      deadlines_ms => ${items.map((item) => item.deadlineMs)}::bigint[],
+      fan_ords => ${items.flatMap(({ subscribers }, index) => subscribers.map(() => index + 1))}::bigint[],
+      fan_logs => ${items.flatMap(({ subscribers }) => subscribers)}::text[],
+      retention_seconds => ${retentionSeconds}::float8,
+      lease_seconds => ${leaseSeconds}::float8,
+      lock_wait_ms => ${waitMs}::integer,
+      skip_busy => ${skipBusy}::boolean
     ) a order by a.ord`,
   )
 }

@@ -109,24 +109,24 @@ function callAppend(
     return sql<Row[]>`
     select a.outcome, a.lane, a.position, a.accepted_at, a.expires_at, a.outbox_id
     from messaging.append_within(
-      ${textList(sql, logIds)},
-      ${texts((item) => item.id)},
-      ${texts((item) => item.digest)},
-      ${texts((item) => item.sender)},
-      ${texts((item) => item.recipient)},
-      ${texts((item) => item.lane)},
-      ${items.map((item) => item.threadId)}::text[],
-      ${texts((item) => item.envelope)},
-      ${items.map((item) => item.expiryCap)}::bigint[],
-      ${items.map((item) => item.standingVersion)}::bigint[],
-      ${texts((item) => item.operation)},
-      ${items.map((item) => item.deadlineMs)}::bigint[],
-      ${retentionSeconds}::float8,
-      ${leaseSeconds}::float8,
-      ${texts((item) => item.policy)},
-      ${texts((item) => item.contact)},
-      ${waitMs}::integer,
-      ${skipBusy}::boolean
+      log_ids => ${textList(sql, logIds)},
+      ids => ${texts((item) => item.id)},
+      digests => ${texts((item) => item.digest)},
+      senders => ${texts((item) => item.sender)},
+      recipients => ${texts((item) => item.recipient)},
+      lanes => ${texts((item) => item.lane)},
+      threads => ${items.map((item) => item.threadId)}::text[],
+      envelopes => ${texts((item) => item.envelope)},
+      expiry_caps => ${items.map((item) => item.expiryCap)}::bigint[],
+      standings => ${items.map((item) => item.standingVersion)}::bigint[],
+      operations => ${texts((item) => item.operation)},
+      deadlines_ms => ${items.map((item) => item.deadlineMs)}::bigint[],
+      retention_seconds => ${retentionSeconds}::float8,
+      lease_seconds => ${leaseSeconds}::float8,
+      policies => ${texts((item) => item.policy)},
+      contacts => ${texts((item) => item.contact)},
+      lock_wait_ms => ${waitMs}::integer,
+      skip_busy => ${skipBusy}::boolean
     ) a order by a.ord`
   })
 }

@@ -60,9 +60,12 @@ export async function makeJobs(sql: Sql | Tx, events: readonly InboxEvent[], bac
   const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
   const [row] = await sql<{ jobs: number }[]>`
     select webhook.ingest(
-      ${events.map((event) => event.agentId)}::text[], ${events.map((event) => event.cursor)}::bigint[],
-      ${events.map((event) => event.messageId)}::text[], ${events.map((event) => event.envelope)}::text[],
-      ${events.map((event) => event.expiresAt)}::bigint[], ${delays}::double precision[]
+      agents => ${events.map((event) => event.agentId)}::text[],
+      cursors => ${events.map((event) => event.cursor)}::bigint[],
+      messages => ${events.map((event) => event.messageId)}::text[],
+      bodies => ${events.map((event) => event.envelope)}::text[],
+      expiries => ${events.map((event) => event.expiresAt)}::bigint[],
+      delays => ${delays}::double precision[]
     ) as jobs`
   return row?.jobs ?? 0
 }
@@ -96,10 +99,14 @@ export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): P
     select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.host,
       c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.standing
     from webhook.claim_fairly(
-      ${claim.steadyJobs}::bigint, ${claim.strugglingJobs}::bigint, ${SLOTS_PER_ENDPOINT}::bigint,
-      ${leaseSeconds}::double precision, ${claim.hostJobs}::bigint,
-      ${claim.busy.map(({ standing }) => standing)}::text[], ${claim.busy.map(({ host }) => host)}::text[],
-      ${claim.busy.map(({ jobs }) => jobs)}::bigint[]
+      steady_jobs => ${claim.steadyJobs}::bigint,
+      struggling_jobs => ${claim.strugglingJobs}::bigint,
+      slots => ${SLOTS_PER_ENDPOINT}::bigint,
+      lease_seconds => ${leaseSeconds}::double precision,
+      host_jobs => ${claim.hostJobs}::bigint,
+      busy_standings => ${claim.busy.map(({ standing }) => standing)}::text[],
+      busy_hosts => ${claim.busy.map(({ host }) => host)}::text[],
+      busy_jobs => ${claim.busy.map(({ jobs }) => jobs)}::bigint[]
     ) c`
 }
 
@@ -137,10 +144,13 @@ export function createFinish(database: Database): Batcher<Ended, void> {
         database.run(
           (sql) => sql`
             select webhook.finish(
-              ${ended.map(({ job }) => job.agentId)}::text[], ${ended.map(({ job }) => job.configuration)}::uuid[],
-              ${ended.map(({ job }) => job.messageId)}::text[], ${ended.map(({ job }) => job.lease)}::uuid[],
-              ${ended.map(({ outcome }) => outcome.kind)}::text[], ${delays}::double precision[],
-              ${ended.map(({ slow }) => Number(slow))}::integer[]::boolean[]
+              agents => ${ended.map(({ job }) => job.agentId)}::text[],
+              configurations => ${ended.map(({ job }) => job.configuration)}::uuid[],
+              messages => ${ended.map(({ job }) => job.messageId)}::text[],
+              leases => ${ended.map(({ job }) => job.lease)}::uuid[],
+              outcomes => ${ended.map(({ outcome }) => outcome.kind)}::text[],
+              delays => ${delays}::double precision[],
+              slow => ${ended.map(({ slow }) => Number(slow))}::integer[]::boolean[]
             )`,
         ),
       )
