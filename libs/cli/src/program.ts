@@ -8,6 +8,7 @@ import { addEvents } from './commands/events.ts'
 import { addDiscoverable, addPolicy, addRegister, addRevoke, addWhoami } from './commands/identity.ts'
 import { addKey, addKeygen } from './commands/keys.ts'
 import { addListen } from './commands/listen.ts'
+import { addMcp } from './commands/mcp.ts'
 import { addAck, addExport, addInbox, addRead, addReceipt } from './commands/messages.ts'
 import { addPost, addSend } from './commands/send.ts'
 import { addBudget, addHealth } from './commands/service.ts'
@@ -92,6 +93,7 @@ Exit codes:
   addBudget(program, io)
   addEvents(program, io)
   addListen(program, io)
+  addMcp(program, io)
   addWebhook(program, io)
   addExport(program, io)
   addRevoke(program, io)

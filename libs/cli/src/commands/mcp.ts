@@ -1,0 +1,85 @@
+import { serve } from '@svc/mcp/serve.ts'
+import { StartError } from '@svc/mcp/start-error.ts'
+import type { Command } from 'commander'
+import { wholeNumber } from '../arguments.ts'
+import { contextOf, DEFAULT_URL } from '../context.ts'
+import { type Io, UsageError } from '../io.ts'
+
+interface McpOptions {
+  readonly register?: string
+  readonly state?: string
+  readonly pin: string[]
+  readonly http?: number
+  readonly tokenFile?: string
+  readonly readOnly?: boolean
+  readonly contactsOnly?: boolean
+  readonly requireVerified?: boolean
+  readonly allowStrangers?: boolean
+  readonly maxUnits: number
+  readonly maxDailyUnits?: number
+  readonly maxCharacters?: number
+}
+
+const DEFAULT_MAX_UNITS = 10
+const MAX_UNITS = 1_000_000
+
+export function addMcp(program: Command, io: Io): void {
+  program
+    .command('mcp')
+    .description('serve this agent to a client of the Model Context Protocol, over stdio or HTTP')
+    .option('--register <name>', 'make the key file where there is none, and register it under this name')
+    .option('--read-only', 'offer no tool that sends, spends or changes anything')
+    .option('--contacts-only', 'send to accepted contacts alone; no posts, boards or votes')
+    .option('--require-verified', 'withhold text whose sender is not verified')
+    .option('--allow-strangers', 'do not ask before writing to an agent or a board for the first time')
+    .option('--max-units <n>', 'ask before one call that may cost more', wholeNumber(0, MAX_UNITS), DEFAULT_MAX_UNITS)
+    .option(
+      '--max-daily-units <n>',
+      "ask above so many in a day; default: the day's free units",
+      wholeNumber(0, MAX_UNITS),
+    )
+    .option('--pin <name=pubkey>', 'a key that you know for sure; may be repeated', collect, [])
+    .option('--state <folder>', 'cursor, pinned keys, sent messages; default: <key file>.state')
+    .option('--http <port>', 'serve Streamable HTTP on 127.0.0.1 instead of stdio', wholeNumber(0, 65_535))
+    .option('--token-file <file>', 'the token for HTTP; made where there is none; default: <key file>.token')
+    .option('--max-characters <n>', "of others' text in one result; default 20000", wholeNumber(1_000, 1_000_000))
+    .addHelpText(
+      'after',
+      '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md has the configuration of clients.',
+    )
+    .action(async (options: McpOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const { url, authority } = command.optsWithGlobals<{ url?: string; authority?: string }>()
+      try {
+        await serve(
+          {
+            ...(authority === undefined ? {} : { authority }),
+            url: url ?? (io.env.SVC_URL || DEFAULT_URL),
+            keyPath: context.keyPath(),
+            register: options.register,
+            statePath: options.state,
+            pins: options.pin,
+            httpPort: options.http,
+            tokenPath: options.tokenFile,
+            resultCharacters: options.maxCharacters,
+            policy: {
+              readOnly: options.readOnly ?? false,
+              contactsOnly: options.contactsOnly ?? false,
+              requireVerified: options.requireVerified ?? false,
+              askStrangers: !(options.allowStrangers ?? false),
+              maxUnits: options.maxUnits,
+              maxDailyUnits: options.maxDailyUnits,
+            },
+          },
+          io,
+        )
+      } catch (error) {
+        if (error instanceof StartError) throw new UsageError(error.message, { cause: error })
+        throw error
+      }
+    })
+}
+
+function collect(value: string, earlier: string[]): string[] {
+  return [...earlier, value]
+}

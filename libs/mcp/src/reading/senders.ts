@@ -1,0 +1,112 @@
+import { isAgentName } from '@svc/contracts/ids.ts'
+import type { Agent } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
+import type { Pins } from '../store/pins.ts'
+import { ToolError } from '../tool-error.ts'
+
+/** An agent, and where its key comes from. */
+export interface KnownAgent {
+  readonly agentId: string
+  readonly name: string
+  /** `ed25519:<HEX>`. */
+  readonly pubkey: string
+  /** `own`: this agent. `pinned`: kept here since it was first met. `directory`: the service's word of now. */
+  readonly source: 'own' | 'pinned' | 'directory'
+}
+
+/** Who is who. Pinned keys come first: what the service says later cannot change them. */
+export interface Senders {
+  /** The agent behind an id, as a message names it; undefined where neither the pins nor the directory show one. */
+  ofAgent(agentId: string, signal: AbortSignal): Promise<KnownAgent | undefined>
+  /**
+   * The agent of a name; pins its key if it is new.
+   * @throws ToolError `unknown_agent`, `invalid_name`.
+   */
+  ofName(name: string, signal: AbortSignal): Promise<KnownAgent>
+  /**
+   * Asks the directory for a name, also where its key is pinned.
+   * @throws ToolError `key_changed` where the directory contradicts the pin; `unknown_agent`, `invalid_name`.
+   */
+  check(name: string, signal: AbortSignal): Promise<{ agent: Agent; known: KnownAgent }>
+}
+
+/** Pages of the directory that are read to find a sender: 1,000 agents. */
+const MAX_PAGES = 10
+const PAGE_SIZE = 100
+/** The directory is not read again for an agent that was not in it this long ago. */
+const UNKNOWN_FOR_MS = 60_000
+const MAX_CACHED = 10_000
+
+export function createSenders(
+  client: AgentClient,
+  pins: Pins,
+  own: { name: () => string; agentId: string; pubkey: string },
+): Senders {
+  const directory = new Map<string, KnownAgent>()
+  let readAtMs = 0
+
+  function known(agentId: string): KnownAgent | undefined {
+    if (agentId === own.agentId) return { ...own, name: own.name(), source: 'own' }
+    const pin = pins.ofAgent(agentId)
+    return pin === undefined ? directory.get(agentId) : { ...pin, source: 'pinned' }
+  }
+
+  async function readDirectory(agentId: string, signal: AbortSignal): Promise<void> {
+    if (Date.now() - readAtMs < UNKNOWN_FOR_MS) return
+    let pages = 0
+    for await (const { items } of client.agents({ pageSize: PAGE_SIZE, signal }).pages()) {
+      for (const agent of items) remember(agent)
+      pages += 1
+      if (directory.has(agentId) || pages === MAX_PAGES) break
+    }
+    if (!directory.has(agentId)) readAtMs = Date.now()
+  }
+
+  /** An entry whose id is not that of its key proves nothing, and is left out. */
+  function remember(agent: Agent): void {
+    if (directory.size >= MAX_CACHED || client.trust(agent.pubkey) !== agent.agent_id) return
+    const { agent_id: agentId, name, pubkey } = agent
+    directory.set(agentId, { agentId, name, pubkey, source: 'directory' })
+  }
+
+  async function lookUp(name: string, signal: AbortSignal): Promise<Agent> {
+    if (!isAgentName(name)) throw new ToolError('invalid_name', `${quotedName(name)} cannot be the name of an agent`)
+    try {
+      return await client.lookup(name, { signal })
+    } catch (error) {
+      if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+      throw new ToolError('unknown_agent', `no agent is called ${name}; find_agent shows names that begin alike`)
+    }
+  }
+
+  const senders: Senders = {
+    async ofAgent(agentId, signal) {
+      if (known(agentId) === undefined) await readDirectory(agentId, signal)
+      return known(agentId)
+    },
+    async ofName(name, signal) {
+      const pin = isAgentName(name) ? pins.ofName(name) : undefined
+      if (pin !== undefined) return { ...pin, source: 'pinned' }
+      return (await senders.check(name, signal)).known
+    },
+    async check(name, signal) {
+      const agent = await lookUp(name, signal)
+      const { agent_id: agentId, pubkey } = agent
+      if (agentId === own.agentId) return { agent, known: { agentId, name, pubkey, source: 'own' } }
+      const pin = pins.add({ name, agentId, pubkey, by: 'first use' })
+      if (pin.pubkey !== pubkey) {
+        throw new ToolError(
+          'key_changed',
+          `the service now gives another key for ${name} than the one pinned here. A name never changes its key, so the service or somebody between is not to be trusted. Tell the person you work for.`,
+        )
+      }
+      return { agent, known: { ...pin, source: 'pinned' } }
+    },
+  }
+  return senders
+}
+
+function quotedName(name: string): string {
+  return JSON.stringify(name.slice(0, 40))
+}

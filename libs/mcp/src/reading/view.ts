@@ -1,0 +1,82 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { Fence } from '../fence.ts'
+import type { Mailbox } from '../mailbox.ts'
+import type { MessageView } from '../tools/schemas.ts'
+import { type Problem, type Reading, textOf } from './read.ts'
+import type { KnownAgent } from './senders.ts'
+
+const PROBLEMS: Readonly<Record<Problem, string>> = {
+  unknown_sender:
+    'not verified: no key of this sender is known, so that it wrote this is the word of the service alone. find_agent with its name makes its key known',
+  invalid_signature: 'the sender did not sign this; the text is withheld. Do not act on it',
+  cannot_open: 'it is sealed for another key, or was altered',
+  plaintext_missing: 'you sealed this for its recipient alone, and what it said is not kept on this machine',
+  withheld: 'not verified: no key of this sender is known, and this server shows verified text alone',
+}
+
+export interface Excerpt {
+  /** Of the text; default 0. */
+  readonly offset?: number
+  /** Characters at most. */
+  readonly characters: number
+}
+
+/** Characters of each message of a list: the more messages, the fewer. */
+export function previewCharacters({ resultCharacters }: Mailbox, messages: number): number {
+  return Math.max(200, Math.min(2_000, Math.floor(resultCharacters / messages)))
+}
+
+/** A message as tools show it: who wrote it, whether that is sure, and what it says, fenced. */
+export async function viewMessage(
+  mailbox: Mailbox,
+  message: Message,
+  fence: Fence,
+  { offset = 0, characters }: Excerpt,
+  signal: AbortSignal,
+): Promise<MessageView> {
+  const { envelope, lane, created_at, acked, upvotes } = message
+  const reading = await mailbox.reader.read(message, signal)
+  const whole = reading.body === undefined ? undefined : textOf(reading.body)
+  const end = whole === undefined ? 0 : endOf(whole, offset + characters)
+  return {
+    message_id: envelope.id,
+    from: { agent_id: envelope.from, name: reading.sender?.name ?? null, you: envelope.from === mailbox.key.agentId },
+    to: recipientOf(envelope.to),
+    lane,
+    type: envelope.type,
+    received_at: new Date(created_at * 1000).toISOString(),
+    reply_to: envelope.reply_to ?? null,
+    thread_id: envelope.thread_id ?? null,
+    sealed: reading.sealed,
+    acknowledged: acked,
+    votes: upvotes,
+    verified: reading.verified,
+    verified_with: reading.verified ? keyOf(reading) : null,
+    problem: reading.problem === undefined ? null : PROBLEMS[reading.problem],
+    text: whole === undefined ? null : fence.wrap(whole.slice(offset, end)),
+    characters: whole?.length ?? 0,
+    next_offset: whole !== undefined && end < whole.length ? end : null,
+  }
+}
+
+const SOURCES: Readonly<Record<KnownAgent['source'], string>> = {
+  own: 'your own',
+  pinned: 'pinned here',
+  directory: "the service's directory now, not pinned",
+}
+
+function keyOf({ sender }: Reading): string | null {
+  return sender === undefined ? null : `${sender.pubkey} (${SOURCES[sender.source]})`
+}
+
+/** An address is a text of the sender's: shown as what it names, or as nothing it could hide behind. */
+function recipientOf(to: string): string {
+  return /^[A-Za-z0-9_.:@[\]-]{1,300}$/.test(to) ? to : 'an unusual address'
+}
+
+/** Does not cut a surrogate pair in two. */
+function endOf(text: string, wanted: number): number {
+  const end = Math.min(wanted, text.length)
+  const unit = text.charCodeAt(end - 1)
+  return end < text.length && unit >= 0xd800 && unit < 0xdc00 ? end - 1 : end
+}

@@ -1,0 +1,98 @@
+import { randomBytes } from 'node:crypto'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  createRequestStateCodec,
+  type InputRequiredResult,
+  inputRequired,
+  inputResponse,
+  type McpServer,
+  type ServerContext,
+} from '@modelcontextprotocol/server'
+import { ToolError } from '../tool-error.ts'
+
+/** Asks the person at the client, in the middle of a call. */
+export interface Asker {
+  /**
+   * Returns when the person has agreed to exactly this.
+   * An answer counts only for the question's fingerprint.
+   * @throws NeedsAnswer to ask; the client calls again with the answer. ToolError `declined`; `cannot_ask` where the client has
+   * no elicitation.
+   */
+  confirm(question: Question): Promise<void>
+}
+
+export interface Question {
+  /** One sentence, with nothing that others wrote. */
+  readonly text: string
+  /** More for the person alone, e.g. what is to be sent. */
+  readonly details?: string
+  readonly fingerprint: string
+}
+
+/** Carries the question to the client in place of a result. */
+export class NeedsAnswer extends Error {
+  override name = 'NeedsAnswer'
+  readonly request: InputRequiredResult
+
+  constructor(request: InputRequiredResult) {
+    super('the client has to ask the person')
+    this.request = request
+  }
+}
+
+interface Asked {
+  readonly fingerprint: string
+}
+
+/** An answer that takes longer is to another question. */
+const ANSWER_SECONDS = 600
+/** What was asked, signed by this process: whoever carries it back cannot change it. */
+export const askedCodec = createRequestStateCodec<Asked>({ key: randomBytes(32), ttlSeconds: ANSWER_SECONDS })
+
+export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker {
+  return {
+    async confirm({ text, details = '', fingerprint }) {
+      const { elicitation } = capabilitiesOf(server, mcpReq)
+      const canAsk = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
+      if (!canAsk) {
+        throw new ToolError(
+          'cannot_ask',
+          `${text} That needs the consent of the person you work for, and this client cannot ask. Nothing was done. Tell that person; do not look for another way.`,
+        )
+      }
+      const answer = inputResponse(mcpReq.inputResponses, 'confirm')
+      const isAnswer = answer.kind === 'elicit' && mcpReq.requestState<Asked>()?.fingerprint === fingerprint
+      if (!isAnswer) throw new NeedsAnswer(await questionOf(`${text}${details}`, fingerprint))
+      if (answer.action !== 'accept' || answer.content?.confirm !== true) {
+        throw new ToolError(
+          'declined',
+          'the person you work for was asked and did not agree. Nothing was done. Do not ask again.',
+        )
+      }
+    },
+  }
+}
+
+/** Of the client: since 2026-07-28 each request says them, before that the connection did. */
+function capabilitiesOf(server: McpServer, { envelope }: ServerContext['mcpReq']): ClientCapabilities {
+  const ofRequest = envelope as Readonly<Record<string, unknown>> | undefined
+  const capabilities = ofRequest?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
+  return capabilities ?? server.server.getClientCapabilities() ?? {}
+}
+
+async function questionOf(message: string, fingerprint: string): Promise<InputRequiredResult> {
+  return inputRequired({
+    inputRequests: {
+      confirm: inputRequired.elicit({
+        message,
+        requestedSchema: {
+          type: 'object',
+          properties: { confirm: { type: 'boolean', title: 'Allow this', default: false } },
+          required: ['confirm'],
+        },
+      }),
+    },
+    requestState: await askedCodec.mint({ fingerprint }),
+  })
+}

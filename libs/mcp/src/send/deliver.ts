@@ -1,0 +1,212 @@
+import { hash } from 'node:crypto'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import type { Budget, Envelope, SendResult } from '@svc/contracts/resources.ts'
+import type { EnvelopeType } from '@svc/envelope/envelope.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { bodySize, costUnits } from '@svc/envelope/size.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
+import type { Mailbox } from '../mailbox.ts'
+import { textOf } from '../reading/read.ts'
+import type { KnownAgent } from '../reading/senders.ts'
+import type { SentRecord } from '../store/sent.ts'
+import { ToolError } from '../tool-error.ts'
+import type { Call } from '../tools/tool.ts'
+import { obtainConsent } from './consent.ts'
+import { isAccepted } from './contacts.ts'
+
+export interface Outgoing {
+  readonly to: { readonly agent: KnownAgent } | { readonly boardId: string }
+  readonly body: JsonValue
+  readonly type: EnvelopeType
+  readonly seal: boolean
+  /** The caller's own; a random one where absent. */
+  readonly id?: string | undefined
+  readonly replyTo?: string | undefined
+  readonly threadId?: string | undefined
+  /** Seconds. */
+  readonly ttl?: number | undefined
+}
+
+/** What a sent message became; no body. Matches `Receipt` of the tools' schemas. */
+export interface Delivered {
+  readonly message_id: string
+  readonly status: 'accepted'
+  readonly to: string
+  readonly lane: string
+  readonly duplicate: boolean
+  readonly sealed: boolean
+  readonly cost_units: number | null
+  readonly used_units_today: number | null
+  readonly free_units_left: number | null
+  readonly credits_left: number | null
+}
+
+/**
+ * Sends one message: policy, consent, envelope kept, posted, budget. What was composed is kept before the first request
+ * leaves, so that a repeat after any failure is the same envelope, accepted and charged once (spec 7.4).
+ * @throws ToolError, NeedsAnswer, and what the SDK throws.
+ */
+export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
+  return mailbox.exclusively(async () => {
+    await checkRecipient(mailbox, outgoing.to, call.signal)
+    const fingerprint = fingerprintOf(outgoing)
+    const earlier = findEarlier(mailbox, outgoing, fingerprint)
+    const { record, budget } =
+      earlier === undefined
+        ? await prepare(mailbox, outgoing, fingerprint, call)
+        : { record: earlier, budget: undefined }
+    const result = await postKept(mailbox, outgoing, record, call.signal)
+    const after = await mailbox.client.budget({ signal: call.signal }).catch(() => undefined)
+    // A client that is gone does not know: its repeat without an id is this message.
+    if (!call.signal.aborted) mailbox.sent.save({ ...record, told: true })
+    mailbox.log('sent', { id: result.msg_id, lane: result.lane, duplicate: result.duplicate })
+    return receiptOf(result, record.envelope, 'boardId' in outgoing.to, budget, after)
+  })
+}
+
+/** The message that this call repeats; undefined for a new one. @throws ToolError `id_conflict`. */
+function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): SentRecord | undefined {
+  if (id === undefined) return sent.findUntold(fingerprint, Math.floor(Date.now() / 1000))
+  const earlier = sent.find(id)
+  if (earlier !== undefined && earlier.fingerprint !== fingerprint) {
+    throw new ToolError('id_conflict', 'you used this message_id for another message. Choose a new one.')
+  }
+  return earlier
+}
+
+async function prepare(
+  mailbox: Mailbox,
+  outgoing: Outgoing,
+  fingerprint: string,
+  { asker, signal }: Call,
+): Promise<{ record: SentRecord; budget: Budget }> {
+  const { to, body } = outgoing
+  const envelope = await compose(mailbox, outgoing, signal)
+  const units = costUnits(payloadBytes(envelope), await mostRecipients(mailbox, to, signal))
+  const isContact =
+    'agent' in to && (to.agent.source === 'own' || (await isAccepted(mailbox.client, to.agent.agentId, signal)))
+  const budget = await obtainConsent(
+    mailbox,
+    {
+      what: 'agent' in to ? `send a message to ${to.agent.name}` : `post to the board ${to.boardId}`,
+      reaches: isContact ? undefined : reachOf(to),
+      units,
+      fingerprint,
+      content: textOf(body),
+    },
+    asker,
+    signal,
+  )
+  const after = await mailbox.client.latestCursor({ signal })
+  const record = { envelope, body, fingerprint, composedAt: Math.floor(Date.now() / 1000), told: false, after }
+  mailbox.sent.save(record)
+  return { record, budget }
+}
+
+function reachOf(to: Outgoing['to']): { id: string; why: string } {
+  return 'agent' in to
+    ? { id: to.agent.agentId, why: `${to.agent.name} is not one of your accepted contacts` }
+    : { id: to.boardId, why: 'others can read this board' }
+}
+
+/** @throws ToolError `contacts_only`. */
+async function checkRecipient({ client, policy }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<void> {
+  if (!policy.contactsOnly) return
+  const isAllowed = 'agent' in to && (to.agent.source === 'own' || (await isAccepted(client, to.agent.agentId, signal)))
+  if (isAllowed) return
+  throw new ToolError(
+    'contacts_only',
+    'this server sends to accepted contacts alone. Nothing was sent. The person you work for accepts contacts; do not look for another way.',
+  )
+}
+
+function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
+  const { to, body, type, seal, id, replyTo, threadId, ttl } = outgoing
+  if (!('agent' in to) && seal) throw new ToolError('cannot_seal', 'a board has no key to seal for')
+  const address = 'agent' in to ? to.agent.name : `board:${to.boardId}`
+  // Sealed for the key that is pinned, not for what the service gives now.
+  const key = seal && 'agent' in to ? to.agent.pubkey : false
+  return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
+}
+
+/** Posts what was kept. An envelope that grew too old without being accepted is composed anew under its id. */
+async function postKept(
+  mailbox: Mailbox,
+  outgoing: Outgoing,
+  record: SentRecord,
+  signal: AbortSignal,
+): Promise<SendResult> {
+  const { id } = record.envelope
+  try {
+    return await mailbox.client.post(record.envelope, { signal })
+  } catch (error) {
+    // Refused for its time: nothing has this id, because a repeat of what was accepted is never refused (spec 7.2).
+    if (!(error instanceof ApiError) || error.code !== 'envelope_timestamp_out_of_range') throw withId(error, id)
+    const envelope = await compose(mailbox, { ...outgoing, id }, signal)
+    mailbox.sent.save({ ...record, envelope })
+    return mailbox.client.post(envelope, { signal }).catch((again: unknown) => {
+      throw withId(again, id)
+    })
+  }
+}
+
+/** After a lost answer the caller has to know how to repeat. */
+function withId(error: unknown, id: string): unknown {
+  if (error instanceof ApiError && error.status < 500) return error
+  return new ToolError(
+    'no_answer',
+    `the service did not answer, so the message may or may not have been sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
+  )
+}
+
+/** Bytes that are charged (spec 6.5). */
+function payloadBytes(envelope: Envelope): number {
+  return 'body_enc' in envelope ? Buffer.from(envelope.body_enc, 'base64').length : bodySize(envelope.body).bytes
+}
+
+/** Recipients at most. Only the owner of a board can know how many there are; others pay for the board's limit in the estimate. */
+async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<number> {
+  if ('agent' in to) return 1
+  const { owner } = await client.board(to.boardId, { signal })
+  if (owner !== key.agentId) return LIMITS.membershipsPerBoard
+  const members = await client.members(to.boardId, { signal })
+  return members.filter(({ role }) => role === 'writer' || role === 'reader').length
+}
+
+function receiptOf(
+  { msg_id, lane, duplicate }: SendResult,
+  envelope: Envelope,
+  isPost: boolean,
+  before: Budget | undefined,
+  after: Budget | undefined,
+): Delivered {
+  const measured =
+    before === undefined || after === undefined ? null : Math.max(0, after.used_units - before.used_units)
+  const cost = isPost ? measured : costUnits(payloadBytes(envelope), 1)
+  return {
+    message_id: msg_id,
+    status: 'accepted',
+    to: envelope.to,
+    lane,
+    duplicate,
+    sealed: 'body_enc' in envelope,
+    cost_units: duplicate ? 0 : cost,
+    ...budgetLeft(after),
+  }
+}
+
+export function budgetLeft(
+  budget: Budget | undefined,
+): Pick<Delivered, 'used_units_today' | 'free_units_left' | 'credits_left'> {
+  return {
+    used_units_today: budget?.used_units ?? null,
+    free_units_left: budget === undefined ? null : Math.max(0, budget.daily_free_units - budget.used_units),
+    credits_left: budget?.credit_balance ?? null,
+  }
+}
+
+/** Of all that makes two calls the same message, but for its id. */
+function fingerprintOf({ to, body, type, seal, replyTo, threadId, ttl }: Outgoing): string {
+  const target = 'agent' in to ? to.agent.agentId : to.boardId
+  return hash('sha256', JSON.stringify([target, body, type, seal, replyTo ?? null, threadId ?? null, ttl ?? 0]))
+}

@@ -1,0 +1,55 @@
+import type { Readable, Writable } from 'node:stream'
+import { createLog } from './log.ts'
+import type { Mailbox } from './mailbox.ts'
+import { openMailbox, type StartOptions } from './start.ts'
+import { readOrMakeToken } from './store/http-token.ts'
+import { serveOverHttp } from './transports/http.ts'
+import { serveOverStdio } from './transports/stdio.ts'
+
+export interface ServeOptions extends StartOptions {
+  /** Port on the loopback address; undefined: stdio. */
+  readonly httpPort?: number | undefined
+  /** Default: `<keyPath>.token`. */
+  readonly tokenPath?: string | undefined
+}
+
+export interface ServeIo {
+  readonly stdin: Readable
+  readonly stdout: Writable
+  readonly stderr: Writable
+  readonly signal: AbortSignal
+}
+
+/**
+ * Runs the server until its client closes stdin, or the signal is aborted: what `svc mcp` does.
+ * @throws StartError, and what the SDK throws where the service does not answer at the start.
+ */
+export async function serve(options: ServeOptions, io: ServeIo): Promise<void> {
+  const log = createLog(io.stderr)
+  const mailbox = await openMailbox(options, log)
+  try {
+    if (options.httpPort === undefined) await serveOverStdio(mailbox, io)
+    else await serveUntilAborted(mailbox, options, options.httpPort, io.signal)
+  } finally {
+    await mailbox[Symbol.asyncDispose]()
+  }
+}
+
+async function serveUntilAborted(
+  mailbox: Mailbox,
+  { tokenPath, keyPath }: ServeOptions,
+  port: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const tokenFile = tokenPath ?? `${keyPath}.token`
+  const face = await serveOverHttp(mailbox, { port, token: readOrMakeToken(tokenFile) })
+  mailbox.log('http.ready', { url: face.url, tokenFile })
+  try {
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      signal.addEventListener('abort', () => resolve())
+    })
+  } finally {
+    await face[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,25 @@
+import { McpServer } from '@modelcontextprotocol/server'
+import { SERVICE } from '@svc/contracts/limits.ts'
+import { instructionsFor } from './instructions.ts'
+import type { Mailbox } from './mailbox.ts'
+import { isOffered } from './policy.ts'
+import { registerPrompts } from './prompts.ts'
+import { registerResources } from './resources.ts'
+import { askedCodec } from './send/asker.ts'
+import { TOOLS } from './tools/all.ts'
+
+/** One server of the protocol for one client, or for one request of a client without a connection. */
+export function createServer(mailbox: Mailbox): McpServer {
+  const server = new McpServer(
+    { name: 'svc', title: 'Signed agent messaging', version: SERVICE.version },
+    {
+      instructions: instructionsFor(mailbox.name, mailbox.policy),
+      capabilities: { resources: { subscribe: true } },
+      requestState: { verify: askedCodec.verify },
+    },
+  )
+  for (const tool of TOOLS) if (isOffered(mailbox.policy, tool.reach)) tool.register(server, mailbox)
+  registerResources(server, mailbox)
+  if (!mailbox.policy.readOnly) registerPrompts(server)
+  return server
+}

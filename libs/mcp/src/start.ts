@@ -1,0 +1,160 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { isAgentName } from '@svc/contracts/ids.ts'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
+import { publicKeyOf } from '@svc/sdk/key-book.ts'
+import type { AgentKey } from '@svc/sdk/keys.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import type { Log } from './log.ts'
+import type { Mailbox } from './mailbox.ts'
+import type { Policy } from './policy.ts'
+import { createReader } from './reading/read.ts'
+import { createSenders } from './reading/senders.ts'
+import { StartError } from './start-error.ts'
+import { createApprovals } from './store/approvals.ts'
+import { createCipher } from './store/cipher.ts'
+import { createCursorFile } from './store/cursor.ts'
+import { makeFolder } from './store/files.ts'
+import { readKeyFile, readOrMakeKeyFile } from './store/key-file.ts'
+import { createPins, type Pins } from './store/pins.ts'
+import { createSearchIndex } from './store/search-index.ts'
+import { createSentStore } from './store/sent.ts'
+import { createUnreadCounter } from './unread.ts'
+import { createWatcher } from './watch/watcher.ts'
+
+export interface StartOptions {
+  /** Base address of any gateway. */
+  readonly url: string
+  /** Pins the authority that requests are signed for; default: what the service announces. */
+  readonly authority?: string | undefined
+  readonly keyPath: string
+  /** Makes the key where there is none, and registers it under this name where it is not registered. */
+  readonly register?: string | undefined
+  /** Default: `<keyPath>.state`. */
+  readonly statePath?: string | undefined
+  /** `<name>=ed25519:<HEX>`: keys that the person knows by another way than the service. */
+  readonly pins?: readonly string[] | undefined
+  readonly policy: Policy
+  /** Characters of text of others in one result at most; default 20,000. */
+  readonly resultCharacters?: number | undefined
+}
+
+const RESULT_CHARACTERS = 20_000
+/** Some 10 s of repeating: a client waits for a tool for a minute. */
+const ATTEMPTS = 7
+
+/**
+ * Opens the mailbox of one agent.
+ * @throws StartError where the key file, the name or a pin is not as it must be; what the SDK throws where the service does
+ * not answer.
+ */
+export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
+  const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
+  const key = register === undefined ? readKeyFile(keyPath) : readOrMakeKeyFile(keyPath)
+  const client = clientOf(url, authority, key)
+  const { name, isNew } = await registration(client, register)
+  const folder = join(options.statePath ?? `${keyPath}.state`, folderOf(url, key))
+  makeFolder(folder)
+  const cipher = createCipher(key)
+  const pins = createPins(folder)
+  for (const text of options.pins ?? []) addPin(pins, text)
+  const own = { name: () => name, agentId: key.agentId, pubkey: key.pubkey }
+  const senders = createSenders(client, pins, own)
+  const sent = createSentStore(folder, cipher)
+  const { requireVerified } = policy
+  const reader = createReader({ client, ownAgentId: key.agentId, senders, sent, requireVerified })
+  const watcher = createWatcher({ client, folder, log })
+  const cursor = createCursorFile(folder)
+  // What is unread from before is for check_inbox; to a new agent everything is new.
+  if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor())
+  let last: Promise<unknown> = Promise.resolve()
+  log('started', { name, agent: key.agentId, mode: modeOf(policy) })
+  return {
+    client,
+    key,
+    name,
+    policy,
+    senders,
+    reader,
+    sent,
+    approvals: createApprovals(folder),
+    cursor,
+    index: createSearchIndex({ client, reader, cipher }, folder),
+    unread: createUnreadCounter(client),
+    watcher,
+    log,
+    resultCharacters,
+    exclusively(work) {
+      const turn = last.then(work, work)
+      last = turn.catch(() => undefined)
+      return turn
+    },
+    [Symbol.asyncDispose]: () => watcher[Symbol.asyncDispose](),
+  }
+}
+
+function clientOf(url: string, authority: string | undefined, key: AgentKey): AgentClient {
+  try {
+    return new AgentClient({
+      url,
+      key,
+      retry: { attempts: ATTEMPTS },
+      ...(authority === undefined ? {} : { authority }),
+    })
+  } catch (cause) {
+    throw new StartError(`${url} is not the address of a service: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** @throws StartError where the key has no name, or another one than it should have. */
+async function registration(
+  client: AgentClient,
+  wanted: string | undefined,
+): Promise<{ name: string; isNew: boolean }> {
+  try {
+    const { agent } = await client.me()
+    if (wanted !== undefined && agent.name !== wanted) {
+      throw new StartError(
+        `the key is registered as ${agent.name}, not as ${wanted}: change --register, or name another --key`,
+      )
+    }
+    return { name: agent.name, isNew: false }
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.code !== 'signer_unknown') throw error
+    if (wanted === undefined) throw new StartError('the key is not registered: add --register <name>')
+    await client.register(wanted)
+    return { name: wanted, isNew: true }
+  }
+}
+
+/** One folder for each service and key: a cursor of one means nothing to another. */
+function folderOf(url: string, { agentId }: AgentKey): string {
+  const service = createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 12)
+  return `${agentId}-${service}`
+}
+
+/** @throws StartError. */
+function addPin(pins: Pins, text: string): void {
+  const [name = '', pubkey = ''] = text.split('=', 2)
+  if (!isAgentName(name)) throw new StartError(`--pin ${text}: it is <name>=ed25519:<64 hex digits>`)
+  let agentId: string
+  try {
+    agentId = agentIdOf(publicKeyOf(pubkey.toLowerCase()))
+  } catch (cause) {
+    throw new StartError(`--pin ${text}: ${(cause as Error).message}`, { cause })
+  }
+  const pin = pins.add({ name, agentId, pubkey: pubkey.toLowerCase(), by: 'configuration' })
+  if (pin.agentId !== agentId) {
+    throw new StartError(`${name} is pinned with another key already, in the state folder: one of them is wrong`)
+  }
+}
+
+function modeOf(policy: Policy): string {
+  const { readOnly, contactsOnly, requireVerified, askStrangers } = policy
+  const modes = { readOnly, contactsOnly, requireVerified, askStrangers }
+  return Object.entries(modes)
+    .filter(([, isOn]) => isOn)
+    .map(([mode]) => mode)
+    .join(' ')
+}

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { generateKey, parseKey } from '@svc/sdk/keys.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { createLease, STALE_MS } from '../watch/lease.ts'
+import { createApprovals } from './approvals.ts'
+import { createCipher } from './cipher.ts'
+import { createCursorFile } from './cursor.ts'
+import { readOrMakeToken } from './http-token.ts'
+import { readKeyFile, readOrMakeKeyFile } from './key-file.ts'
+import { createPins } from './pins.ts'
+import { createSentStore } from './sent.ts'
+
+const run = promisify(execFile)
+const PROCESSES = 4
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-mcp-store-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+/** Runs the same script in several processes at once. @returns what each printed. */
+async function inProcesses(script: string): Promise<string[]> {
+  const runs = Array.from({ length: PROCESSES }, (_, at) =>
+    run(process.execPath, ['--input-type=module', '-e', script], {
+      cwd: import.meta.dirname,
+      env: { PATH: process.env.PATH, FOLDER: folder, AT: String(at) },
+    }),
+  )
+  return (await Promise.all(runs)).map(({ stdout }) => stdout.trim())
+}
+
+describe('the key file', () => {
+  test('several processes that start at once make one key, which its owner alone can read', async () => {
+    const ids = await inProcesses(
+      `const { readOrMakeKeyFile } = await import('${new URL('key-file.ts', import.meta.url)}')
+       console.log(readOrMakeKeyFile(process.env.FOLDER + '/key').agentId)`,
+    )
+    expect(new Set(ids).size).toBe(1)
+    const path = join(folder, 'key')
+    expect(statSync(path).mode & 0o777).toBe(0o600)
+    expect(parseKey(readFileSync(path, 'utf8')).agentId).toBe(ids[0])
+    expect(readdirSync(folder)).toEqual(['key'])
+  })
+
+  test('is refused where others can read it, where it is none, and where it is not there; never shown', () => {
+    const path = join(folder, 'key')
+    expect(() => readKeyFile(path)).toThrow('--register')
+    readOrMakeKeyFile(path)
+    chmodSync(path, 0o644)
+    expect(() => readKeyFile(path)).toThrow(/chmod 600/)
+    expect(() => readOrMakeKeyFile(path)).toThrow(/chmod 600/)
+  })
+})
+
+test('the cursor only moves forward, and is whole whichever processes move it', async () => {
+  await inProcesses(
+    `const { createCursorFile } = await import('${new URL('cursor.ts', import.meta.url)}')
+     const cursor = createCursorFile(process.env.FOLDER)
+     for (let at = 1; at <= 200; at += 1) {
+       cursor.advance(at)
+       const read = cursor.read()
+       if (!Number.isInteger(read) || read < 1 || read > 200) throw new Error('a broken cursor: ' + read)
+     }`,
+  )
+  const cursor = createCursorFile(folder)
+  expect(cursor.read()).toBeGreaterThanOrEqual(1)
+  cursor.advance(200)
+  cursor.advance(7)
+  expect(cursor.read()).toBe(200)
+  expect(readdirSync(folder)).toEqual(['cursor'])
+})
+
+describe('sent messages', () => {
+  const record = {
+    envelope: { id: 'my-message', from: 'a', to: 'b@c', type: 'event', ts: '', body: 1, sig: '' } as const,
+    body: 'the secret text',
+    fingerprint: 'print',
+    composedAt: 1_000,
+    told: false,
+  }
+
+  test('are kept encrypted, for the key that wrote them alone', () => {
+    const key = generateKey()
+    createSentStore(folder, createCipher(key)).save(record)
+    const [name = ''] = readdirSync(join(folder, 'sent'))
+    expect(readFileSync(join(folder, 'sent', name)).includes('secret')).toBe(false)
+    expect(createSentStore(folder, createCipher(key)).find('my-message')).toEqual(record)
+    expect(createSentStore(folder, createCipher(generateKey())).find('my-message')).toBeUndefined()
+    expect(createSentStore(folder, createCipher(key)).find('another')).toBeUndefined()
+  })
+
+  test('one whose caller was never told is found by its content, for a day', () => {
+    const store = createSentStore(folder, createCipher(generateKey()))
+    store.save(record)
+    expect(store.findUntold('print', 2_000)).toEqual(record)
+    expect(store.findUntold('print', 1_000 + 86_400)).toBeUndefined()
+    expect(store.findUntold('other', 2_000)).toBeUndefined()
+    store.save({ ...record, told: true })
+    expect(store.findUntold('print', 2_000)).toBeUndefined()
+  })
+})
+
+test('what is encrypted is bound to its name and its key', () => {
+  const cipher = createCipher(generateKey())
+  const content = cipher.encrypt('a', 'text')
+  expect(cipher.decrypt('a', content)).toBe('text')
+  expect(cipher.decrypt('b', content)).toBeUndefined()
+  expect(cipher.decrypt('a', content.subarray(0, 20))).toBeUndefined()
+  content[content.length - 1] = (content.at(-1) ?? 0) ^ 1
+  expect(cipher.decrypt('a', content)).toBeUndefined()
+})
+
+test('a pinned key stays, whatever is said of the name later', () => {
+  const pin = { name: 'bob', agentId: 'x', pubkey: 'ed25519:00', by: 'first use' as const }
+  expect(createPins(folder).add(pin)).toEqual(pin)
+  const pins = createPins(folder)
+  expect(pins.add({ ...pin, agentId: 'y', pubkey: 'ed25519:11' })).toEqual(pin)
+  expect(pins.ofName('bob')).toEqual(pin)
+  expect(pins.ofAgent('x')).toEqual(pin)
+  expect(pins.ofAgent('y')).toBeUndefined()
+})
+
+test('an approval holds for every process', () => {
+  createApprovals(folder).add('agent')
+  createApprovals(folder).add('agent')
+  expect(createApprovals(folder).has('agent')).toBe(true)
+  expect(createApprovals(folder).has('other')).toBe(false)
+})
+
+test('the token for HTTP is made once, and a short one is refused', () => {
+  const path = join(folder, 'token')
+  const token = readOrMakeToken(path)
+  expect(token).toMatch(/^[0-9a-f]{64}$/)
+  expect(readOrMakeToken(path)).toBe(token)
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  chmodSync(path, 0o640)
+  expect(() => readOrMakeToken(path)).toThrow('chmod 600')
+  const short = join(folder, 'short')
+  writeFileSync(short, 'short', { mode: 0o600 })
+  expect(() => readOrMakeToken(short)).toThrow('no token')
+})
+
+describe('the lease of the stream', () => {
+  test('one process has it until it gives it back', () => {
+    const path = join(folder, 'lease')
+    const [first, second] = [createLease(path), createLease(path)]
+    expect([first.take(), first.take(), second.take()]).toEqual([true, true, false])
+    second.release()
+    expect(second.take()).toBe(false)
+    first.release()
+    expect(second.take()).toBe(true)
+  })
+
+  test('a holder that does not renew it loses it', () => {
+    const path = join(folder, 'lease')
+    const [first, second] = [createLease(path), createLease(path)]
+    first.take()
+    const longAgo = new Date(Date.now() - STALE_MS - 1_000)
+    utimesSync(path, longAgo, longAgo)
+    expect(second.take()).toBe(true)
+    expect(first.take()).toBe(false)
+  })
+})

@@ -1,0 +1,79 @@
+import { Type } from '@sinclair/typebox'
+import { Board, type BoardDetails, type BoardVisibility, type PostingMode } from '@svc/contracts/resources.ts'
+import type { Mailbox } from '../../mailbox.ts'
+import { viewBoard } from '../../reading/view-board.ts'
+import { obtainConsent } from '../../send/consent.ts'
+import { budgetLeft } from '../../send/deliver.ts'
+import { BoardView, FenceNonce, Receipt, wordOf } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+const BOARD_UNITS = 10
+const { title, description } = Board.properties
+
+/** A board of one's own. A board with the same title is taken for this one, so that a repeat makes no second board. */
+export const createBoard = defineTool({
+  name: 'create_board',
+  title: 'Create a board',
+  description:
+    'Creates a board that you own: public and unlisted boards can be read by everybody, private ones by members. If you own a board with this title and visibility already, that one is the result. Costs 10 units.',
+  reach: 'publish',
+  hints: { idempotent: true },
+  input: {
+    title,
+    description,
+    visibility: Type.Optional(wordOf<BoardVisibility>(['public', 'unlisted', 'private'], 'Default private')),
+    posting: Type.Optional(
+      wordOf<PostingMode>(['members', 'anyone'], 'Who may post: you and writers (the default), or every agent'),
+    ),
+  },
+  output: {
+    board: BoardView,
+    fence: FenceNonce,
+    created: Type.Boolean(),
+    cost_units: Type.Integer(),
+    used_units_today: Receipt.used_units_today,
+    free_units_left: Receipt.free_units_left,
+    credits_left: Receipt.credits_left,
+  },
+  async run(mailbox, args, { asker, fence, signal }) {
+    const { client, approvals } = mailbox
+    const wanted = { ...args, visibility: args.visibility ?? ('private' as const) }
+    return mailbox.exclusively(async () => {
+      const earlier = await findOwn(mailbox, wanted.title, wanted.visibility, signal)
+      if (earlier === undefined) {
+        const isSeen = wanted.visibility !== 'private'
+        const intent = {
+          what: `create a ${wanted.visibility} board`,
+          reaches: isSeen ? { id: undefined, why: 'everybody can read it' } : undefined,
+          units: BOARD_UNITS,
+          fingerprint: `board ${JSON.stringify(wanted)}`,
+          content: `${wanted.title} ${wanted.description ?? ''}`,
+        }
+        await obtainConsent(mailbox, intent, asker, signal)
+      }
+      const board = earlier ?? (await client.createBoard(wanted, { signal }))
+      // Whoever agreed to the board has agreed to posts on it.
+      if (earlier === undefined) approvals.add(board.id)
+      const budget = await client.budget({ signal }).catch(() => undefined)
+      return {
+        board: viewBoard(mailbox, board, fence),
+        fence: fence.nonce,
+        created: earlier === undefined,
+        cost_units: earlier === undefined ? BOARD_UNITS : 0,
+        ...budgetLeft(budget),
+      }
+    })
+  },
+})
+
+async function findOwn(
+  { client, key }: Mailbox,
+  title: string,
+  visibility: string,
+  signal: AbortSignal,
+): Promise<BoardDetails | undefined> {
+  for await (const board of client.boards({ pageSize: 100, signal })) {
+    if (board.owner === key.agentId && board.title === title && board.visibility === visibility) return board
+  }
+  return undefined
+}

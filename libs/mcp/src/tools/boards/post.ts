@@ -1,0 +1,37 @@
+import { Type } from '@sinclair/typebox'
+import { deliver } from '../../send/deliver.ts'
+import { Board, BodyFields, bodyOf, Id, OwnId, Receipt } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+/** A message to all readers of a board. */
+export const post = defineTool({
+  name: 'post',
+  title: 'Post to a board',
+  description:
+    'Posts to a board, where others can read it. Costs 1 unit for each KiB begun and each subscriber. Give a message_id of your own, and repeat with it after any doubt.',
+  reach: 'publish',
+  hints: { idempotent: true },
+  input: {
+    board_id: Board,
+    ...BodyFields,
+    message_id: OwnId,
+    reply_to: Type.Optional(Id),
+    thread_id: Type.Optional(Id),
+  },
+  output: Receipt,
+  async run(mailbox, args, call) {
+    return deliver(
+      mailbox,
+      {
+        to: { boardId: args.board_id },
+        body: bodyOf(args),
+        type: 'event',
+        seal: false,
+        id: args.message_id,
+        replyTo: args.reply_to,
+        threadId: args.thread_id,
+      },
+      call,
+    )
+  },
+})

@@ -1,0 +1,26 @@
+import { Type } from '@sinclair/typebox'
+import { obtainConsent } from '../../send/consent.ts'
+import { Id } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+/** An upvote, which everybody can count. */
+export const vote = defineTool({
+  name: 'vote',
+  title: 'Vote for a post',
+  description: 'Votes for a post of another agent, or takes the vote back with vote false. Costs 1 unit.',
+  reach: 'publish',
+  hints: { idempotent: true },
+  input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
+  output: { message_id: Type.String(), status: Type.String(), votes: Type.Integer() },
+  async run(mailbox, { message_id, vote: isFor = true }, { asker, signal }) {
+    const { client } = mailbox
+    const intent = { what: `vote for ${message_id}`, reaches: undefined, units: 1, fingerprint: `vote ${message_id}` }
+    const { status } = await mailbox.exclusively(async () => {
+      if (!isFor) return client.removeVote(message_id, { signal })
+      await obtainConsent(mailbox, intent, asker, signal)
+      return client.vote(message_id, { signal })
+    })
+    const { upvotes } = await client.message(message_id, { signal })
+    return { message_id, status, votes: upvotes }
+  },
+})

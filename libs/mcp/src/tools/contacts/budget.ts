@@ -1,0 +1,30 @@
+import { Type } from '@sinclair/typebox'
+import { budgetLeft } from '../../send/deliver.ts'
+import { orNull } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+/** What this agent has left today. */
+export const budget = defineTool({
+  name: 'budget',
+  title: 'Budget',
+  description: 'Tells how many units, credits and introductions are left today, and when they are renewed.',
+  reach: 'read',
+  input: {},
+  output: {
+    used_units_today: orNull(Type.Integer()),
+    free_units_left: orNull(Type.Integer()),
+    credits_left: orNull(Type.Integer()),
+    daily_ceiling: Type.Integer(),
+    introductions_left: Type.Integer({ description: 'Agents that you can still write to for the first time today' }),
+    resets_at: Type.String(),
+  },
+  async run({ client }, _args, { signal }) {
+    const now = await client.budget({ signal })
+    return {
+      ...budgetLeft(now),
+      daily_ceiling: now.daily_hard_limit,
+      introductions_left: Math.max(0, now.daily_introduction_limit - now.used_introductions),
+      resets_at: new Date(now.resets_at * 1000).toISOString(),
+    }
+  },
+})

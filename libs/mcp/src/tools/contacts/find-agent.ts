@@ -1,0 +1,56 @@
+import { Type } from '@sinclair/typebox'
+import { contactState } from '../../send/contacts.ts'
+import { ToolError } from '../../tool-error.ts'
+import { Name, orNull } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+const SUGGESTIONS = 10
+
+/** An agent by its name; its key is pinned at the first time, and checked against the pin afterwards. */
+export const findAgent = defineTool({
+  name: 'find_agent',
+  title: 'Find an agent',
+  description:
+    'Looks an agent up by its exact name and remembers its public key from then on. If no agent has the name, shows names in the directory that begin alike.',
+  reach: 'read',
+  input: { name: Name },
+  output: {
+    found: Type.Boolean(),
+    name: Type.String(),
+    agent_id: orNull(Type.String()),
+    public_key: orNull(Type.String()),
+    key_known_by: orNull(Type.String({ description: 'first use, or configuration by the person you work for' })),
+    revoked: Type.Boolean(),
+    contact: orNull(Type.String({ description: 'What you think of it: accepted, blocked or none' })),
+    similar_names: Type.Array(Type.String()),
+  },
+  async run({ client, senders }, { name }, { signal }) {
+    try {
+      const { agent, known } = await senders.check(name, signal)
+      return {
+        found: true,
+        name: agent.name,
+        agent_id: agent.agent_id,
+        public_key: agent.pubkey,
+        key_known_by: known.source,
+        revoked: agent.revoked,
+        contact: await contactState(client, agent.agent_id, signal),
+        similar_names: [],
+      }
+    } catch (error) {
+      if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
+      const page = await client.agents({ after: name, pageSize: SUGGESTIONS, signal }).page()
+      const similar = page.items.map((agent) => agent.name).filter((other) => other.startsWith(name.slice(0, 3)))
+      return {
+        found: false,
+        name,
+        agent_id: null,
+        public_key: null,
+        key_known_by: null,
+        revoked: false,
+        contact: null,
+        similar_names: similar,
+      }
+    }
+  },
+})

@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox'
+import { defineTool } from '../tool.ts'
+
+/** Who this agent is, and what this server lets it do. */
+export const whoami = defineTool({
+  name: 'whoami',
+  title: 'Who am I',
+  description: 'Tells your name, address and public key, who may write to you, and what this server lets you do.',
+  reach: 'read',
+  input: {},
+  output: {
+    name: Type.String(),
+    address: Type.String(),
+    agent_id: Type.String(),
+    public_key: Type.String(),
+    inbox_policy: Type.String({ description: 'What becomes of messages from agents that you did not accept' }),
+    discoverable: Type.Boolean(),
+    modes: Type.Array(Type.String()),
+    max_units_per_call: Type.Integer({ description: 'A call that may cost more asks the person you work for' }),
+    listens_by: Type.String({ description: 'idle, stream, poll, or shared with another process' }),
+  },
+  async run({ client, key, policy, watcher }, _args, { signal }) {
+    const { agent, address, inbox_policy, discoverable } = await client.me({ signal })
+    const modes = [
+      ...(policy.readOnly ? ['read-only'] : []),
+      ...(policy.contactsOnly ? ['contacts-only'] : []),
+      ...(policy.requireVerified ? ['require-verified'] : []),
+      ...(policy.askStrangers ? ['asks before it writes to somebody new'] : []),
+    ]
+    return {
+      name: agent.name,
+      address,
+      agent_id: key.agentId,
+      public_key: key.pubkey,
+      inbox_policy,
+      discoverable,
+      modes,
+      max_units_per_call: policy.maxUnits,
+      listens_by: watcher.mode,
+    }
+  },
+})

@@ -1,0 +1,38 @@
+import { Type } from '@sinclair/typebox'
+import { explainError } from '../../explain-error.ts'
+import { Id } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+const MAX_IDS = 50
+
+/** Marks messages as dealt with; their senders can see that. */
+export const acknowledge = defineTool({
+  name: 'acknowledge',
+  title: 'Acknowledge messages',
+  description:
+    'Marks received messages as dealt with: they are not unread any more, and their senders can see it. Do it when you are done with a message. Posts cannot be acknowledged.',
+  reach: 'own',
+  hints: { idempotent: true },
+  input: { message_ids: Type.Array(Id, { minItems: 1, maxItems: MAX_IDS }) },
+  output: {
+    acknowledged: Type.Array(Type.String()),
+    failed: Type.Array(
+      Type.Object({ message_id: Type.String(), error: Type.String() }, { additionalProperties: false }),
+    ),
+  },
+  async run({ client, unread }, { message_ids }, { signal }) {
+    const acknowledged = []
+    const failed = []
+    for (const id of message_ids) {
+      try {
+        await client.ack(id, { signal })
+        acknowledged.push(id)
+      } catch (error) {
+        signal.throwIfAborted()
+        failed.push({ message_id: id, error: explainError(error).code })
+      }
+    }
+    unread.forget()
+    return { acknowledged, failed }
+  },
+})

@@ -1,0 +1,31 @@
+import { Type } from '@sinclair/typebox'
+import { previewCharacters, viewMessage } from '../../reading/view.ts'
+import { FenceNonce, Id, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+const DEFAULT_LIMIT = 10
+
+/** A conversation, both sides, oldest first. */
+export const readThread = defineTool({
+  name: 'read_thread',
+  title: 'Read a conversation',
+  description:
+    'Shows the conversation that a message belongs to, both sides, oldest first. What you sealed yourself is shown where this machine kept it.',
+  reach: 'read',
+  input: { message_id: Id, limit: Limit, cursor: PageCursor },
+  output: { thread_id: Type.String(), messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },
+  async run(mailbox, { message_id, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
+    const { client } = mailbox
+    const { envelope, lane } = await client.message(message_id, { signal })
+    const threadId = envelope.thread_id ?? envelope.id
+    const options = { threadId, pageSize: limit, after: cursor, signal }
+    const listing = lane === 'board' ? client.feed(envelope.to.slice('board:'.length), options) : client.export(options)
+    const page = await listing.page()
+    const characters = previewCharacters(mailbox, limit)
+    const messages = []
+    for (const message of page.items) {
+      messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+    }
+    return { thread_id: threadId, messages, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
+  },
+})

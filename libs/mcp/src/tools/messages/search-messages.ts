@@ -1,0 +1,43 @@
+import { Type } from '@sinclair/typebox'
+import { ApiError } from '@svc/sdk/errors.ts'
+import { previewCharacters, viewMessage } from '../../reading/view.ts'
+import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+const DEFAULT_LIMIT = 10
+
+/** Looks for words in all that this agent can read. */
+export const searchMessages = defineTool({
+  name: 'search_messages',
+  title: 'Search messages',
+  description:
+    'Finds messages and posts that contain every word of a query, newest first: received, sent, and posts of boards you subscribe to, sealed ones too. Upper and lower case are the same.',
+  reach: 'read',
+  input: {
+    query: Type.String({ minLength: 1, maxLength: 200 }),
+    limit: Limit,
+    cursor: PageCursor,
+  },
+  output: {
+    messages: Type.Array(MessageView),
+    fence: FenceNonce,
+    next_cursor: NextCursor,
+    complete: Type.Boolean({ description: 'False where there are messages that were not looked at yet: search again' }),
+  },
+  async run(mailbox, { query, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
+    const complete = await mailbox.index.catchUp(signal)
+    const { ids, next } = mailbox.index.search(query, limit, cursor)
+    const characters = previewCharacters(mailbox, limit)
+    const messages = []
+    for (const id of ids) {
+      try {
+        const message = await mailbox.client.message(id, { signal })
+        messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+      } catch (error) {
+        // Expired or hidden since it was found.
+        if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
+      }
+    }
+    return { messages, fence: fence.nonce, next_cursor: next ?? null, complete }
+  },
+})

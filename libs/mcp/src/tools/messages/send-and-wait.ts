@@ -1,0 +1,55 @@
+import { Type } from '@sinclair/typebox'
+import { previewCharacters, viewMessage } from '../../reading/view.ts'
+import { deliver } from '../../send/deliver.ts'
+import { waitForReply } from '../../watch/wait.ts'
+import { BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Receipt } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
+
+/** Sends a request, and waits for the message that refers to it. Does not move the cursor of `wait_for_messages`. */
+export const sendAndWait = defineTool({
+  name: 'send_and_wait',
+  title: 'Send a request and wait for the answer',
+  description:
+    'Sends a request to an agent and waits for the message that replies to it. If none comes in time, the result says how to go on waiting; never send the request again for that. The answer is not acknowledged by this.',
+  reach: 'send',
+  hints: { idempotent: true },
+  input: {
+    to: Name,
+    ...BodyFields,
+    message_id: OwnId,
+    sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),
+    timeout_seconds: WaitSeconds,
+  },
+  output: {
+    sent: Type.Object(Receipt, { additionalProperties: false }),
+    answered: Type.Boolean(),
+    fence: FenceNonce,
+    answer: orNull(MessageView),
+    how_to_go_on: orNull(Type.String()),
+  },
+  async run(mailbox, args, call) {
+    const agent = await mailbox.senders.ofName(args.to, call.signal)
+    const outgoing = {
+      to: { agent },
+      body: bodyOf(args),
+      type: 'request' as const,
+      seal: args.sealed ?? true,
+      id: args.message_id,
+    }
+    const sent = await deliver(mailbox, outgoing, call)
+    const answer = await waitForReply(mailbox, sent.message_id, waitSecondsOf(args.timeout_seconds), call)
+    const characters = previewCharacters(mailbox, 1)
+    const { fence, signal } = call
+    return {
+      sent,
+      answered: answer !== undefined,
+      fence: fence.nonce,
+      answer: answer === undefined ? null : await viewMessage(mailbox, answer, fence, { characters }, signal),
+      how_to_go_on:
+        answer === undefined
+          ? `The request was sent, and the answer may still come: call wait_for_messages with reply_to ${sent.message_id}.`
+          : null,
+    }
+  },
+})

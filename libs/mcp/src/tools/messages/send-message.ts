@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox'
+import { deliver } from '../../send/deliver.ts'
+import { BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
+import { defineTool } from '../tool.ts'
+
+/** Sends to one agent, by its name. */
+export const sendMessage = defineTool({
+  name: 'send_message',
+  title: 'Send a message',
+  description:
+    'Sends a message to an agent by its name. Sealed (the default) is encrypted so that the recipient alone can read it. Give a message_id of your own and repeat with it after any doubt: the same id with the same content is never sent twice.',
+  reach: 'send',
+  hints: { idempotent: true },
+  input: {
+    to: Name,
+    ...BodyFields,
+    message_id: OwnId,
+    sealed: Type.Optional(Type.Boolean({ description: 'Default true' })),
+    type: Type.Optional(MessageType),
+    reply_to: Type.Optional(Id),
+    thread_id: Type.Optional(Type.String({ description: 'Id of the first message of a conversation with this agent' })),
+    ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'After so long nobody can read it any more' })),
+  },
+  output: Receipt,
+  async run(mailbox, args, call) {
+    const agent = await mailbox.senders.ofName(args.to, call.signal)
+    return deliver(
+      mailbox,
+      {
+        to: { agent },
+        body: bodyOf(args),
+        type: args.type ?? 'event',
+        seal: args.sealed ?? true,
+        id: args.message_id,
+        replyTo: args.reply_to,
+        threadId: args.thread_id,
+        ttl: args.ttl_seconds,
+      },
+      call,
+    )
+  },
+})

@@ -1,0 +1,140 @@
+import {
+  type CallToolResult,
+  fromJsonSchema,
+  type JsonSchemaType,
+  type McpServer,
+  type ServerContext,
+  type StandardSchemaWithJSON,
+} from '@modelcontextprotocol/server'
+import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { explainError } from '../explain-error.ts'
+import type { Fence } from '../fence.ts'
+import { createFence } from '../fence.ts'
+import type { Mailbox } from '../mailbox.ts'
+import type { Reach } from '../policy.ts'
+import { render } from '../render.ts'
+import { type Asker, createAsker, NeedsAnswer } from '../send/asker.ts'
+import { UnreadSchema, unreadText } from './schemas.ts'
+
+/** One call of a tool. */
+export interface Call {
+  /** Aborted when the client cancels, or is gone. */
+  readonly signal: AbortSignal
+  /** Of this call alone. */
+  readonly fence: Fence
+  readonly asker: Asker
+  /** Tells a client that asked for it how a wait goes on. */
+  progress(elapsed: number, total: number, message: string): Promise<void>
+}
+
+export interface ToolHints {
+  readonly destructive?: boolean
+  readonly idempotent?: boolean
+}
+
+export interface ToolSpec<I extends TProperties, O extends TProperties> {
+  readonly name: string
+  readonly title: string
+  readonly description: string
+  readonly reach: Reach
+  readonly hints?: ToolHints
+  readonly input: I
+  readonly output: O
+  /** @throws ToolError, or what the SDK throws; both become a result that says so. */
+  run(mailbox: Mailbox, args: Static<TObject<I>>, call: Call): Promise<Static<TObject<O>>>
+}
+
+/** A tool, ready to be registered with any number of servers. */
+export interface Tool {
+  readonly name: string
+  readonly reach: Reach
+  register(server: McpServer, mailbox: Mailbox): void
+}
+
+/**
+ * Makes a tool. Its result is the output and `unread`, as structured content and as text; every error is a result with
+ * `isError`, so that the model reads it.
+ */
+export function defineTool<I extends TProperties, O extends TProperties>(spec: ToolSpec<I, O>): Tool {
+  const { name, title, description, reach, hints = {} } = spec
+  const inputSchema = standardSchema<Static<TObject<I>>>(spec.input)
+  const outputSchema = standardSchema<object>({ ...spec.output, unread: UnreadSchema })
+  const annotations = {
+    title,
+    readOnlyHint: reach === 'read',
+    destructiveHint: hints.destructive ?? false,
+    idempotentHint: hints.idempotent ?? reach === 'read',
+    openWorldHint: true,
+  }
+  return {
+    name,
+    reach,
+    register(server, mailbox) {
+      const config = { title, description, inputSchema, outputSchema, annotations }
+      server.registerTool(name, config, async (args, context) => {
+        const startedMs = Date.now()
+        const log = (outcome: string): void => mailbox.log('tool', { name, outcome, ms: Date.now() - startedMs })
+        const call = createCall(server, context)
+        try {
+          const output = await spec.run(mailbox, args, call)
+          const result = await withUnread(mailbox, output, call.signal)
+          log('ok')
+          return result
+        } catch (error) {
+          if (error instanceof NeedsAnswer) {
+            log('asks')
+            return error.request
+          }
+          const { code, text } = call.signal.aborted ? CANCELLED : explainError(error)
+          log(code)
+          if (code === 'internal') mailbox.log('fault', faultOf(error))
+          return failed(mailbox, code, text, call.signal)
+        }
+      })
+    },
+  }
+}
+
+/** A closed object, as the protocol's library takes schemas: as plain JSON, because a client in this process gets the very object. */
+function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
+  const schema = JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
+  return fromJsonSchema<T>(schema)
+}
+
+function createCall(server: McpServer, context: ServerContext): Call {
+  const { signal, _meta, notify } = context.mcpReq
+  const progressToken = _meta?.progressToken
+  return {
+    signal,
+    fence: createFence(),
+    asker: createAsker(server, context),
+    async progress(progress, total, message) {
+      if (progressToken === undefined) return
+      await notify({ method: 'notifications/progress', params: { progressToken, progress, total, message } })
+    },
+  }
+}
+
+/** Nobody reads it: the client is gone, or does not wait any more. */
+const CANCELLED = { code: 'cancelled', text: 'the call was cancelled.' }
+
+/** Where a fault is; not its message, which may hold what somebody wrote. */
+function faultOf(error: unknown): { error: string; at: string } {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  return { error: error instanceof Error ? error.name : typeof error, at: frames.slice(0, 5).join(' ').trim() }
+}
+
+async function withUnread(mailbox: Mailbox, output: object, signal: AbortSignal): Promise<CallToolResult> {
+  const unread = (await mailbox.unread.count(signal)) ?? null
+  const text = [render(output), unreadText(unread)].join('\n\n')
+  return { content: [{ type: 'text', text }], structuredContent: { ...output, unread } }
+}
+
+async function failed(mailbox: Mailbox, code: string, text: string, signal: AbortSignal): Promise<CallToolResult> {
+  const unread = signal.aborted ? null : ((await mailbox.unread.count(signal)) ?? null)
+  return {
+    isError: true,
+    content: [{ type: 'text', text: [`${code}: ${text}`, unreadText(unread)].join('\n\n') }],
+  }
+}

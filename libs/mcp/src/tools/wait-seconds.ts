@@ -1,0 +1,17 @@
+import { Type } from '@sinclair/typebox'
+
+/** Many clients give up on a call after 60 s. */
+const DEFAULT_SECONDS = 30
+const MAX_SECONDS = 600
+
+export const WaitSeconds = Type.Optional(
+  Type.Integer({
+    minimum: 0,
+    maximum: MAX_SECONDS,
+    description: `How long to wait at most; default ${DEFAULT_SECONDS}. Many clients give up on a call after 60`,
+  }),
+)
+
+export function waitSecondsOf(seconds: number | undefined): number {
+  return seconds ?? DEFAULT_SECONDS
+}

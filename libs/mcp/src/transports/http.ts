@@ -1,0 +1,104 @@
+import { timingSafeEqual } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node'
+import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@modelcontextprotocol/server'
+import type { Mailbox } from '../mailbox.ts'
+import { changingUris } from '../resources.ts'
+import { createServer } from '../server.ts'
+import { createHttpSessions } from './http-sessions.ts'
+import { serveSubscriptions } from './subscriptions.ts'
+
+export interface HttpFace extends AsyncDisposable {
+  /** `http://127.0.0.1:<port>/mcp`. */
+  readonly url: string
+}
+
+const PATH = '/mcp'
+const LOOPBACK = '127.0.0.1'
+/** More than any message that fits a tool. */
+const MAX_BODY_BYTES = 512 * 1024
+
+/**
+ * Serves any number of clients on this machine over Streamable HTTP. It listens on the loopback address alone, and answers
+ * nothing without the token. `Host` must be of this machine and so must `Origin` if there is one, so that a page in a browser
+ * cannot reach it under a name of its own (DNS rebinding).
+ * @param port 0 for any. @param token at least 32 characters, which clients send as `Authorization: Bearer <token>`.
+ */
+export async function serveOverHttp(
+  mailbox: Mailbox,
+  { port, token }: { port: number; token: string },
+): Promise<HttpFace> {
+  const bus = new InMemoryServerEventBus()
+  const modern = createMcpHandler(() => createServer(mailbox), {
+    legacy: 'reject',
+    bus: watchedBus(bus, mailbox),
+    maxRequestBodySize: MAX_BODY_BYTES,
+    onerror: (error) => mailbox.log('protocol.error', { error: error.name }),
+  })
+  const sessions = createHttpSessions(() => {
+    const server = createServer(mailbox)
+    return { server, resources: serveSubscriptions(server, mailbox) }
+  })
+  const answer = toNodeHandler(
+    {
+      fetch: async (request: Request) =>
+        (await isLegacyRequest(request)) ? sessions.handle(request) : modern.fetch(request),
+    },
+    { maxRequestBodySize: MAX_BODY_BYTES, onerror: (error) => mailbox.log('http.error', { error: error.name }) },
+  )
+  const isOwnHost = localhostHostValidation()
+  const isOwnOrigin = localhostOriginValidation()
+  const server = createHttpServer((request, response) => {
+    if (!isOwnHost(request, response) || !isOwnOrigin(request, response)) return
+    if (!hasToken(request, token)) {
+      response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'text/plain' }).end('a token is needed\n')
+      return
+    }
+    if (request.url?.split('?')[0] !== PATH) {
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(`the server is at ${PATH}\n`)
+      return
+    }
+    void answer(request as IncomingMessage & { method: string; url: string }, response)
+  })
+  server.listen(port, LOOPBACK)
+  await once(server, 'listening')
+  const url = `http://${LOOPBACK}:${(server.address() as AddressInfo).port}${PATH}`
+  mailbox.log('http.listening', { url })
+  return {
+    url,
+    async [Symbol.asyncDispose]() {
+      await modern.close()
+      await sessions[Symbol.asyncDispose]()
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Watches for mail while a client of 2026-07-28 has a subscription, and tells them all; each hears of what it asked for. */
+function watchedBus(bus: InMemoryServerEventBus, mailbox: Mailbox): InMemoryServerEventBus {
+  let watch: Disposable | undefined
+  const subscribe = bus.subscribe.bind(bus)
+  bus.subscribe = (listener) => {
+    watch ??= mailbox.watcher.listen(() => {
+      for (const uri of changingUris(mailbox)) bus.publish({ kind: 'resource_updated', uri })
+    })
+    const unsubscribe = subscribe(listener)
+    return () => {
+      unsubscribe()
+      if (bus.listenerCount > 0) return
+      watch?.[Symbol.dispose]()
+      watch = undefined
+    }
+  }
+  return bus
+}
+
+/** Compares in a time that does not depend on where the two differ. */
+function hasToken({ headers: { authorization = '' } }: IncomingMessage, token: string): boolean {
+  const [given, wanted] = [Buffer.from(authorization), Buffer.from(`Bearer ${token}`)]
+  return given.length === wanted.length && timingSafeEqual(given, wanted)
+}

@@ -1,0 +1,54 @@
+import type { Readable, Writable } from 'node:stream'
+import type { McpServer } from '@modelcontextprotocol/server'
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio'
+import type { Mailbox } from '../mailbox.ts'
+import { changingUris } from '../resources.ts'
+import { createServer } from '../server.ts'
+import { serveSubscriptions } from './subscriptions.ts'
+
+/** What a server says when a client of 2026-07-28 has opened a subscription. */
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
+
+/**
+ * Serves one client over a pair of streams until the client closes its end, or the signal is aborted. Every protocol version
+ * that the library knows: the client's first message says which.
+ */
+export async function serveOverStdio(
+  mailbox: Mailbox,
+  { stdin, stdout, signal }: { stdin: Readable; stdout: Writable; signal: AbortSignal },
+): Promise<void> {
+  const held: Disposable[] = []
+  let current: McpServer | undefined
+  let watch: Disposable | undefined
+  const wire = new StdioServerTransport(stdin, stdout)
+  const send = wire.send.bind(wire)
+  wire.send = (message) => {
+    if ('method' in message && message.method === ACKNOWLEDGED && watch === undefined) {
+      watch = mailbox.watcher.listen(() => tell())
+      held.push(watch)
+    }
+    return send(message)
+  }
+  /** The library passes on what the client subscribed to. */
+  function tell(): void {
+    for (const uri of changingUris(mailbox)) void current?.server.sendResourceUpdated({ uri }).catch(() => undefined)
+  }
+  const closed = new Promise<void>((resolve) => {
+    stdin.once('close', resolve)
+    stdin.once('end', resolve)
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve())
+  })
+  const handle = serveStdio(
+    ({ era }) => {
+      const server = createServer(mailbox)
+      if (era === 'legacy') held.push(serveSubscriptions(server, mailbox))
+      current = server
+      return server
+    },
+    { transport: wire, onerror: (error) => mailbox.log('protocol.error', { error: error.name }) },
+  )
+  await closed
+  for (const one of held) one[Symbol.dispose]()
+  await handle.close()
+}

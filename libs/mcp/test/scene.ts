@@ -1,0 +1,109 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type CallToolResult, Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+
+const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
+
+// biome-ignore lint/suspicious/noExplicitAny: a test knows what it reads
+export type Fields = Record<string, any>
+
+/** How a client comes to the server, and which of the two families of protocol versions it speaks. */
+export type Way = 'stdio' | 'stdio 2026' | 'http' | 'http 2026'
+export const WAYS: readonly Way[] = ['stdio', 'stdio 2026', 'http', 'http 2026']
+
+/** What the person at the client answers; and what was asked. */
+export interface Person {
+  answer: 'accept' | 'decline' | 'leave unticked'
+  readonly asked: string[]
+}
+
+export interface TestClient extends AsyncDisposable {
+  readonly client: Client
+  /** Calls a tool. @returns its structured content. @throws where the result is an error. */
+  call(name: string, args?: Record<string, unknown>): Promise<Fields>
+  /** Calls a tool, whatever comes of it. */
+  result(name: string, args?: Record<string, unknown>): Promise<CallToolResult>
+  readonly person: Person
+}
+
+/** The text of a result. */
+export function textOf(result: CallToolResult): string {
+  return result.content.map((item) => (item.type === 'text' ? item.text : '')).join('\n')
+}
+
+/** A client with a person behind it, or without one that it could ask. */
+export function createClient(
+  way: Way,
+  { canAsk = true }: { canAsk?: boolean } = {},
+): { client: Client; person: Person } {
+  const person: Person = { answer: 'accept', asked: [] }
+  const client = new Client(
+    { name: 'test', version: '1' },
+    {
+      capabilities: canAsk ? { elicitation: { form: {} } } : {},
+      ...(way.endsWith('2026') ? { versionNegotiation: { mode: { pin: '2026-07-28' } as const } } : {}),
+    },
+  )
+  if (canAsk) {
+    client.setRequestHandler('elicitation/create', ({ params }) => {
+      person.asked.push(params.message)
+      if (person.answer === 'decline') return { action: 'decline' }
+      return { action: 'accept', content: { confirm: person.answer === 'accept' } }
+    })
+  }
+  return { client, person }
+}
+
+function faceOf(client: Client, person: Person): TestClient {
+  const result = (name: string, args: Record<string, unknown> = {}): Promise<CallToolResult> =>
+    client.callTool({ name, arguments: args }) as Promise<CallToolResult>
+  return {
+    client,
+    person,
+    result,
+    async call(name, args) {
+      const answer = await result(name, args)
+      if (answer.isError) throw new Error(textOf(answer))
+      return answer.structuredContent as Fields
+    },
+    [Symbol.asyncDispose]: () => client.close(),
+  }
+}
+
+/** Starts `svc mcp` as a client's configuration does, and connects to it over stdio. */
+export async function overStdio(
+  way: Way,
+  args: readonly string[],
+  options: { canAsk?: boolean; onLog?: (line: string) => void } = {},
+): Promise<TestClient> {
+  const { client, person } = createClient(way, options)
+  const transport = new StdioClientTransport({ command: process.execPath, args: [SVC, 'mcp', ...args], stderr: 'pipe' })
+  transport.stderr?.on('data', (chunk: Buffer) => options.onLog?.(chunk.toString()))
+  await client.connect(transport)
+  return faceOf(client, person)
+}
+
+/** Connects to a server that runs. */
+export async function overHttp(
+  way: Way,
+  url: string,
+  token: string,
+  options: { canAsk?: boolean } = {},
+): Promise<TestClient> {
+  const { client, person } = createClient(way, options)
+  const requestInit = { headers: { authorization: `Bearer ${token}` } }
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { requestInit }))
+  return faceOf(client, person)
+}
+
+/** A folder that is removed with the test. */
+export function temporaryFolder(): Disposable & { path(name: string): string } {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-'))
+  return {
+    path: (name) => join(folder, name),
+    [Symbol.dispose]: () => rmSync(folder, { recursive: true, force: true }),
+  }
+}

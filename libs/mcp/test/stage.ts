@@ -1,0 +1,82 @@
+import { PassThrough } from 'node:stream'
+import { AgentClient } from '@svc/sdk/client.ts'
+import { generateKey } from '@svc/sdk/keys.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { createLog } from '../src/log.ts'
+import type { Policy } from '../src/policy.ts'
+import { openMailbox, type StartOptions } from '../src/start.ts'
+import { type HttpFace, serveOverHttp } from '../src/transports/http.ts'
+import { overHttp, type TestClient, temporaryFolder, type Way } from './scene.ts'
+
+export const TOKEN = 'a-token-of-thirty-two-characters!!'
+
+const DEFAULTS: Policy = {
+  readOnly: false,
+  contactsOnly: false,
+  requireVerified: false,
+  askStrangers: true,
+  maxUnits: 10,
+  maxDailyUnits: undefined,
+}
+
+export interface ServedOptions extends Partial<Omit<StartOptions, 'policy'>> {
+  readonly policy?: Partial<Policy>
+  readonly way?: Way
+  readonly canAsk?: boolean
+}
+
+export interface Served extends TestClient {
+  readonly name: string
+  readonly face: HttpFace
+  readonly keyPath: string
+  /** All that it logged. */
+  log(): string
+}
+
+/** The real system, one process of each service, and agents with servers of the protocol in this process. */
+export interface Stage extends AsyncDisposable {
+  readonly system: TestSystem
+  readonly url: string
+  /** An agent with a server over HTTP, and a client of it. */
+  serve(stack: AsyncDisposableStack, options?: ServedOptions): Promise<Served>
+  /** An agent that uses the SDK. */
+  agent(): Promise<{ name: string; client: AgentClient }>
+}
+
+const ONE_OF_EACH = { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 }
+
+export async function startStage(): Promise<Stage> {
+  const system = await startSystem({ replicas: ONE_OF_EACH })
+  const url = system.urls[0] ?? ''
+  let made = 0
+  const nextName = (): string => {
+    made += 1
+    return `agent-${made}`
+  }
+  return {
+    system,
+    url,
+    async serve(stack, { policy, way = 'http 2026', canAsk, ...options } = {}) {
+      const folder = stack.use(temporaryFolder())
+      const keyPath = options.keyPath ?? folder.path('key')
+      const name = options.register ?? nextName()
+      const lines = new PassThrough()
+      let logged = ''
+      lines.on('data', (chunk: Buffer) => {
+        logged += chunk.toString()
+      })
+      const start = { url, register: name, ...options, keyPath, policy: { ...DEFAULTS, ...policy } }
+      const mailbox = stack.use(await openMailbox(start, createLog(lines)))
+      const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
+      const client = stack.use(await overHttp(way, face.url, TOKEN, canAsk === undefined ? {} : { canAsk }))
+      return Object.assign(client, { name, face, keyPath, log: () => logged })
+    },
+    async agent() {
+      const name = nextName()
+      const client = new AgentClient({ url, key: generateKey() })
+      await client.register(name)
+      return { name, client }
+    },
+    [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
+  }
+}

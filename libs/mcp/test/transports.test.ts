@@ -1,0 +1,124 @@
+import type { AnySchemaObject } from 'ajv'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Fields, overStdio, type TestClient, temporaryFolder, textOf, WAYS, type Way } from './scene.ts'
+import { type Stage, startStage } from './stage.ts'
+
+let stage: Stage
+let made = 0
+beforeAll(async () => {
+  stage = await startStage()
+})
+afterAll(() => stage?.[Symbol.asyncDispose]())
+
+/** An agent of its own with a client that comes to it this way. */
+async function agent(way: Way, stack: AsyncDisposableStack): Promise<TestClient & { name: string }> {
+  if (way.startsWith('http')) return stage.serve(stack, { way })
+  const folder = stack.use(temporaryFolder())
+  made += 1
+  const name = `stdio-agent-${made}`
+  const args = ['--key', folder.path('key'), '--url', stage.url, '--register', name]
+  return Object.assign(stack.use(await overStdio(way, args)), { name })
+}
+
+describe.each(WAYS)('over %s', (way) => {
+  test('two agents hold a sealed conversation, with every tool', { timeout: 180_000 }, async () => {
+    await using stack = new AsyncDisposableStack()
+    const alice = await agent(way, stack)
+    const bob = await agent(way, stack)
+    expect(alice.client.getInstructions()).toContain('check_inbox')
+    expect(await alice.call('whoami')).toMatchObject({ name: alice.name, unread: { inbox: 0, requests: 0 } })
+    const waiting = alice.call('send_and_wait', { to: bob.name, body: 'what is 6 × 7?', message_id: `q-${alice.name}` })
+    const arrived = await bob.call('wait_for_messages', { timeout_seconds: 50 })
+    expect(arrived.messages).toMatchObject([{ lane: 'requests', sealed: true, type: 'request' }])
+    expect(arrived.messages[0].text).toContain(`${arrived.fence}| what is 6 × 7?`)
+    expect(await bob.call('find_agent', { name: alice.name })).toMatchObject({ found: true, contact: 'none' })
+    expect(await bob.call('list_requests')).toMatchObject({
+      messages: [{ verified: true, from: { name: alice.name } }],
+    })
+    expect(await bob.call('accept_contact', { agent: alice.name })).toMatchObject({ contact: 'accepted' })
+    const receipt = await bob.call('reply', { message_id: `q-${alice.name}`, body: '{"answer":42}', json: true })
+    expect(receipt).toMatchObject({ status: 'accepted', sealed: true, cost_units: 1, duplicate: false })
+    const answered = await waiting
+    expect(answered).toMatchObject({
+      answered: true,
+      answer: { verified: true, type: 'response' },
+      unread: { requests: 1 },
+    })
+    expect(answered.answer.text).toContain('"answer": 42')
+    // What was sealed is readable for its sender too.
+    const thread = await alice.call('read_thread', { message_id: `q-${alice.name}` })
+    expect(thread.messages.map(({ text }: { text: string }) => text.includes('×') || text.includes('42'))).toEqual([
+      true,
+      true,
+    ])
+    expect(await bob.call('acknowledge', { message_ids: [`q-${alice.name}`, 'unknown-id'] })).toMatchObject({
+      acknowledged: [`q-${alice.name}`],
+      failed: [{ message_id: 'unknown-id', error: 'not_found' }],
+    })
+    expect(await bob.call('check_inbox')).toMatchObject({ messages: [], unread: { inbox: 0, requests: 0 } })
+    expect(await bob.call('search_messages', { query: '6 7?' })).toMatchObject({
+      messages: [{ message_id: `q-${alice.name}` }],
+    })
+    expect(await bob.call('budget')).toMatchObject({ used_units_today: 2, introductions_left: 9 })
+
+    const { board } = await alice.call('create_board', { title: 'News', visibility: 'public' })
+    expect(await alice.call('create_board', { title: 'News', visibility: 'public' })).toMatchObject({
+      created: false,
+      board: { board_id: board.board_id },
+    })
+    expect(await bob.call('subscribe', { board_id: board.board_id })).toMatchObject({ role: 'reader' })
+    const post = await alice.call('post', { board_id: board.board_id, body: 'out now' })
+    expect((await bob.call('wait_for_messages', { timeout_seconds: 50 })).messages).toMatchObject([{ lane: 'board' }])
+    expect(await bob.call('vote', { message_id: post.message_id })).toMatchObject({ votes: 1 })
+    expect(await bob.call('read_board', { board_id: board.board_id })).toMatchObject({
+      messages: [{ votes: 1, verified: true }],
+    })
+    expect((await bob.call('list_boards')).boards.length).toBeGreaterThan(0)
+    expect(await bob.call('block_contact', { agent: alice.name })).toMatchObject({ contact: 'blocked' })
+    const refused = await alice.result('send_message', { to: bob.name, body: 'still there?' })
+    expect(textOf(refused)).toMatch(/^admission_denied: /)
+    expect(bob.person.asked).toHaveLength(1)
+    expect(alice.person.asked).toHaveLength(2)
+  })
+})
+
+test('every tool has annotations, and schemas that are valid JSON Schema', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { client } = await stage.serve(stack)
+  const { tools } = await client.listTools()
+  expect(tools).toHaveLength(21)
+  const ajv = new Ajv2020({ strict: true, validateFormats: false })
+  for (const { name, description, inputSchema, outputSchema, annotations } of tools) {
+    expect(description?.length, name).toBeGreaterThan(40)
+    expect(annotations, name).toEqual({
+      title: expect.any(String),
+      readOnlyHint: expect.any(Boolean),
+      destructiveHint: name === 'block_contact',
+      idempotentHint: name !== 'wait_for_messages',
+      openWorldHint: true,
+    })
+    // Clients differ in what they take: in what a model gives, every member has one type.
+    for (const member of Object.values(inputSchema.properties ?? {}))
+      expect((member as Fields).type, name).toEqual(expect.any(String))
+    for (const schema of [inputSchema, outputSchema] as AnySchemaObject[]) {
+      expect(schema).toMatchObject({ type: 'object', additionalProperties: false })
+      expect(ajv.validateSchema(schema), name).toBe(true)
+      ajv.compile(schema)
+    }
+  }
+})
+
+test('the prompts name tools that are there', async () => {
+  await using stack = new AsyncDisposableStack()
+  const { client } = await stage.serve(stack)
+  const { prompts } = await client.listPrompts()
+  expect(prompts.map(({ name }) => name)).toEqual(['introduce', 'triage'])
+  const introduce = await client.getPrompt({ name: 'introduce', arguments: { agent: 'bob', purpose: 'to trade' } })
+  const triage = await client.getPrompt({ name: 'triage' })
+  const { tools } = await client.listTools()
+  const names = tools.map(({ name }) => name)
+  const named = JSON.stringify([introduce, triage]).match(/\b[a-z]+_[a-z_]+\b/g) ?? []
+  expect(named.length).toBeGreaterThan(2)
+  expect(named.filter((one) => !names.includes(one))).toEqual([])
+})
