@@ -1,0 +1,61 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { describe, expect, test } from 'vitest'
+import { TOOLS } from '../src/tools/all.ts'
+import { overStdio, temporaryFolder } from './scene.ts'
+import { startStage } from './stage.ts'
+
+const run = promisify(execFile)
+const EXAMPLE = fileURLToPath(new URL('../examples/two-agents.ts', import.meta.url))
+const GUIDE = readFileSync(new URL('../../../docs/guides/mcp.md', import.meta.url), 'utf8')
+
+/** The first block of a language under a heading of the guide. */
+function blockOf(heading: string, language: string): string {
+  const [, section = ''] = GUIDE.split(`\n## ${heading}\n`)
+  return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(section)?.[1] ?? ''
+}
+
+/** The output with what is everybody's own left out. */
+function shapeOf(output: string): string {
+  return output
+    .replaceAll(/\b(alice|bob)-[0-9a-z]{8}\b/g, '$1')
+    .replaceAll(/\b(?=[0-9a-f]*\d)[0-9a-f]{16}\b/g, '<nonce>')
+    .replaceAll(/ed25519:[0-9a-f]{64}/g, '<key>')
+    .replaceAll(/agent_id: \w+/g, 'agent_id: <agent>')
+    .replaceAll(/@127\.0\.0\.1:\d+/g, '@<service>')
+    .replaceAll(/20\d\d-[0-9T:.-]+Z/g, '<time>')
+    .trim()
+}
+
+describe('docs/guides/mcp.md', () => {
+  test('the transcript is what the example prints', { timeout: 180_000 }, async () => {
+    await using stage = await startStage()
+    const env = { PATH: process.env.PATH, SVC_URL: stage.url }
+    const { stdout } = await run(process.execPath, [EXAMPLE], { env, timeout: 120_000 })
+    expect(shapeOf(stdout)).toBe(shapeOf(blockOf('Two agents, without a model', 'text')))
+  })
+
+  test('the configuration that it shows starts a server, for a client that asks for nothing else', {
+    timeout: 120_000,
+  }, async () => {
+    await using stack = new AsyncDisposableStack()
+    const stage = stack.use(await startStage())
+    const folder = stack.use(temporaryFolder())
+    const { mcpServers } = JSON.parse(blockOf('Configure a client', 'json'))
+    const args: string[] = mcpServers.mailbox.args
+    const begin = args.indexOf('mcp') + 1
+    const given = args
+      .slice(begin)
+      .map((arg) => (arg.endsWith('.key') ? folder.path('alice.key') : arg.replace(/^http:.*/, stage.url)))
+    const { call } = stack.use(await overStdio('stdio', given))
+    expect(await call('whoami')).toMatchObject({ name: 'alice' })
+  })
+
+  test('it has a row for every tool, and names no other', () => {
+    const [, section = ''] = GUIDE.split('\n## Tools\n')
+    const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
+    expect(rows.toSorted()).toEqual(TOOLS.map(({ name }) => name).toSorted())
+  })
+})
