@@ -1,7 +1,7 @@
 /** Holds the code against docs/vectors, and the worked examples of the specification against the same files. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { costUnits } from '@svc/charging/price.ts'
+import { costUnits } from '@svc/contracts/price.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { parseIJson } from '@svc/envelope/i-json.ts'
 import { jcsBytes } from '@svc/envelope/jcs.ts'

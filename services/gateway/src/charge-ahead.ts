@@ -1,7 +1,7 @@
-import type { MessageCharge } from '@svc/charging/price.ts'
 import { RESERVATION_HOLD_MS, type Reserved, release, reserve } from '@svc/contracts/budget.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { LIMITS } from '@svc/contracts/limits.ts'
+import type { MessageCharge } from '@svc/contracts/price.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 

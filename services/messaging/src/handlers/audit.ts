@@ -1,6 +1,5 @@
 /** What `svc admin verify` asks of logs and messages. */
 
-import { costUnits } from '@svc/charging/price.ts'
 import type {
   Charge,
   judgeOperations,
@@ -10,6 +9,7 @@ import type {
 import { AUDITED_MS, DISCREPANCIES_MAX } from '@svc/contracts/admin.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { messageOperation, parseMessageOperation } from '@svc/contracts/message-operation.ts'
+import { costUnits } from '@svc/contracts/price.ts'
 import { bodySize } from '@svc/envelope/size.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 import { runReport } from '@svc/postgres/report.ts'

@@ -1,6 +1,6 @@
 /** What a message costs (spec 11.2). Pure: gateway reserves it ahead, and messaging charges and audits it. */
-import { LIMITS } from '@svc/contracts/limits.ts'
-import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { LIMITS } from './limits.ts'
+import { messageOperation } from './message-operation.ts'
 
 /** What a DM takes from its sender's budget (spec 11.2). */
 export interface MessageCharge {
