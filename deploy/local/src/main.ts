@@ -60,15 +60,15 @@ function log(name: string, event: LogEvent): void {
 function welcome(config: LocalConfig, urls: string[]): string {
   const { dataDir, databaseUrl, authority } = config
   // The CLI's own default is the first gateway at its default port.
-  const options = urls[0] === DEFAULT_URL ? '--key alice.key' : `--url ${urls[0]} --key alice.key`
+  const options = urls[0] === DEFAULT_URL ? '' : ` --url ${urls[0]}`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).
   Its data is in ${databaseUrl === undefined ? shortest(dataDir) : `Postgres at ${new URL(databaseUrl).host}`}. Ctrl-C stops it; the data stays.${metricsLine(config)}
 
   Try in another terminal:
-    npx pnpm svc keygen --key alice.key
-    npx pnpm svc register alice ${options}
-    npx pnpm svc send alice "hello" ${options}
+    npx pnpm svc init alice${options}
+    npx pnpm svc send alice "hello" --profile alice
+    npx pnpm svc inbox --profile alice
 `
 }
 

@@ -4,18 +4,34 @@ import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Command } from 'commander'
 import { type Io, UsageError } from './io.ts'
 import { readKeyFile } from './key-file.ts'
-import { createOutput, type Output } from './output.ts'
+import { nearest } from './nearest.ts'
+import { createOutput, type Output, type OutputFormat } from './output.ts'
+import { configFolder } from './places.ts'
+import { defaultProfile, findProfile, listProfiles, type Profile } from './profiles.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** Somebody waits at the keyboard: some two seconds of repeating, and then the truth. */
 const ATTEMPTS = 4
 
 /** The options that every command takes. */
-interface GlobalOptions {
+export interface GlobalOptions {
   readonly key?: string
   readonly url?: string
   readonly authority?: string
+  readonly profile?: string
   readonly json?: boolean
+  readonly quiet?: boolean
+  readonly output?: Exclude<OutputFormat, 'ids'>
+}
+
+/** Which agent and service a command is for, by its options, the environment and the profiles, in this order. */
+export interface Target {
+  /** Name of the profile that gave any of it. */
+  readonly profile: string | undefined
+  /** Path of the key file. */
+  readonly key: string | undefined
+  readonly url: string
+  readonly authority: string | undefined
 }
 
 /** What a command works with, by its options and the environment. */
@@ -23,6 +39,7 @@ export interface Context {
   readonly io: Io
   readonly out: Output
   readonly signal: AbortSignal
+  readonly target: Target
   /** Path of the key file. @throws UsageError where none was named. */
   keyPath(): string
   /** The key in that file. */
@@ -35,30 +52,36 @@ export interface Context {
   reader(): AgentClient
 }
 
+/** For commands that neither ask the service nor need a key. */
+export function outputOf(io: Io, command: Command): Output {
+  return createOutput(io, formatOf(command.optsWithGlobals<GlobalOptions>()))
+}
+
 export function contextOf(io: Io, command: Command): Context {
-  const { key: keyOption, url, authority, json = false } = command.optsWithGlobals<GlobalOptions>()
-  const out = createOutput(io, json)
-  const namedKey = keyOption ?? textOf(io.env.SVC_KEY)
+  const options = command.optsWithGlobals<GlobalOptions>()
+  const out = outputOf(io, command)
+  const target = findTarget(io, options)
 
   const context: Context = {
     io,
     out,
     signal: io.signal,
+    target,
     keyPath() {
-      const path = namedKey
-      if (path === undefined) throw new UsageError('no key: name its file with --key <file>, or in SVC_KEY')
-      return path
+      if (target.key !== undefined) return target.key
+      throw new UsageError('no key: svc init makes an agent; --key <file>, --profile <name> or SVC_KEY name one')
     },
-    key: () => readKeyFile(context.keyPath(), out.note),
+    key: () => readKeyFile(context.keyPath(), out.warn),
     agent: () => clientOf(context.key()),
     visitor: () => clientOf(undefined),
-    reader: () => (namedKey === undefined ? context.visitor() : context.agent()),
+    reader: () => (target.key === undefined ? context.visitor() : context.agent()),
   }
   return context
 
   function clientOf(key: AgentKey | undefined): AgentClient {
+    const { url, authority } = target
     const options = {
-      url: url ?? textOf(io.env.SVC_URL) ?? DEFAULT_URL,
+      url,
       retry: { attempts: ATTEMPTS },
       ...(authority === undefined ? {} : { authority }),
       ...(key === undefined ? {} : { key }),
@@ -66,9 +89,51 @@ export function contextOf(io: Io, command: Command): Context {
     try {
       return new AgentClient(options)
     } catch (cause) {
-      throw new UsageError(`${options.url} is not the address of a service: ${(cause as Error).message}`, { cause })
+      throw new UsageError(`${url} is not the address of a service: ${(cause as Error).message}`, { cause })
     }
   }
+}
+
+/**
+ * An option goes before the variable of the same meaning, and both before a profile. A profile that was named gives what was not
+ * said otherwise; the default profile is taken only where no key was named: who names a key means that key and nothing of a profile.
+ * @throws UsageError where the profile that was named does not exist.
+ */
+export function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
+  const folder = configFolder(env)
+  const chosen =
+    options.profile === undefined ? undefined : { name: options.profile, profile: existing(options.profile) }
+  const named = textOf(env.SVC_PROFILE)
+  const explicitKey = options.key ?? chosen?.profile.key ?? textOf(env.SVC_KEY)
+  const fallback = chosen ?? (named === undefined ? implied() : { name: named, profile: existing(named) })
+  const url = options.url ?? chosen?.profile.url ?? textOf(env.SVC_URL) ?? fallback?.profile.url ?? DEFAULT_URL
+  return {
+    profile: fallback?.name,
+    key: explicitKey ?? fallback?.profile.key,
+    url,
+    // Another place is another authority.
+    authority: options.authority ?? (url === fallback?.profile.url ? fallback.profile.authority : undefined),
+  }
+
+  function existing(name: string): Profile {
+    const profile = findProfile(folder, name)
+    if (profile !== undefined) return profile
+    const similar = nearest(name, listProfiles(folder))
+    const hint =
+      similar === undefined ? `svc init ${name} makes it, svc profiles lists what there is` : `is it ${similar}?`
+    throw new UsageError(`there is no profile ${name}: ${hint}`)
+  }
+
+  function implied(): { name: string; profile: Profile } | undefined {
+    const name = explicitKey === undefined ? defaultProfile(folder) : undefined
+    const profile = name === undefined ? undefined : findProfile(folder, name)
+    return name === undefined || profile === undefined ? undefined : { name, profile }
+  }
+}
+
+function formatOf({ json = false, quiet = false, output }: GlobalOptions): OutputFormat {
+  if (quiet) return 'ids'
+  return output ?? (json ? 'ndjson' : 'table')
 }
 
 /** The agent id that is meant by an agent id or a name; names are looked up. */

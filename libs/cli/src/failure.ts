@@ -16,12 +16,25 @@ export interface Failure {
 /** What the user can do about a refusal, where the service's own words do not say. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   signer_unknown: 'this key is not registered: svc register <name> --key <file>',
+  signer_revoked: 'make another agent: svc init <name>',
   name_taken: 'choose another name',
   key_registered: 'svc whoami shows it',
   request_pending: 'the recipient has to accept you first: svc contacts accept <you>',
-  timestamp_out_of_range: "set this machine's clock",
+  recipient_unavailable: 'svc lookup <name> tells whether there is such an agent',
+  admission_denied: 'the recipient takes messages of its contacts alone, or of nobody',
+  introduction_limit_reached: 'wait for the next UTC day, or for an acceptance; svc budget shows what is left',
+  budget_exhausted: 'svc budget shows what is left',
+  hard_limit_reached: 'svc budget shows what is left',
+  timestamp_out_of_range: "set this machine's clock: svc doctor compares it",
+  signature_invalid: 'svc doctor compares the authority and the clock',
+  invalid_webhook_url:
+    'the endpoint must be public HTTPS on port 443; for one on this machine: svc listen --forward <url>',
+  stream_limit: 'two other listeners of this agent are running: end one of them',
+  not_found: 'look at the id or the name, and at whose key it is (svc whoami)',
   internal: 'the service has logged it under the request id',
 }
+
+const NO_ANSWER_HINT = 'look at --url; svc doctor tells how far it gets'
 
 /** What a thrown value means for the exit code and the last line. */
 export function explainFailure(error: unknown): Failure {
@@ -29,7 +42,7 @@ export function explainFailure(error: unknown): Failure {
   if (error instanceof UsageError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
   if (error instanceof NetworkError || error instanceof AnswerError) {
-    return failure(EXIT.noAnswer, error.message, 'no_answer')
+    return failure(EXIT.noAnswer, error.message, 'no_answer', NO_ANSWER_HINT)
   }
   if (error instanceof VerificationError) return failure(EXIT.notVerified, error.message, error.reason)
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
@@ -47,6 +60,7 @@ function refusal({ code, message, status, requestId, retryAfterSeconds }: ApiErr
   return { exitCode: EXIT.refused, sentence: parts.join('; '), json: { error: json } }
 }
 
-function failure(exitCode: ExitCode, sentence: string, code: string): Failure {
-  return { exitCode, sentence, json: { error: { code, message: sentence } } }
+function failure(exitCode: ExitCode, message: string, code: string, hint?: string): Failure {
+  const sentence = hint === undefined ? message : `${message}; ${hint}`
+  return { exitCode, sentence, json: { error: { code, message } } }
 }

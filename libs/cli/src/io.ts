@@ -5,7 +5,7 @@ export interface Io {
   readonly env: NodeJS.ProcessEnv
   readonly stdin: Readable & { readonly isTTY?: boolean }
   /** `columns`: of the terminal, where it is one. */
-  readonly stdout: Writable & { readonly columns?: number }
+  readonly stdout: Writable & { readonly columns?: number; readonly isTTY?: boolean }
   readonly stderr: Writable & { readonly isTTY?: boolean }
   /** Aborted when the user interrupts. */
   readonly signal: AbortSignal

@@ -1,4 +1,16 @@
-import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, rmSync, writeSync } from 'node:fs'
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
 import { UsageError } from './io.ts'
 
@@ -6,26 +18,36 @@ const OWNER_ALONE = 0o600
 const OTHERS = 0o077
 
 /**
- * Writes a secret into a new file that its owner alone can read, on the disk when this returns.
+ * Writes a secret into a new file that its owner alone can read, on the disk when this returns. The file appears whole or not at all.
  * @throws UsageError where the file exists already, which is never overwritten, or cannot be written.
  */
 export function writeSecretFile(path: string, text: string): void {
-  let file: number
+  const unfinished = `${path}.${randomBytes(6).toString('hex')}.new`
   try {
-    file = openSync(path, 'wx', OWNER_ALONE)
+    const file = openSync(unfinished, 'wx', OWNER_ALONE)
+    try {
+      writeSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    publish(unfinished, path)
   } catch (cause) {
     if (codeOf(cause) === 'EEXIST') throw new UsageError(`${path} is there already, and is not overwritten`, { cause })
     throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
-  }
-  try {
-    writeSync(file, text)
-    fsyncSync(file)
-  } catch (cause) {
-    // half a key is worse than none
-    rmSync(path, { force: true })
-    throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   } finally {
-    closeSync(file)
+    rmSync(unfinished, { force: true })
+  }
+}
+
+/** Gives a finished file its name, which must be free: a link is never made over another file. */
+function publish(unfinished: string, path: string): void {
+  try {
+    linkSync(unfinished, path)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') throw error
+    // Some file systems have no links.
+    copyFileSync(unfinished, path, constants.COPYFILE_EXCL)
   }
 }
 

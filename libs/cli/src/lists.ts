@@ -34,12 +34,14 @@ export async function printPages<Item>(
   nothing: string,
 ): Promise<void> {
   let shown = 0
-  for await (const { items, next } of listing.pages()) {
-    for (const item of items) await show(item)
-    shown += items.length
-    if (all) continue
-    if (next !== '' && items.length > 0) out.note(`there may be more: --after '${next}', or --all`)
-    break
-  }
+  await out.list(async () => {
+    for await (const { items, next } of listing.pages()) {
+      for (const item of items) await show(item)
+      shown += items.length
+      if (all) continue
+      if (next !== '' && items.length > 0) out.note(`there may be more: --after '${next}', or --all`)
+      break
+    }
+  })
   if (shown === 0) out.note(nothing)
 }

@@ -7,7 +7,8 @@ import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { type Command, InvalidArgumentError } from 'commander'
 import { nameOrId } from './arguments.ts'
 import type { Context } from './context.ts'
-import { bodyText } from './format.ts'
+import { bodyText, indented } from './format.ts'
+import type { Line } from './style.ts'
 
 /** Senders that the user has named: their keys verify what they signed, and their names are shown. */
 export interface KnownSenders {
@@ -58,6 +59,13 @@ export function verdict(reading: Reading): string {
   if ('error' in reading) return `NOT TO BE TRUSTED: ${reading.error.message}`
   const { sealed, verified } = reading.opened
   return `${sealed ? 'sealed' : 'signed'}, ${verified ? 'signature verified' : 'sender as the service says, signature not checked (--verify)'}`
+}
+
+/** `verdict` as a line below the message that it is about. */
+export function verdictLine(reading: Reading): Line {
+  const text = indented(`[${verdict(reading)}]`)
+  if ('error' in reading) return { text, style: 'bad' }
+  return { text, style: reading.opened.verified ? 'good' : 'faint' }
 }
 
 /** The body in words; nothing of a message that did not verify or open. */

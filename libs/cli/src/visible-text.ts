@@ -19,9 +19,9 @@ export function visibleLine(text: string): string {
   return visibleText(text).replaceAll('\n', '\\u{a}')
 }
 
-/** JSON on one line, in which everything unseen is escaped: the same value for a program, and harmless on a terminal. */
-export function visibleJson(value: unknown): string {
-  return JSON.stringify(value).replace(UNSEEN, (character) =>
+/** JSON, on one line unless indented, in which everything unseen is escaped: the same value for a program, and harmless on a terminal. */
+export function visibleJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(UNSEEN, (character) =>
     Array.from({ length: character.length }, (_, at) => `\\u${hexUnit(character.charCodeAt(at))}`).join(''),
   )
 }

@@ -93,7 +93,7 @@ describe('revoke', () => {
     expect(right).toMatchObject({ exitCode: 0, stdout: `revoked ${String(key?.agent_id)}\n` })
     expect(await scene.as('alice', 'whoami')).toMatchObject({
       exitCode: 1,
-      stderr: 'svc: the identity was revoked (signer_revoked)\n',
+      stderr: 'svc: the identity was revoked (signer_revoked); make another agent: svc init <name>\n',
     })
   })
 
@@ -130,6 +130,11 @@ describe('exit codes', () => {
     ['the version', ['--version'], 0],
     ['no command', [], 2],
     ['an unknown command', ['sned'], 2],
+    ['an unknown command of a group', ['contacts', 'acept'], 2],
+    ['two formats at once', ['agents', '--quiet', '--json'], 2],
+    ['a format that is none', ['agents', '--output', 'xml'], 2],
+    ['a profile that is not there', ['inbox', '--profile', 'nobody'], 2],
+    ['a profile that is a step', ['inbox', '--profile', '../key'], 2],
     ['an unknown option', ['health', '--loud'], 2],
     ['an argument too many', ['health', 'now'], 2],
     ['an empty name', ['lookup', ''], 2],
@@ -187,6 +192,16 @@ test('is interrupted also while it waits for standard input', async () => {
   expect(await run).toMatchObject({ exitCode: 130, stdout: '', stderr: '' })
 })
 
+test.each([
+  [['sned'], 'Did you mean send?'],
+  [['contacts', 'acept', 'alice'], 'did you mean accept?'],
+  [['send', 'bob', '--sael'], 'Did you mean --seal?'],
+  [['contacts', 'befriend'], 'it knows list, accept, block, remove'],
+  [['inbox'], 'svc init makes an agent'],
+])('svc %j says what to do: %s', async (args, hint) => {
+  expect((await svc(args)).stderr).toContain(hint)
+})
+
 test('a refusal is one sentence with its code, and what to do', async () => {
   await using scene = await startScene('alice')
   const nobody = scene.folder.path('nobody.key')
@@ -202,7 +217,7 @@ test('a refusal is one sentence with its code, and what to do', async () => {
   }
   scene.service.meet('POST /v2/messages', fault)
   expect((await scene.as('alice', 'send alice hello')).stderr).toBe(
-    'svc: free units and credits do not cover the cost (budget_exhausted); try again in 3 h 13 min\n',
+    'svc: free units and credits do not cover the cost (budget_exhausted); svc budget shows what is left; try again in 3 h 13 min\n',
   )
 })
 
@@ -223,17 +238,18 @@ test('the progress of the proof of work is shown on a terminal alone, and not wi
   expect((await register(true, '--json')).stderr).toBe('')
 })
 
+/** Every command with its subcommands, as the help lists them. */
+async function commandsBelow(words: string[]): Promise<string[][]> {
+  const { stdout } = await svc([...words, '--help'])
+  const list = /Commands:\n([\s\S]+?)\n\n/.exec(`${stdout}\n`)?.[1] ?? ''
+  const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
+  const below = await Promise.all(names.map((name) => commandsBelow([...words, name])))
+  return names.flatMap((name, at) => [[...words, name], ...(below[at] ?? [])])
+}
+
 test('every command has help with an example', async () => {
-  const commands = /Commands:\n([\s\S]+?)\n\n/.exec((await svc(['--help'])).stdout)?.[1] ?? ''
-  const names = [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name).filter((name) => name !== 'help')
-  const groups: Record<string, string[]> = {
-    contacts: ['list', 'accept', 'block', 'remove'],
-    boards: ['list', 'create', 'show', 'feed', 'subscribe', 'leave', 'members', 'role', 'hide', 'restore'],
-    key: ['show', 'export', 'import'],
-    admin: ['grant'],
-  }
-  expect(names.length).toBeGreaterThan(15)
-  const all = names.flatMap((name) => groups[name]?.map((part) => [name, part]) ?? [[name]])
+  const all = await commandsBelow([])
+  expect(all.length).toBeGreaterThan(50)
   for (const command of all) {
     const { stdout, exitCode } = await svc([...command, '--help'])
     expect(exitCode).toBe(0)

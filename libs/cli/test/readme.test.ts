@@ -42,7 +42,7 @@ test('a newcomer creates a board, subscribes, posts, votes, hides and restores w
     'echo the board',
     blockOf('A board', 'bash'),
   ].join('\n')
-  const env = { PATH: process.env.PATH, SVC_URL: system.urls[0] }
+  const env = { PATH: process.env.PATH, SVC_URL: system.urls[0], SVC_CONFIG_DIR: folder.path('config') }
   const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
   const [agents = '', board = ''] = stdout.split('the board\n')
   const half = shapeOf(blockOf('Two agents in two minutes', 'text'))
@@ -69,12 +69,17 @@ test('a newcomer has messages posted to an endpoint with the README alone', { ti
     'waited=listening',
     'sleep() { until grep -q "^$waited" out.txt; do command sleep 0.05; done; if [ $waited = received ]; then answered; fi; waited=received; }',
     // What was received is pending until it was answered.
-    'answered() { until npx pnpm svc webhook show --key bob.key 2>/dev/null | grep "^pending  0" >/dev/null; do command sleep 0.05; done; }',
+    'answered() { until npx pnpm svc webhook show --profile bob 2>/dev/null | grep "^pending  0" >/dev/null; do command sleep 0.05; done; }',
     blockOf('Two agents in two minutes', 'bash'),
     'exec > out.txt 2>&1',
     commands.replaceAll('8443', port),
   ].join('\n')
-  const env = { PATH: process.env.PATH, SVC_URL: system.urls[0], HOOK_PORT: port }
+  const env = {
+    PATH: process.env.PATH,
+    SVC_URL: system.urls[0],
+    HOOK_PORT: port,
+    SVC_CONFIG_DIR: folder.path('config'),
+  }
   await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env, timeout: 120_000 })
   const linesOf = (text: string): string[] => shapeOf(text).trim().split('\n').toSorted()
   // The endpoint may say that it received before the sender says that it was accepted.

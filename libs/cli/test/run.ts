@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
+import { addAdmin } from '@svc/cli/commands/admin.ts'
 import { runSvc } from '@svc/cli/program.ts'
 
 export interface Run {
@@ -12,30 +13,42 @@ export interface Run {
   documents<T = Record<string, unknown>>(): T[]
 }
 
+const NOWHERE = join(tmpdir(), 'svc-no-such-folder')
+
 export interface RunOptions {
   readonly env?: NodeJS.ProcessEnv
   readonly stdin?: string | Uint8Array | Readable
   /** Whether stdin and stderr are terminals. */
   readonly terminal?: boolean
   readonly signal?: AbortSignal
+  /** Whether stdout is a terminal, which shows colours. */
+  readonly coloured?: boolean
   /** Of the terminal that stdout is; none: it is not one. */
   readonly columns?: number
 }
 
 /** Runs `svc` in this process, with streams of its own. */
 export async function svc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
-  const { env = {}, stdin = '', terminal = false, signal = new AbortController().signal, columns } = options
+  const {
+    env = {},
+    stdin = '',
+    terminal = false,
+    signal = new AbortController().signal,
+    coloured = false,
+    columns,
+  } = options
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
   const io = {
-    env,
+    // Whoever runs the tests may have profiles.
+    env: { SVC_CONFIG_DIR: NOWHERE, SVC_STATE_DIR: NOWHERE, ...env },
     stdin: Object.assign(input, { isTTY: terminal }),
-    stdout: columns === undefined ? stdout : Object.assign(stdout, { columns }),
+    stdout: Object.assign(stdout, { isTTY: coloured }, columns === undefined ? {} : { columns }),
     stderr: Object.assign(stderr, { isTTY: terminal }),
     signal,
   }
   const [exitCode, out, err] = await Promise.all([
-    runSvc(args, io).finally(() => {
+    runSvc(args, io, [addAdmin]).finally(() => {
       stdout.end()
       stderr.end()
     }),

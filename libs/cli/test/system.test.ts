@@ -85,14 +85,19 @@ test('the base58 of docs/signing-with-curl.md is base58', async () => {
 
 test('the README’s commands run as they stand', { timeout: 60_000 }, async () => {
   using folder = temporaryFolder()
-  const env = { PATH: process.env.PATH, SVC_URL: url() }
+  const env = {
+    PATH: process.env.PATH,
+    SVC_URL: url(),
+    HOME: folder.path('.'),
+    XDG_CONFIG_HOME: folder.path('.config'),
+  }
   const [commands = ''] = blocks(README, 'bash')
   // what a reader types from the root of the repository, in a folder of the test's
   const script = `npx() { shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; }\n${commands}`
   const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
   const shape = (output: string) =>
     output
-      .replaceAll(/[0-9a-f]{64}/g, '<pubkey>')
+      .replaceAll(/^key .*[/](?=keys)/gm, 'key       ~/.config/svc/')
       .replaceAll(/[0-9a-f]{32}/g, '<id>')
       .replaceAll(/[1-9A-HJ-NP-Za-km-z]{43,44}/g, '<agent>')
       .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')

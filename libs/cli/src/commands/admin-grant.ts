@@ -20,7 +20,7 @@ export function addGrant({ group, io }: AdminGroup): void {
 The same reference with another agent or amount is refused (id_conflict).
 
 Examples:
-  svc admin grant "$(svc lookup alice --json | jq -r .agent_id)" 500 invoice-2026-17
+  svc admin grant "$(svc lookup alice --quiet)" 500 invoice-2026-17
   svc admin grant <agent_id> 500 invoice-2026-17 --dry-run`,
     )
     .action(

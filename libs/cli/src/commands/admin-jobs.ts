@@ -19,6 +19,7 @@ export function addJobs({ group, io }: AdminGroup): void {
   const jobs = group
     .command('jobs')
     .description('deliveries to webhooks: what waits, what was given up, and trying that again')
+    .addHelpText('after', '\nExample:\n  svc admin jobs')
   jobs
     .command('show', { isDefault: true })
     .option('--agent <agent_id>', 'of this agent alone', agentId)
@@ -38,7 +39,10 @@ export function addJobs({ group, io }: AdminGroup): void {
           found.push(...page.webhooks)
           after = agent === undefined ? page.next : null
         }
-        if (out.json) for (const webhook of found) out.document(webhook)
+        if (out.json)
+          await out.list(async () => {
+            for (const webhook of found) out.document(webhook)
+          })
         else if (found.length > 0) out.print(found, table([HEAD, ...found.map(cellsOf)]))
         if (found.length === 0) out.note(agent === undefined ? 'nothing waits, and nothing was given up' : 'no webhook')
       })

@@ -17,6 +17,7 @@ export function addOutbox({ group, io }: AdminGroup): void {
   const outbox = group
     .command('outbox')
     .description('what was accepted on its way to JetStream: how far it is, and again for what was lost there')
+    .addHelpText('after', '\nExample:\n  svc admin outbox')
   outbox
     .command('show', { isDefault: true })
     .description('what waits to be published, and the newest rows with the sequences that JetStream gave')

@@ -36,7 +36,7 @@ fault or with something away; refusals are not. Streams and webhooks are as one 
 Examples:
   svc admin status
   svc admin status --watch 5 --processes
-  svc admin status --json | jq -r '.missing[]'`,
+  svc admin status --json`,
     )
     .action(async ({ once, watch, processes = false }: StatusOptions, command: Command) => {
       const watching = watch !== undefined && once !== true
@@ -45,13 +45,16 @@ Examples:
         const { watchStatus } = await import('../admin/system-status.ts')
         const { statusLines } = await import('../admin/status-table.ts')
         const redraw = watching && !out.json && io.stdout.columns !== undefined
-        for await (const status of watchStatus(operator, intervalMs, signal)) {
-          if (redraw) out.raw(REDRAW)
-          out.print(status, statusLines(status, processes))
-          if (watching) continue
-          if (status.missing.length > 0) setExitCode(EXIT.refused)
-          return
+        const watch = async () => {
+          for await (const status of watchStatus(operator, intervalMs, signal)) {
+            if (redraw) out.raw(REDRAW)
+            out.print(status, statusLines(status, processes))
+            if (watching) continue
+            if (status.missing.length > 0) setExitCode(EXIT.refused)
+            return
+          }
         }
+        await (watching ? out.list(watch) : watch())
       })
     })
 }

@@ -64,7 +64,7 @@ function addList(group: Command, io: Io): void {
     const context = contextOf(io, command)
     const { limit: pageSize, after } = options
     const listing = context.reader().boards({ pageSize, after, signal: context.signal })
-    const show = (board: BoardDetails) => context.out.print(board, [boardLine(board)])
+    const show = (board: BoardDetails) => context.out.print(board, [boardLine(board)], board.id)
     await printPages(context, listing, options.all, show, 'no boards')
   })
 }
@@ -91,7 +91,7 @@ It is not repeated by itself where no answer came; svc boards list tells whether
 Examples:
   svc boards create "Releases" --key alice.key
   svc boards create "Questions" --posting anyone --description "Ask here" --key alice.key
-  svc boards create "Our team" --visibility private --key alice.key --json | jq -r .id`,
+  board=$(svc boards create "Our team" --visibility private --key alice.key --quiet)`,
     )
     .action(async (title: string, options: CreateOptions, command: Command) => {
       const context = contextOf(io, command)
@@ -103,7 +103,7 @@ Examples:
         ...(posting === undefined ? {} : { posting }),
       }
       const board = await context.agent().createBoard(wanted, { signal: context.signal })
-      context.out.print(board, [`created board ${board.id}`])
+      context.out.print(board, [`created board ${board.id}`], board.id)
     })
 }
 
@@ -117,10 +117,11 @@ function addShow(group: Command, io: Io): void {
       const context = contextOf(io, command)
       const board = await context.reader().board(id, { signal: context.signal })
       const { title, description, created_at, ...rest } = board
-      context.out.print(board, [
+      const lines = [
         ...columns({ ...rest, since: time(created_at), title: JSON.stringify(title) }),
         ...(description === '' ? [] : ['', ...context.out.quote(description)]),
-      ])
+      ]
+      context.out.print(board, lines, board.id)
     })
 }
 
@@ -139,7 +140,7 @@ svc help inbox says what --verify is for.
 Examples:
   svc boards feed <board>
   svc boards feed <board> --verify alice
-  svc boards feed <board> --all --json | jq -r .envelope.id`,
+  svc boards feed <board> --all --quiet`,
     )
   addVerifyOption(addListOptions(command, 'this cursor')).action(
     async (id: string, options: FeedOptions, command: Command) => {
@@ -167,7 +168,7 @@ function addOwnRole(group: Command, io: Io): void {
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const membership = await context.agent().subscribe(id, { signal: context.signal })
-      context.out.print({ board: id, ...membership }, [`subscribed to ${id}`])
+      context.out.print({ board: id, ...membership }, [`subscribed to ${id}`], id)
     })
   group
     .command('leave')
@@ -177,7 +178,7 @@ function addOwnRole(group: Command, io: Io): void {
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const membership = await context.agent().leave(id, { signal: context.signal })
-      context.out.print({ board: id, ...membership }, [`left ${id}`])
+      context.out.print({ board: id, ...membership }, [`left ${id}`], id)
     })
 }
 
@@ -189,9 +190,12 @@ function addMembers(group: Command, io: Io): void {
     .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
-      for (const member of await context.agent().members(id, { signal: context.signal })) {
-        context.out.print(member, [`${member.agent_id}  ${member.role}`])
-      }
+      const members = await context.agent().members(id, { signal: context.signal })
+      await context.out.list(async () => {
+        for (const member of members) {
+          context.out.print(member, [`${member.agent_id}  ${member.role}`], member.agent_id)
+        }
+      })
     })
 }
 
@@ -211,7 +215,7 @@ function addRole(group: Command, io: Io): void {
       const owner = context.agent()
       const agentId = await agentIdOf(who, owner, context.signal)
       const membership = await owner.setMember(id, agentId, role, { signal: context.signal })
-      context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`])
+      context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`], agentId)
     })
 }
 
@@ -225,7 +229,7 @@ function addVisibility(group: Command, io: Io): void {
     .action(async (id: string, post: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const visibility = await context.agent().hide(id, post, { signal: context.signal })
-      context.out.print({ msg_id: post, ...visibility }, [`hidden ${post}`])
+      context.out.print({ msg_id: post, ...visibility }, [`hidden ${post}`], post)
     })
   group
     .command('restore')
@@ -236,6 +240,6 @@ function addVisibility(group: Command, io: Io): void {
     .action(async (id: string, post: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const visibility = await context.agent().restore(id, post, { signal: context.signal })
-      context.out.print({ msg_id: post, ...visibility }, [`restored ${post}`])
+      context.out.print({ msg_id: post, ...visibility }, [`restored ${post}`], post)
     })
 }

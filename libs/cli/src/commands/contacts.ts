@@ -39,7 +39,7 @@ Examples:
     const { limit: pageSize, after } = options
     const listing = context.agent().contacts({ pageSize, after, signal: context.signal })
     const show = (entry: { agent_id: string; state: string }) =>
-      context.out.print(entry, [`${entry.agent_id}  ${entry.state}`])
+      context.out.print(entry, [`${entry.agent_id}  ${entry.state}`], entry.agent_id)
     await printPages(context, listing, options.all, show, 'no contacts')
   })
 
@@ -54,7 +54,7 @@ Examples:
         const agent = context.agent()
         const agentId = await agentIdOf(who, agent, context.signal)
         const contact = await agent.setContact(agentId, state, { signal: context.signal })
-        context.out.print({ agent_id: agentId, ...contact }, [`${done} ${who}`])
+        context.out.print({ agent_id: agentId, ...contact }, [`${done} ${who}`], agentId)
       })
   }
 }

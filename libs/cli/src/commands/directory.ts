@@ -1,3 +1,4 @@
+import type { Agent } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { contextOf } from '../context.ts'
@@ -16,7 +17,8 @@ export function addLookup(program: Command, io: Io): void {
       const context = contextOf(io, command)
       const agent = await context.visitor().lookup(name, { signal: context.signal })
       const { created_at, revoked, ...rest } = agent
-      context.out.print(agent, columns({ ...rest, since: time(created_at), ...(revoked ? { revoked: 'yes' } : {}) }))
+      const lines = columns({ ...rest, since: time(created_at), ...(revoked ? { revoked: 'yes' } : {}) })
+      context.out.print(agent, lines, agent.agent_id)
     })
 }
 
@@ -29,6 +31,7 @@ export function addAgents(program: Command, io: Io): void {
     const context = contextOf(io, command)
     const { limit: pageSize, after } = options
     const listing = context.visitor().agents({ pageSize, after, signal: context.signal })
-    await printPages(context, listing, options.all, (agent) => context.out.print(agent, [agentLine(agent)]), 'nobody')
+    const show = (agent: Agent) => context.out.print(agent, [agentLine(agent)], agent.name)
+    await printPages(context, listing, options.all, show, 'nobody')
   })
 }

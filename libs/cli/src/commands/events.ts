@@ -40,12 +40,12 @@ Examples:
         after,
         signal: context.signal,
         onGap: ({ after, earliest }) =>
-          context.out.note(`warning: events ${after + 1} to ${earliest - 1} are no longer kept`),
+          context.out.warn(`warning: events ${after + 1} to ${earliest - 1} are no longer kept`),
       })
       const show = (event: Event) => {
         const { cursor, message } = event
         const line = messageLine(message, shortId(message.envelope.from))
-        context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`])
+        context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`], message.envelope.id)
       }
       await printPages(context, { pages: () => pagesOf(listing, limit) }, all, show, 'no events')
     })

@@ -22,7 +22,11 @@ export function addRegister(program: Command, io: Io): void {
         .agent()
         .register(name, { signal: context.signal, onProgress })
         .finally(() => bar.clear())
-      context.out.print(result, [`registered ${result.address}`, ...columns({ agent_id: result.agent_id })])
+      context.out.print(
+        result,
+        [`registered ${result.address}`, ...columns({ agent_id: result.agent_id })],
+        result.agent_id,
+      )
     })
 }
 
@@ -83,7 +87,7 @@ export function addRevoke(program: Command, io: Io): void {
       const { agentId } = context.key()
       if (!yes) await confirm(context, agentId)
       const result = await context.agent().revoke(agentId, { signal: context.signal })
-      context.out.print(result, [`revoked ${agentId}`])
+      context.out.print(result, [`revoked ${agentId}`], agentId)
     })
 }
 
@@ -96,7 +100,7 @@ async function showOrSet(
   const { signal } = context
   const identity =
     settings === undefined ? await agent.me({ signal }) : await agent.updateSettings(settings, { signal })
-  context.out.print(identity, [show(identity)])
+  context.out.print(identity, [show(identity)], show(identity))
 }
 
 function printIdentity({ out }: Context, identity: Identity): void {
@@ -111,6 +115,7 @@ function printIdentity({ out }: Context, identity: Identity): void {
       discoverable: discoverable ? 'on' : 'off',
       ...(agent.revoked ? { revoked: 'yes' } : {}),
     }),
+    agent.agent_id,
   )
 }
 

@@ -25,12 +25,15 @@ Examples:
       const path = context.keyPath()
       const key = generateKey()
       writeKeyFile(path, key)
-      context.out.print({ ...publicPart(key), file: path }, columns({ ...publicPart(key), file: path }))
+      context.out.print({ ...publicPart(key), file: path }, columns({ ...publicPart(key), file: path }), key.agentId)
     })
 }
 
 export function addKey(program: Command, io: Io): void {
-  const group = program.command('key').description('show, export or import a key')
+  const group = program
+    .command('key')
+    .description('show, export or import a key')
+    .addHelpText('after', '\nExample:\n  svc key show --key alice.key')
 
   group
     .command('show')
@@ -39,7 +42,7 @@ export function addKey(program: Command, io: Io): void {
     .action((_options: object, command: Command) => {
       const context = contextOf(io, command)
       const key = context.key()
-      context.out.print(publicPart(key), columns(publicPart(key)))
+      context.out.print(publicPart(key), columns(publicPart(key)), key.agentId)
     })
 
   group
@@ -80,7 +83,7 @@ Examples:
       const path = context.keyPath()
       const key = parseForeignKey(file === '-' ? await readStdin(io) : readText(file), file)
       writeKeyFile(path, key)
-      context.out.print({ ...publicPart(key), file: path }, columns({ ...publicPart(key), file: path }))
+      context.out.print({ ...publicPart(key), file: path }, columns({ ...publicPart(key), file: path }), key.agentId)
     })
 }
 

@@ -42,7 +42,7 @@ Examples:
   svc inbox --key bob.key
   svc inbox --key bob.key --unacked --open --verify alice
   svc inbox --key bob.key --requests
-  svc inbox --key bob.key --all --json | jq -r .envelope.id`,
+  id=$(svc inbox --key bob.key --limit 1 --quiet)`,
     )
   addVerifyOption(addListOptions(command, 'this cursor')).action(async (options: InboxOptions, command: Command) => {
     const context = contextOf(io, command)
@@ -78,11 +78,12 @@ export function addRead(program: Command, io: Io): void {
     // who names a sender wants that sender's word, or none
     const reading = await readMessage(agent, message, verify.length === 0)
     if ('error' in reading) throw reading.error
-    context.out.print({ ...message, opened: readingJson(reading) }, [
+    const lines = [
       ...columns({ ...headOf(message, senders), checked: verdict(reading) }),
       '',
       ...context.out.quote(readingText(reading)),
-    ])
+    ]
+    context.out.print({ ...message, opened: readingJson(reading) }, lines, id)
   })
 }
 
@@ -95,10 +96,13 @@ export function addAck(program: Command, io: Io): void {
     .action(async (ids: string[], _options: object, command: Command) => {
       const context = contextOf(io, command)
       const agent = context.agent()
-      for (const id of ids) {
-        const result = await agent.ack(id, { signal: context.signal })
-        context.out.print({ msg_id: id, ...result }, [`acknowledged ${id}`])
+      const ackAll = async () => {
+        for (const id of ids) {
+          const result = await agent.ack(id, { signal: context.signal })
+          context.out.print({ msg_id: id, ...result }, [`acknowledged ${id}`], id)
+        }
       }
+      await (ids.length === 1 ? ackAll() : context.out.list(ackAll))
     })
 }
 
@@ -111,7 +115,7 @@ export function addReceipt(program: Command, io: Io): void {
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const receipt = await context.agent().receipt(id, { signal: context.signal })
-      context.out.print(receipt, [`${receipt.status} (accepted at ${time(receipt.accepted_at)})`])
+      context.out.print(receipt, [`${receipt.status} (accepted at ${time(receipt.accepted_at)})`], receipt.status)
     })
 }
 
@@ -126,7 +130,9 @@ export function addExport(program: Command, io: Io): void {
     .action(async ({ thread }: { thread?: string }, command: Command) => {
       const context = contextOf(io, command)
       const messages = context.agent().export({ threadId: thread, pageSize: 100, signal: context.signal })
-      for await (const message of messages) context.out.document(message)
+      await context.out.list(async () => {
+        for await (const message of messages) context.out.document(message, message.envelope.id)
+      })
     })
 }
 

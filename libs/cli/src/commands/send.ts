@@ -108,11 +108,11 @@ async function post(context: Context, agent: AgentClient, envelope: Envelope): P
     result = await agent.post(envelope, { signal: context.signal })
   } catch (error) {
     if (error instanceof NetworkError || error instanceof AnswerError) {
-      context.out.note(`whether message ${envelope.id} was accepted is not known; svc receipt ${envelope.id} tells`)
+      context.out.warn(`whether message ${envelope.id} was accepted is not known; svc receipt ${envelope.id} tells`)
     }
     throw error
   }
-  context.out.print(result, [describe(result)])
+  context.out.print(result, [describe(result)], result.msg_id)
 }
 
 function describe({ msg_id, lane, duplicate }: SendResult): string {

@@ -21,6 +21,7 @@ export function addBudget(program: Command, io: Io): void {
           introductions: `${budget.used_introductions} of ${budget.daily_introduction_limit}`,
           resets: time(budget.resets_at),
         }),
+        String(budget.daily_hard_limit - budget.used_units),
       )
     })
 }
@@ -34,7 +35,7 @@ export function addHealth(program: Command, io: Io, fail: (code: 1) => void): vo
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)
       const health = await context.visitor().health({ signal: context.signal })
-      context.out.print(health, [`${health.status} (${health.service} ${health.version})`])
+      context.out.print(health, [`${health.status} (${health.service} ${health.version})`], health.status)
       if (health.status !== 'ok') fail(EXIT.refused)
     })
 }

@@ -29,6 +29,6 @@ function add(program: Command, io: Io, name: string, description: string, done: 
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
       const result = await change(context.agent(), id, { signal: context.signal })
-      context.out.print({ msg_id: id, ...result }, [`${done} ${id}`])
+      context.out.print({ msg_id: id, ...result }, [`${done} ${id}`], id)
     })
 }

@@ -1,13 +1,9 @@
-import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
 import type { WebhookState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { type Context, contextOf } from '../context.ts'
-import { type Io, UsageError } from '../io.ts'
-import { writeSecretFile } from '../key-file.ts'
+import type { Io } from '../io.ts'
 import { columns } from '../output.ts'
-
-const SECRET_BYTES = 32
+import { readSecretFile } from '../secret-file.ts'
 
 export function addWebhook(program: Command, io: Io): void {
   const group = program
@@ -37,7 +33,7 @@ Examples:
     .action(async (url: string, { secretFile }: { secretFile: string }, command: Command) => {
       const context = contextOf(io, command)
       const agent = context.agent()
-      const secret = readSecret(secretFile, context)
+      const secret = readSecretFile(secretFile, context.out)
       show(context, await agent.setWebhook({ url, secret }, { signal: context.signal }))
     })
 
@@ -56,24 +52,11 @@ Examples:
     .addHelpText('after', '\nExample:\n  svc webhook delete --key bob.key')
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)
-      context.out.print(await context.agent().deleteWebhook({ signal: context.signal }), ['deleted'])
+      context.out.print(await context.agent().deleteWebhook({ signal: context.signal }), ['deleted'], 'deleted')
     })
 }
 
 function show({ out }: Context, state: WebhookState): void {
   const { url, pending, failed } = state
-  out.print(state, columns({ url, pending, failed }))
-}
-
-/** @returns the text of the file without the line feed at its end. @throws UsageError where it cannot be read or made. */
-function readSecret(path: string, { out }: Context): string {
-  if (!existsSync(path)) {
-    writeSecretFile(path, `${randomBytes(SECRET_BYTES).toString('hex')}\n`)
-    out.note(`made a secret, in ${path}`)
-  }
-  try {
-    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
-  } catch (cause) {
-    throw new UsageError(`${path} cannot be read`, { cause })
-  }
+  out.print(state, columns({ url, pending, failed }), url)
 }

@@ -1,0 +1,214 @@
+/** What `svc doctor` looks at, in the order in which one thing needs the other. */
+import { statSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { connect } from 'node:tls'
+import { SERVICE } from '@svc/contracts/limits.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import type { Context, Target } from '../context.ts'
+import { explainFailure } from '../failure.ts'
+import { readKeyFile } from '../key-file.ts'
+
+export interface Finding {
+  readonly check: string
+  readonly result: 'ok' | 'warning' | 'failed' | 'skipped'
+  /** One sentence; where it is not ok, with what to do. */
+  readonly says: string
+}
+
+/** As deploy/npm has it for the published svc. */
+const MIN_NODE = [22, 0] as const
+/** The service refuses what is further off (spec 3.14); svc corrects itself, other programs may not. */
+const CLOCK_LIMIT_SECONDS = 60
+const CLOCK_NOTICE_SECONDS = 5
+const CONNECT_MS = 10_000
+const CERTIFICATE_NOTICE_DAYS = 14
+const FEW_UNITS = 10
+const DAY_MS = 86_400_000
+
+/** Runs every check that can be run, and goes on behind one that fails. */
+export async function* diagnose(context: Context): AsyncGenerator<Finding> {
+  const { target, signal } = context
+  yield nodeVersion()
+  yield profile(target)
+  const key = keyFile(context)
+  yield key
+  const origin = parsedUrl(target.url)
+  if (origin === undefined) {
+    yield failed('address', `${target.url} is not a URL: give --url https://<host>`)
+    return
+  }
+  yield await tls(origin, signal)
+  const visitor = context.visitor()
+  const reached = await attempt('reachability', async () => {
+    const { status, version, service } = await visitor.health({ signal })
+    if (status !== 'ok')
+      return failed('reachability', `${target.url} answers, but cannot work now (${status}); try again`)
+    return ok('reachability', `${target.url} answers as ${service} ${version}`)
+  })
+  yield reached
+  if (reached.result === 'failed') {
+    for (const check of ['versions', 'clock', 'authority', 'registration', 'budget'])
+      yield skipped(check, 'not reached')
+    return
+  }
+  yield await versions(visitor, signal)
+  yield await clock(origin, signal)
+  yield await authority(visitor, target, origin, signal)
+  if (key.result === 'failed' || key.result === 'skipped') {
+    for (const check of ['registration', 'budget']) yield skipped(check, 'no key')
+    return
+  }
+  yield* agent(context.agent(), signal)
+}
+
+function nodeVersion(): Finding {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  const isEnough = major > MIN_NODE[0] || (major === MIN_NODE[0] && minor >= MIN_NODE[1])
+  if (isEnough) return ok('node', process.version)
+  return failed('node', `${process.version} is too old: install Node ${MIN_NODE.join('.')} or later`)
+}
+
+function profile({ profile }: Target): Finding {
+  return profile === undefined ? ok('profile', 'none is used') : ok('profile', profile)
+}
+
+function keyFile({ target }: Context): Finding {
+  const { key: path } = target
+  if (path === undefined) return skipped('key', 'no key was named: svc init makes an agent')
+  const warnings: string[] = []
+  try {
+    const { agentId } = readKeyFile(path, (text) => warnings.push(text))
+    const [warning] = warnings
+    if (warning !== undefined) return { check: 'key', result: 'warning', says: warning.replace('warning: ', '') }
+    return ok('key', `${path} (${agentId}${process.platform === 'win32' ? '' : `, mode ${modeOf(path)}`})`)
+  } catch (error) {
+    return failed('key', explainFailure(error).sentence)
+  }
+}
+
+function modeOf(path: string): string {
+  return (statSync(path).mode & 0o777).toString(8).padStart(4, '0')
+}
+
+function parsedUrl(url: string): URL | undefined {
+  const parsed = URL.parse(url)
+  return parsed !== null && ['http:', 'https:'].includes(parsed.protocol) ? parsed : undefined
+}
+
+async function tls({ protocol, hostname, port }: URL, signal: AbortSignal): Promise<Finding> {
+  const host = hostname.replace(/^\[|\]$/g, '')
+  if (protocol === 'http:') {
+    const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
+    if (isLocal) return ok('tls', 'not used, on this machine alone')
+    const says = 'not used: whoever is on the way can read what is not sealed; give --url https://…'
+    return { check: 'tls', result: 'warning', says }
+  }
+  return attempt('tls', async () => {
+    const { version, until } = await handshake(host, port === '' ? 443 : Number(port), signal)
+    const days = Math.floor((until - Date.now()) / DAY_MS)
+    const says = `${version}, the certificate is good for ${days} days`
+    return days < CERTIFICATE_NOTICE_DAYS ? { check: 'tls', result: 'warning', says } : ok('tls', says)
+  })
+}
+
+/** As fetch trusts: with the authorities of this Node, by name or address. */
+function handshake(host: string, port: number, signal: AbortSignal): Promise<{ version: string; until: number }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), timeout: CONNECT_MS })
+    const end = (error?: Error): void => {
+      socket.destroy()
+      if (error !== undefined) reject(error)
+    }
+    socket.on('secureConnect', () => {
+      resolve({ version: socket.getProtocol() ?? 'TLS', until: Date.parse(socket.getPeerCertificate().valid_to) })
+      end()
+    })
+    socket.on('error', end)
+    socket.on('timeout', () => end(new Error('it took too long')))
+    signal.addEventListener('abort', () => end(signal.reason), { once: true })
+  })
+}
+
+async function versions(visitor: AgentClient, signal: AbortSignal): Promise<Finding> {
+  return attempt('versions', async () => {
+    const { version } = await visitor.health({ signal })
+    const [own, theirs] = [SERVICE.version, version].map((text) => text.split('.')[0])
+    if (own === theirs) return ok('versions', `svc ${SERVICE.version}, service ${version}`)
+    const says = `svc ${SERVICE.version} is made for another service than ${version}: install svc ${theirs}`
+    return { check: 'versions', result: 'warning', says }
+  })
+}
+
+async function clock({ origin }: URL, signal: AbortSignal): Promise<Finding> {
+  return attempt('clock', async () => {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_MS)])
+    const sentMs = Date.now()
+    const { headers } = await fetch(`${origin}/v2/health`, { signal: limit, redirect: 'manual' })
+    const at = Date.parse(headers.get('date') ?? '')
+    if (Number.isNaN(at)) return { check: 'clock', result: 'warning', says: 'the service does not tell its time' }
+    // Date counts whole seconds; the answer was made half of the way there and back ago.
+    const offSeconds = Math.round(((sentMs + Date.now()) / 2 - at - 500) / 1000)
+    const says = `${Math.abs(offSeconds)} s ${offSeconds < 0 ? 'behind' : 'ahead of'} the service`
+    if (Math.abs(offSeconds) > CLOCK_LIMIT_SECONDS) return failed('clock', `${says}: set this machine's clock`)
+    if (Math.abs(offSeconds) <= CLOCK_NOTICE_SECONDS) return ok('clock', 'as the service has it')
+    return { check: 'clock', result: 'warning', says: `${says}: set this machine's clock` }
+  })
+}
+
+async function authority(visitor: AgentClient, target: Target, { host }: URL, signal: AbortSignal): Promise<Finding> {
+  return attempt('authority', async () => {
+    const { authority: announced } = await visitor.manifest({ signal })
+    if (target.authority !== undefined && target.authority !== announced) {
+      const says = `the service announces ${announced}, and ${target.authority} was pinned: who stands at ${target.url} is another one, or was renamed`
+      return failed('authority', says)
+    }
+    if (announced === host || target.authority === announced) return ok('authority', announced)
+    const says = `the service announces ${announced}, not ${host}: pin what you expect with --authority or a profile`
+    return { check: 'authority', result: 'warning', says }
+  })
+}
+
+async function* agent(client: AgentClient, signal: AbortSignal): AsyncGenerator<Finding> {
+  const registration = await attempt('registration', async () => {
+    const { address, inbox_policy } = await client.me({ signal })
+    return ok('registration', `${address}, inbox policy ${inbox_policy}`)
+  })
+  yield registration
+  if (registration.result === 'failed') {
+    yield skipped('budget', 'not registered')
+    return
+  }
+  yield await attempt('budget', async () => {
+    const { used_units, daily_free_units, daily_hard_limit, credit_balance } = await client.budget({ signal })
+    const left = Math.min(daily_hard_limit - used_units, Math.max(0, daily_free_units - used_units) + credit_balance)
+    const says = `${left} units are left today`
+    return left < FEW_UNITS ? { check: 'budget', result: 'warning', says } : ok('budget', says)
+  })
+}
+
+async function attempt(check: string, run: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await run()
+  } catch (error) {
+    if (error instanceof NetworkError || error instanceof AnswerError) {
+      return failed(check, `${error.message}: is the service up, and is --url right?`)
+    }
+    const { sentence } = explainFailure(error)
+    // An error of the platform, e.g. of TLS, is no fault of svc.
+    const isOwn = error instanceof ApiError || !sentence.startsWith('a fault in svc')
+    return failed(check, isOwn ? sentence : (error as Error).message)
+  }
+}
+
+function ok(check: string, says: string): Finding {
+  return { check, result: 'ok', says }
+}
+
+function failed(check: string, says: string): Finding {
+  return { check, result: 'failed', says }
+}
+
+function skipped(check: string, says: string): Finding {
+  return { check, result: 'skipped', says }
+}

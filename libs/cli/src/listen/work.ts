@@ -1,0 +1,203 @@
+/** `svc listen --exec` and `--forward`: each event is worked on until it is finished, whatever ends this process meanwhile. */
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Event } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { AnswerError, ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
+import type { Opened } from '@svc/sdk/open.ts'
+import type { Context } from '../context.ts'
+import { writeDurably } from '../durable-file.ts'
+import { readMessage, verdict } from '../received.ts'
+import type { Progress } from './progress.ts'
+
+/** What one attempt came to. */
+export type Outcome =
+  | { readonly result: 'done' }
+  /** @param detail for the dead letter, e.g. the end of what a command wrote to stderr. */
+  | { readonly result: 'failed'; readonly reason: string; readonly detail?: string }
+  /** The listener ends; nothing is known of the attempt. */
+  | { readonly result: 'stopped' }
+
+export interface Work {
+  /** @param opened what `Worker.opens` asked for. */
+  run(event: Event, opened: Opened | undefined, attempt: number, signal: AbortSignal): Promise<Outcome>
+}
+
+export interface WorkOptions {
+  readonly lanes: readonly Event['kind'][]
+  /** Events that are worked on at the same time; 1 keeps their order. */
+  readonly jobs: number
+  /** Attempts for each event before it becomes a dead letter. */
+  readonly attempts: number
+  /** Whether messages are opened and verified first, and acknowledged at the end. */
+  readonly handles: boolean
+  /** Only messages whose signature was verified. */
+  readonly verifiedOnly: boolean
+  readonly deadLetters: string
+  /** End after so many events. */
+  readonly count: number
+}
+
+const BASE_DELAY_MS = 1_000
+const MAX_DELAY_MS = 60_000
+
+export async function workThrough(
+  { out, signal: interrupted }: Pick<Context, 'out' | 'signal'>,
+  client: AgentClient,
+  progress: Progress,
+  work: Work,
+  options: WorkOptions,
+): Promise<void> {
+  const { lanes, jobs, attempts, count } = options
+  const underWay = new Set<Promise<void>>()
+  const broken = new AbortController()
+  const signal = AbortSignal.any([interrupted, broken.signal])
+  try {
+    await read()
+  } catch (error) {
+    // What an event broke on is the reason, rather than that reading was ended for it.
+    throw broken.signal.aborted ? broken.signal.reason : error
+  } finally {
+    await Promise.all(underWay)
+  }
+  if (broken.signal.aborted) throw broken.signal.reason
+
+  async function read(): Promise<void> {
+    let left = count
+    let after = progress.cursor
+    const onRetry = (failure: unknown): void => {
+      out.note(`${failure instanceof ApiError ? failure.code : (failure as Error).message}: coming back`)
+    }
+    for (;;) {
+      try {
+        for await (const event of client.stream({ after, signal, onRetry, onCursor: progress.pass })) {
+          after = event.cursor
+          if (progress.isFinished(event.cursor)) {
+            progress.pass(event.cursor)
+            continue
+          }
+          if (!isWanted(event)) {
+            progress.pass(event.cursor)
+            continue
+          }
+          progress.take(event.cursor)
+          const job = handle(event)
+            .catch((error: unknown) => broken.abort(error))
+            .finally(() => underWay.delete(job))
+          underWay.add(job)
+          left -= 1
+          if (left === 0) return
+          while (underWay.size >= jobs) await Promise.race(underWay)
+          signal.throwIfAborted()
+        }
+      } catch (error) {
+        if (!(error instanceof EventGapError)) throw error
+        out.warn(`warning: ${error.message}; nothing was run for them`)
+        after = error.earliest - 1
+        progress.pass(after)
+      }
+    }
+  }
+
+  function isWanted({ kind, message }: Event): boolean {
+    if (!lanes.includes(kind)) return false
+    // Another program has dealt with it: an acknowledged message is finished for whoever reads as this agent.
+    return !(options.handles && message.acked)
+  }
+
+  async function handle(event: Event): Promise<void> {
+    const { cursor } = event
+    const id = idOf(event)
+    if (progress.hasSucceeded(cursor)) return complete(event)
+    const opened = options.handles ? await open(event) : undefined
+    if (opened === null) return
+    for (;;) {
+      const attempt = progress.begin(cursor)
+      // An earlier run began the last attempt and did not live to see its end.
+      if (attempt > attempts) return bury(event, attempt - 1, { reason: 'svc ended during the last attempt' })
+      const outcome = await work.run(event, opened, attempt, signal)
+      if (outcome.result === 'done') {
+        if (options.handles) progress.succeed(cursor)
+        return complete(event)
+      }
+      if (outcome.result === 'stopped') return progress.giveBack(cursor)
+      out.note(`${cursor} ${id}: ${outcome.reason} (attempt ${attempt} of ${attempts})`)
+      if (attempt >= attempts) return bury(event, attempt, outcome)
+      await pause(attempt)
+      if (signal.aborted) return
+    }
+  }
+
+  /** @returns null where the event is finished with this. */
+  async function open(event: Event): Promise<Opened | null> {
+    const reading = await readMessage(client, event.message, true)
+    if ('error' in reading) {
+      bury(event, 0, { reason: verdict(reading) })
+      return null
+    }
+    if (options.verifiedOnly && !reading.opened.verified) {
+      out.note(`${event.cursor} ${idOf(event)}: not from a sender named with --verify, left alone`)
+      progress.finish(event.cursor)
+      return null
+    }
+    return reading.opened
+  }
+
+  async function complete(event: Event): Promise<void> {
+    if (options.handles && event.kind !== 'board' && !(await acknowledge(event))) return
+    progress.finish(event.cursor)
+    out.print(
+      { cursor: event.cursor, msg_id: event.message.envelope.id, result: 'done' },
+      [`${event.cursor} ${idOf(event)} done`],
+      event.message.envelope.id,
+    )
+  }
+
+  /** @returns false where the listener ends before it is known. */
+  async function acknowledge({ message, cursor }: Event): Promise<boolean> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await client.ack(message.envelope.id, { signal })
+        return true
+      } catch (error) {
+        if (signal.aborted) return false
+        // It has expired, or is nobody's to acknowledge: its work is done all the same.
+        if (error instanceof ApiError && ['not_found', 'forbidden'].includes(error.code)) return true
+        const isTransient = error instanceof NetworkError || error instanceof AnswerError || isBusy(error)
+        if (!isTransient) throw error
+        out.note(`${cursor} ${message.envelope.id}: not acknowledged yet: ${(error as Error).message}`)
+        await pause(attempt)
+        if (signal.aborted) return false
+      }
+    }
+  }
+
+  /** The dead letter is on the disk before the event counts as finished. It stays unacknowledged. */
+  function bury(event: Event, attempt: number, { reason, detail }: { reason: string; detail?: string }): void {
+    const { cursor } = event
+    const path = join(options.deadLetters, `${cursor}${fileName(event)}.json`)
+    const letter = { reason, attempts: attempt, ...(detail === undefined ? {} : { detail }), event }
+    writeDurably(path, `${JSON.stringify(letter, null, 2)}\n`)
+    progress.finish(cursor)
+    out.warn(`${cursor} ${idOf(event)}: given up (${reason}), in ${path}`)
+  }
+
+  async function pause(attempt: number): Promise<void> {
+    const delayMs = Math.min(MAX_DELAY_MS, BASE_DELAY_MS * 2 ** (attempt - 1))
+    await sleep(delayMs, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof ApiError && ['unavailable', 'rate_limited', 'internal'].includes(error.code)
+}
+
+function idOf({ message }: Event): string {
+  return message.envelope.id
+}
+
+/** A hostile service could name a path. */
+function fileName(event: Event): string {
+  const id = idOf(event)
+  return /^[A-Za-z0-9_-]{8,80}$/.test(id) ? `-${id}` : ''
+}

@@ -1,0 +1,169 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { describe, expect, test } from 'vitest'
+import { type RunOptions, svc, temporaryFolder } from './run.ts'
+
+/** A service, and a home without profiles. */
+async function startHome() {
+  const service = await startFakeService()
+  const folder = temporaryFolder()
+  const env = { SVC_CONFIG_DIR: folder.path('config'), SVC_URL: service.url }
+  return {
+    service,
+    folder,
+    env,
+    run: (args: string, options: RunOptions = {}) =>
+      svc(args.split(' '), { ...options, env: { ...env, ...options.env } }),
+    async [Symbol.asyncDispose]() {
+      folder[Symbol.dispose]()
+      await service[Symbol.asyncDispose]()
+    },
+  }
+}
+
+describe('svc init', () => {
+  test('makes a key, registers it and makes a profile, the first of which is the default', async () => {
+    await using home = await startHome()
+    const made = await home.run('init alice')
+    expect(made).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(made.stdout).toContain(`registered alice@${home.service.authority}`)
+    expect(made.stdout).toMatch(/^default +yes$/m)
+    const key = home.folder.path('config/keys/alice.key')
+    if (process.platform !== 'win32') {
+      expect(statSync(key).mode & 0o777).toBe(0o600)
+      expect(statSync(home.folder.path('config/keys')).mode & 0o777).toBe(0o700)
+    }
+    expect((await home.run('init bob')).stdout).not.toMatch(/^default/m)
+    expect((await home.run('whoami')).stdout).toContain('alice@')
+    expect((await home.run('whoami --profile bob')).stdout).toContain('bob@')
+    expect((await home.run('whoami', { env: { SVC_PROFILE: 'bob' } })).stdout).toContain('bob@')
+    expect((await home.run('init carol --default')).stdout).toMatch(/^default +yes$/m)
+    expect((await home.run('whoami')).stdout).toContain('carol@')
+  })
+
+  test('asks one question, on a terminal alone', async () => {
+    await using home = await startHome()
+    const asked = await home.run('init', { terminal: true, stdin: 'dora\n' })
+    expect(asked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('registered dora@') })
+    expect(await home.run('init')).toMatchObject({ exitCode: 2, stderr: 'svc: which name? svc init <name>\n' })
+  })
+
+  test('goes on behind whatever failed, and changes nothing where all is there', async () => {
+    await using home = await startHome()
+    home.service.meet('POST /v2/agents/register', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 100 })
+    expect((await home.run('init alice')).exitCode).toBe(1)
+    const key = readFileSync(home.folder.path('config/keys/alice.key'), 'utf8')
+    expect((await home.run('init alice')).exitCode).toBe(0)
+    expect((await home.run('init alice')).exitCode).toBe(0)
+    expect(readFileSync(home.folder.path('config/keys/alice.key'), 'utf8')).toBe(key)
+    rmSync(home.folder.path('config/profiles'), { recursive: true })
+    expect((await home.run('init alice')).exitCode).toBe(0)
+  })
+
+  test('leaves a profile of another service alone', async () => {
+    await using home = await startHome()
+    await home.run('init alice')
+    const other = await home.run('init alice --url http://127.0.0.1:9')
+    expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('choose another --profile') })
+  })
+
+  test('takes a key that is there, under a profile of another name', async () => {
+    await using home = await startHome()
+    const key = home.folder.path('own.key')
+    await svc(['keygen', '--key', key])
+    const made = await home.run(`init alice --key ${key} --profile work --json`)
+    expect(made.documents()).toMatchObject([{ profile: 'work', key, default: true }])
+    expect((await home.run('whoami --profile work')).stdout).toContain('alice@')
+  })
+})
+
+describe('which agent and service', () => {
+  test.each([
+    ['--key goes before a profile', '--key other.key', {}, 'other'],
+    ['--key goes before SVC_PROFILE', '--key other.key', { SVC_PROFILE: 'bob' }, 'other'],
+    ['--profile goes before SVC_KEY', '--profile bob', { SVC_KEY: 'other.key' }, 'bob'],
+    ['SVC_KEY goes before SVC_PROFILE', '', { SVC_KEY: 'other.key', SVC_PROFILE: 'bob' }, 'other'],
+    ['SVC_PROFILE goes before the default', '', { SVC_PROFILE: 'bob' }, 'bob'],
+    ['the default is last', '', {}, 'alice'],
+  ])('%s', async (_, options, env, name) => {
+    await using home = await startHome()
+    for (const one of ['alice', 'bob']) await home.run(`init ${one}`)
+    const other = home.folder.path('other.key')
+    await home.run(`init other --key ${other} --profile another`)
+    const named = (text: string) => text.replace('other.key', other)
+    const variables = Object.fromEntries(Object.entries(env).map(([variable, value]) => [variable, named(value)]))
+    const run = await home.run(`whoami ${named(options)}`.trim(), { env: variables })
+    expect(run.stdout).toContain(`${name}@`)
+  })
+
+  test('a profile brings its service, and pins the authority that was found there', async () => {
+    await using home = await startHome()
+    await home.run('init alice')
+    expect((await home.run('whoami', { env: { SVC_URL: '' } })).exitCode).toBe(0)
+    const profile = JSON.parse(readFileSync(home.folder.path('config/profiles/alice.json'), 'utf8'))
+    expect(profile).toMatchObject({ url: home.service.url, authority: home.service.authority })
+    writeFileSync(
+      home.folder.path('config/profiles/alice.json'),
+      JSON.stringify({ ...profile, authority: 'other.example' }),
+    )
+    expect((await home.run('whoami')).stderr).toContain('(signature_invalid)')
+  })
+
+  test('a damaged profile is one clear sentence', async () => {
+    await using home = await startHome()
+    mkdirSync(home.folder.path('config/profiles'), { recursive: true })
+    writeFileSync(home.folder.path('config/profiles/alice.json'), '{"key":')
+    expect(await home.run('whoami --profile alice')).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('is not a profile'),
+    })
+  })
+})
+
+test('svc profiles lists, chooses and removes, and never removes a key', async () => {
+  await using home = await startHome()
+  expect(await home.run('profiles')).toMatchObject({ exitCode: 0, stderr: 'no profiles: svc init makes one\n' })
+  for (const one of ['alice', 'bob']) await home.run(`init ${one}`)
+  expect((await home.run('profiles --quiet')).stdout).toBe('alice\nbob\n')
+  await home.run('profiles use bob')
+  expect((await home.run('profiles')).stdout).toMatch(/^ {3}alice .*\n\* {2}bob /)
+  expect((await home.run('profiles remove bob')).stdout).toContain('its key is still in')
+  expect(existsSync(home.folder.path('config/keys/bob.key'))).toBe(true)
+  expect((await home.run('inbox')).stderr).toContain('no key')
+  expect((await home.run('inbox --profile alcie')).stderr).toContain('is it alice?')
+})
+
+describe('svc doctor', () => {
+  const results = async (run: ReturnType<typeof svc>) =>
+    Object.fromEntries((await run).documents<{ check: string; result: string }>().map((one) => [one.check, one.result]))
+
+  test('finds nothing where all is well', async () => {
+    await using home = await startHome()
+    await home.run('init alice')
+    const run = await home.run('doctor')
+    expect(run).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(10).fill('ok'))
+  })
+
+  test('says what is wrong and what to do, and exits with 1', async () => {
+    await using home = await startHome()
+    await home.run('init alice')
+    expect(await results(home.run('doctor --url http://127.0.0.1:9 --json'))).toMatchObject({
+      reachability: 'failed',
+      registration: 'skipped',
+    })
+    home.service.clockOffsetMs = 120_000
+    const late = await home.run('doctor')
+    expect(late).toMatchObject({
+      exitCode: 1,
+      stdout: expect.stringMatching(/failed +clock +1(19|20|21) s behind the service/),
+    })
+    home.service.clockOffsetMs = 0
+    chmodSync(home.folder.path('config/keys/alice.key'), 0o644)
+    if (process.platform !== 'win32') expect((await home.run('doctor')).stdout).toMatch(/warning +key +others can read/)
+    const stranger = home.folder.path('stranger.key')
+    await svc(['keygen', '--key', stranger])
+    expect((await home.run(`doctor --key ${stranger}`)).stdout).toMatch(/failed +registration .*svc register/)
+    expect((await home.run(`doctor --authority other.example`)).stdout).toMatch(/failed +authority /)
+  })
+})

@@ -1,0 +1,73 @@
+/**
+ * A process that works through four events as `svc listen --exec` does, with a command of a shell and without a network, so that it can
+ * be killed at each of its effects in turn: `scripted-listener.ts <folder> <jobs>`. Exits with 0 when its cursor is at the end.
+ */
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { lockFolder } from '@svc/cli/listen/folder-lock.ts'
+import { openProgress } from '@svc/cli/listen/progress.ts'
+import { createCommandWork } from '@svc/cli/listen/run-command.ts'
+import { workThrough } from '@svc/cli/listen/work.ts'
+import { createOutput } from '@svc/cli/output.ts'
+import type { Event } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { StreamOptions } from '@svc/sdk/event-stream.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+
+const [folder = '', jobs = '1'] = process.argv.slice(2)
+const KINDS: readonly Event['kind'][] = ['inbox', 'board', 'requests', 'inbox', 'board']
+const EVENTS = KINDS.map((kind, at) => ({
+  cursor: at + 1,
+  kind,
+  message: {
+    envelope: { id: `message-${at + 1}`, from: 'a', to: 'b', type: 'event', ts: '' },
+    lane: kind,
+    acked: false,
+  },
+})) as unknown as Event[]
+
+const stop = new AbortController()
+const { env, stdin, stdout, stderr } = process
+const io = { env, stdin, stdout, stderr, signal: stop.signal }
+using _lock = lockFolder(folder)
+const progress = await openProgress(folder, { agentId: 'b', authority: 'agents.example' }, async () => 0)
+const command = `echo "$SVC_MESSAGE_ID" >> ${JSON.stringify(join(folder, 'log'))}`
+const work = createCommandWork(io, {
+  command,
+  input: 'body',
+  timeoutMs: undefined,
+  senders: { nameOf: () => undefined },
+  env: {},
+})
+
+const client = {
+  async *stream({ after = 0, onCursor }: StreamOptions) {
+    yield* EVENTS.filter(({ cursor }) => cursor > Number(after)).map((event) => {
+      // As the service has it when the event is read again.
+      const acked = existsSync(ackOf(event.message.envelope.id))
+      return { ...event, message: { ...event.message, acked } }
+    })
+    onCursor?.(EVENTS.length)
+    await eventually(() => progress.cursor === EVENTS.length)
+    stop.abort()
+    throw stop.signal.reason
+  },
+  open: async () => ({ body: 'hello', sealed: false, verified: false }),
+  ack: async (id: string) => writeFileSync(ackOf(id), ''),
+} as unknown as AgentClient
+
+await workThrough({ out: createOutput(io, 'ids'), signal: stop.signal }, client, progress, work, {
+  lanes: ['inbox', 'board'],
+  jobs: Number(jobs),
+  attempts: 1_000,
+  handles: true,
+  verifiedOnly: false,
+  deadLetters: join(folder, 'dead-letters'),
+  count: Number.POSITIVE_INFINITY,
+}).catch((error: unknown) => {
+  if (!stop.signal.aborted) throw error
+})
+
+function ackOf(id: string): string {
+  return join(folder, `acknowledged-${id}`)
+}
