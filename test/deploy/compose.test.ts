@@ -49,8 +49,8 @@ function withoutIds(schema: object): object {
 }
 
 /** As compose reads it, with no variable of the person set. */
-function readCompose(): Compose {
-  const text = readFileSync(join(FOLDER, 'compose.yaml'), 'utf8')
+function readCompose(folder = FOLDER): Compose {
+  const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')
   return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose
 }
 
@@ -185,8 +185,12 @@ test('it is what the compose specification describes', () => {
   })
   const isCompose = ajv.compile(withoutIds(composeSchema))
   // The project's name came into the specification behind this edition of its schema.
-  const { name: _name, ...compose } = readCompose() as Compose & { name: string }
+  const read = (folder: string) => readCompose(folder) as Compose & { name: string }
+  const { name: _name, ...compose } = read(FOLDER)
   expect(isCompose(compose), JSON.stringify(isCompose.errors)).toBe(true)
+  // The one to try it with, in the root.
+  const { name: _trial, ...trial } = read(ROOT)
+  expect(isCompose(trial), JSON.stringify(isCompose.errors)).toBe(true)
   expect(isCompose({ ...compose, services: { x: { imagee: 'y' } } })).toBe(false)
 })
 
