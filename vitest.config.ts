@@ -3,7 +3,7 @@ import { WaitingFirst } from './test/support/waiting-first.ts'
 
 export default defineConfig({
   test: {
-    include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/local/**/*.test.ts', 'test/**/*.test.ts'],
+    include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/{local,npm}/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/global-setup.ts'],
     setupFiles: ['test/support/past-midnight.ts'],

@@ -1,7 +1,6 @@
 import type { Envelope, EnvelopeType, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import { parseIJson } from '@svc/envelope/i-json.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { sealEnvelope } from '@svc/envelope/seal.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentKey } from './keys.ts'
 
@@ -52,7 +51,10 @@ export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealF
     ...(threadId === undefined ? {} : { thread_id: threadId }),
     body: jsonOf(draft.body),
   }
-  return sealFor === undefined ? signEnvelope(envelope, key.secretKey) : sealEnvelope(envelope, sealFor, key.secretKey)
+  if (sealFor === undefined) return signEnvelope(envelope, key.secretKey)
+  // The larger half of what a page would load, so it is loaded when it is first needed.
+  const { sealEnvelope } = await import('@svc/envelope/seal.ts')
+  return sealEnvelope(envelope, sealFor, key.secretKey)
 }
 
 /** The body as it will be read at the other end, e.g. a Date as its text; what the service would refuse is refused here. */

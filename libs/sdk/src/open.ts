@@ -1,7 +1,6 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { decryptEnvelope, SealError } from '@svc/envelope/seal.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { VerificationError } from './errors.ts'
@@ -42,6 +41,8 @@ export async function openReceived(
 
 async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Promise<SignedEnvelope> {
   if (key === undefined) throw new TypeError('opening a sealed envelope takes a key: give the client one')
+  // The larger half of what a page would load, so it is loaded when it is first needed.
+  const { decryptEnvelope, SealError } = await import('@svc/envelope/seal.ts')
   try {
     return await decryptEnvelope(envelope, key.secretKey)
   } catch (cause) {

@@ -17,7 +17,7 @@ export interface Finding {
 }
 
 /** As deploy/npm has it for the published svc. */
-const MIN_NODE = [22, 0] as const
+const MIN_NODE = [22, 12] as const
 /** The service refuses what is further off (spec 3.14); svc corrects itself, other programs may not. */
 const CLOCK_LIMIT_SECONDS = 60
 const CLOCK_NOTICE_SECONDS = 5

@@ -1,0 +1,180 @@
+/**
+ * Makes a package that can be published: the workspace files that its entries reach are copied side by side with their imports of
+ * each other made relative, and tsc makes modules, types and source maps of them. Nothing of the workspace is left to install; what is
+ * imported from elsewhere becomes the package's dependencies, at the versions installed here.
+ */
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { OWNER, PACKAGES, PLACEHOLDER, type Published } from './packages.ts'
+import { ambientDeclarations, collectSources, importedPackages, pathOf } from './sources.ts'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const LIBS = join(ROOT, 'libs')
+const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
+/** The newest language that every supported Node and browser knows. */
+const TARGET = 'es2022'
+
+interface Manifest {
+  readonly name: string
+  readonly version: string
+  readonly dependencies?: Record<string, string>
+}
+
+export interface Built {
+  readonly folder: string
+  readonly dependencies: Readonly<Record<string, string>>
+}
+
+/**
+ * Builds a package into a folder, which is emptied first: `package.json`, `README.md` and `dist`.
+ * @throws Error with the compiler's words if the sources do not compile for where the package runs.
+ */
+export function buildPackage(published: Published, folder: string): Built {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  // Inside the repository, so that nothing is found but what is linked here.
+  const staging = mkdtempSync(join(ROOT, 'deploy/npm/.build-'))
+  try {
+    const sources = collectSources(LIBS, [...Object.values(published.exports), ...Object.values(published.bin)])
+    for (const [module, text] of sources) write(join(staging, 'src', module), text)
+    const declarations = ambientDeclarations(LIBS, sources.keys(), listFiles)
+    for (const module of declarations) cpSync(pathOf(LIBS, module), join(staging, 'src', module), { recursive: true })
+    const dependencies = linkDependencies(
+      [...sources.keys()].map((module) => module.split('/')[0] ?? ''),
+      importedPackages(sources.values()),
+      join(staging, 'node_modules'),
+    )
+    compile(staging, published, declarations)
+    nameModules(join(staging, 'dist'))
+    cpSync(join(staging, 'dist'), join(folder, 'dist'), { recursive: true })
+    for (const module of Object.values(published.bin)) chmodSync(join(folder, outputOf(module, 'js')), 0o755)
+    write(join(folder, 'README.md'), readmeOf(published))
+    write(join(folder, 'package.json'), `${JSON.stringify(manifestOf(published, dependencies), null, 2)}\n`)
+    return { folder, dependencies }
+  } finally {
+    rmSync(staging, { recursive: true, force: true })
+  }
+}
+
+/** Links packages from the libs that declare them. @returns the versions to depend on. */
+function linkDependencies(libs: string[], names: string[], folder: string): Record<string, string> {
+  const versions: Record<string, string> = {}
+  for (const name of names) {
+    const declaring = libs.find((lib) => readManifest(join(LIBS, lib)).dependencies?.[name] !== undefined)
+    if (declaring === undefined) throw new Error(`${name} is imported, but no lib of the package depends on it`)
+    const target = join(LIBS, declaring, 'node_modules', name)
+    versions[name] = `^${readManifest(target).version}`
+    mkdirSync(dirname(join(folder, name)), { recursive: true })
+    symlinkSync(target, join(folder, name), 'dir')
+  }
+  return versions
+}
+
+function compile(staging: string, { browser, exports, bin }: Published, declarations: string[]): void {
+  const config = join(staging, 'tsconfig.json')
+  const platform = browser ? [join(ROOT, 'deploy/npm/browser.d.ts')] : []
+  const lib = [
+    'es2024',
+    'esnext.disposable',
+    ...(browser ? ['dom', 'dom.iterable', 'dom.asynciterable'] : ['esnext.typedarrays']),
+  ]
+  const entries = [...Object.values(exports), ...Object.values(bin)].map(
+    (module) => `src/${module.replace('@svc/', '')}.ts`,
+  )
+  const compilerOptions = {
+    target: TARGET,
+    lib,
+    types: browser ? [] : ['node'],
+    ...(browser ? {} : { typeRoots: [join(ROOT, 'node_modules/@types')] }),
+    noEmit: false,
+    declaration: true,
+    sourceMap: true,
+    // The maps hold the sources: nothing else needs to be shipped for a debugger to show them.
+    inlineSources: true,
+    rootDir: join(staging, 'src'),
+    outDir: join(staging, 'dist'),
+  }
+  const files = [...entries, ...declarations.map((module) => `src/${module}`), ...platform]
+  write(config, JSON.stringify({ extends: join(ROOT, 'tsconfig.base.json'), compilerOptions, files }))
+  try {
+    execFileSync(process.execPath, [TSC, '-p', config], { encoding: 'utf8' })
+  } catch (error) {
+    const output = error instanceof Error && 'stdout' in error ? String(error.stdout) : ''
+    throw new Error(`it does not compile:\n${output}`, { cause: error })
+  }
+}
+
+/** tsc writes the names of modules into code, and leaves those of sources in declarations. */
+function nameModules(folder: string): void {
+  for (const file of listFiles(folder)) {
+    if (!file.endsWith('.d.ts')) continue
+    const text = readFileSync(join(folder, file), 'utf8')
+    writeFileSync(join(folder, file), text.replace(/(\bfrom |\bimport\()(['"])(\.[^'"]+)\.ts\2/g, '$1$2$3.js$2'))
+  }
+}
+
+function manifestOf(
+  { name, description, folder, exports, bin, engines, browser }: Published,
+  dependencies: object,
+): object {
+  const owned = Object.values(OWNER).every((value) => !value.startsWith(PLACEHOLDER))
+  const main = exports['.']
+  const entries = Object.entries(exports).map(([entry, module]) => [
+    entry,
+    { types: outputOf(module, 'd.ts'), default: outputOf(module, 'js') },
+  ])
+  return {
+    name,
+    version: readManifest(join(ROOT, folder)).version,
+    description,
+    ...(owned ? {} : { private: true }),
+    license: OWNER.licence,
+    repository: { type: 'git', url: OWNER.repository, directory: folder },
+    type: 'module',
+    ...(browser ? { sideEffects: false } : {}),
+    engines: { node: engines },
+    files: ['dist'],
+    exports: { ...Object.fromEntries(entries), './package.json': './package.json' },
+    ...(main === undefined ? {} : { types: outputOf(main, 'd.ts') }),
+    ...(Object.keys(bin).length === 0
+      ? {}
+      : { bin: Object.fromEntries(Object.entries(bin).map(([command, module]) => [command, outputOf(module, 'js')])) }),
+    dependencies,
+  }
+}
+
+/** Its names of packages are those of the workspace. */
+function readmeOf({ folder }: Published): string {
+  const text = readFileSync(join(ROOT, folder, 'README.md'), 'utf8')
+  return PACKAGES.reduce((said, { folder, name }) => said.replaceAll(readManifest(join(ROOT, folder)).name, name), text)
+}
+
+function outputOf(module: string, extension: string): string {
+  return `./dist/${module.replace('@svc/', '')}.${extension}`
+}
+
+function listFiles(folder: string): string[] {
+  return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
+}
+
+function write(path: string, text: string): void {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Manifest
+}

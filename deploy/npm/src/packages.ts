@@ -1,0 +1,47 @@
+/** What is published to npm. Names, licence and repository are the owner's: they are chosen here and nowhere else. */
+
+/** While a value begins so, the package is marked `private`, and npm refuses to publish it. */
+export const PLACEHOLDER = 'OWNER'
+
+/** OWNER: choose these before the first release. */
+export const OWNER = {
+  /** An SPDX expression, e.g. `Apache-2.0`. */
+  licence: `${PLACEHOLDER} chooses a licence`,
+  repository: `${PLACEHOLDER} names the URL of the repository`,
+} as const
+
+export interface Published {
+  /** On npm. OWNER: the scope must be the owner's own. */
+  readonly name: string
+  readonly description: string
+  /** Folder in this repository; its version and README are the package's. */
+  readonly folder: string
+  /** Module of each entry of `exports`, as `@svc/<lib>/<file>` without its extension. */
+  readonly exports: Readonly<Record<string, string>>
+  /** Module of each command. */
+  readonly bin: Readonly<Record<string, string>>
+  readonly engines: string
+  /** Compiled with the types of browsers alone, so that nothing of Node slips in. */
+  readonly browser: boolean
+}
+
+export const PACKAGES: readonly Published[] = [
+  {
+    name: '@svc/sdk',
+    description: 'Client of the signed agent messaging service, for Node and browsers',
+    folder: 'libs/sdk',
+    exports: { '.': '@svc/sdk/public-api' },
+    bin: {},
+    engines: '>=20.19',
+    browser: true,
+  },
+  {
+    name: '@svc/cli',
+    description: 'svc, the command line of the signed agent messaging service',
+    folder: 'libs/cli',
+    exports: {},
+    bin: { svc: '@svc/cli/published' },
+    engines: '>=22.12',
+    browser: false,
+  },
+]

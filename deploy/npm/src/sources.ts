@@ -1,0 +1,71 @@
+/** Which files of the workspace a package is made of: its entries, and all that they import, also what is loaded on first use. */
+import { readFileSync } from 'node:fs'
+import { dirname, join, posix, relative } from 'node:path'
+
+/** A module of the workspace, as `<lib>/<file>.ts`. */
+export type Module = string
+
+/** Of imports as biome formats them; texts and comments hold other words that look like some. */
+const SPECIFIER = /(^(?:import|export|\})[^'\n]*\bfrom |^import |\bimport\()'([^'\n]+)'/gm
+const WORKSPACE = /^@svc\/([a-z0-9-]+)\/(.+\.ts)$/
+
+/** @param entries as `@svc/<lib>/<file>`, without extension. @returns sources by module, with their imports of each other relative. */
+export function collectSources(libs: string, entries: readonly string[]): Map<Module, string> {
+  const sources = new Map<Module, string>()
+  const waiting = entries.map((entry) => entry.replace('@svc/', '').concat('.ts'))
+  for (let module = waiting.pop(); module !== undefined; module = waiting.pop()) {
+    if (sources.has(module)) continue
+    const here = module
+    const text = readFileSync(pathOf(libs, here), 'utf8')
+    sources.set(
+      here,
+      text.replace(SPECIFIER, (whole, before: string, specifier: string) => {
+        const target = resolve(here, specifier)
+        if (target === undefined) return whole
+        waiting.push(target)
+        const path = posix.relative(posix.dirname(here), target)
+        return `${before}'${path.startsWith('.') ? path : `./${path}`}'`
+      }),
+    )
+  }
+  return sources
+}
+
+/** Declarations that no file imports, of the libs that these modules are from. */
+export function ambientDeclarations(
+  libs: string,
+  modules: Iterable<Module>,
+  list: (folder: string) => string[],
+): Module[] {
+  const names = new Set([...modules].map((module) => module.split('/')[0] ?? ''))
+  return [...names].flatMap((lib) =>
+    list(join(libs, lib, 'src'))
+      .filter((file) => file.endsWith('.d.ts'))
+      .map((file) => posix.join(lib, file)),
+  )
+}
+
+export function pathOf(libs: string, module: Module): string {
+  const [lib = '', ...rest] = module.split('/')
+  return join(libs, lib, 'src', ...rest)
+}
+
+/** The packages from elsewhere that modules import. */
+export function importedPackages(texts: Iterable<string>): string[] {
+  const names = new Set<string>()
+  for (const text of texts) {
+    for (const [, , specifier = ''] of text.matchAll(SPECIFIER)) {
+      if (/^\.|^node:/.test(specifier)) continue
+      names.add(specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/'))
+    }
+  }
+  return [...names].sort()
+}
+
+function resolve(from: Module, specifier: string): Module | undefined {
+  const [, lib, file] = WORKSPACE.exec(specifier) ?? []
+  if (lib !== undefined && file !== undefined) return `${lib}/${file}`
+  return specifier.startsWith('.') && specifier.endsWith('.ts')
+    ? relative('/', join('/', dirname(from), specifier)).replaceAll('\\', '/')
+    : undefined
+}

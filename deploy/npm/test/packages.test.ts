@@ -1,0 +1,221 @@
+/** What is published: what is in it, and that it works where there is npm and nothing of this repository. */
+import { execFile } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { PACKAGES } from '@svc/npm/packages.ts'
+import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
+
+const run = promisify(execFile)
+const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
+/** What is never part of a client: it is the server's. */
+const SERVERS = ['sodium-native', 'nats', 'postgres', 'pg', 'fastify', 'pino']
+
+/** The owner may rename it. */
+const SDK = PACKAGES.find(({ folder }) => folder === 'libs/sdk')?.name
+
+const folder = temporaryFolder()
+const online = await hasRegistry()
+let packages: readonly Packed[]
+
+beforeAll(async () => {
+  packages = await packAll(folder.path)
+})
+afterAll(() => folder[Symbol.dispose]())
+
+const packageOf = (folder: string): Packed => packages.find((one) => one.from === folder) ?? expect.fail(`no ${folder}`)
+const manifestOf = ({ folder }: Packed) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+const read = ({ folder }: Packed, file: string): string => readFileSync(join(folder, file), 'utf8')
+
+describe('what is in the packages', () => {
+  test('modules with types and source maps, a README and a manifest, and nothing else', () => {
+    for (const packed of packages) {
+      const strange = packed.files.filter(
+        (file) => !/^(package\.json|README\.md|dist\/[\w/.-]+\.(js|js\.map|d\.ts))$/.test(file),
+      )
+      expect(strange, packed.from).toEqual([])
+      const modules = packed.files.filter((file) => file.endsWith('.js'))
+      expect(modules.length, packed.from).toBeGreaterThan(20)
+      for (const module of modules) {
+        expect(packed.files).toContain(`${module}.map`)
+        expect(packed.files).toContain(module.replace(/\.js$/, '.d.ts'))
+      }
+    }
+  })
+
+  test('every path of the manifest is there, and the fields that npm and bundlers read', () => {
+    for (const packed of packages) {
+      const manifest = manifestOf(packed)
+      expect(manifest).toMatchObject({
+        type: 'module',
+        files: ['dist'],
+        engines: { node: expect.stringMatching(/^>=2/) },
+      })
+      const named = JSON.stringify([manifest.exports, manifest.bin ?? {}, manifest.types ?? './package.json'])
+      const paths = [...named.matchAll(/"\.\/([^"]+\.\w+)"/g)].map(([, path = '']) => path)
+      for (const path of paths) expect([...packed.files, 'package.json'], packed.from).toContain(path)
+    }
+  })
+
+  test('while the owner has not chosen licence and repository, npm refuses to publish', () => {
+    for (const packed of packages) {
+      const { license, repository, private: isPrivate = false } = manifestOf(packed)
+      expect(isPrivate, packed.from).toBe(/^OWNER/.test(license) || /^OWNER/.test(repository.url))
+    }
+  })
+
+  test('no links to the workspace, no TypeScript, and no path of the machine that built it', () => {
+    for (const packed of packages) {
+      for (const file of packed.files.filter((one) => one.startsWith('dist/'))) {
+        const text = read(packed, file)
+        if (!file.endsWith('.map')) expect(text, file).not.toMatch(/\b(from|import\() ?'(@svc\/[^']+|\.[^']+\.ts)'/)
+        else {
+          const { sources, sourcesContent } = JSON.parse(text)
+          for (const source of sources) expect(source, file).toMatch(/^(\.\.\/)+src\/[\w/.-]+\.ts$/)
+          expect(sourcesContent, file).toHaveLength(sources.length)
+        }
+      }
+      const { dependencies } = manifestOf(packed)
+      for (const [name, range] of Object.entries(dependencies)) expect(range, name).toMatch(/^\^\d+\.\d+\.\d+/)
+      for (const name of SERVERS) expect(Object.keys(dependencies), packed.from).not.toContain(name)
+    }
+  })
+
+  test('the SDK imports nothing of Node', () => {
+    const sdk = packageOf('libs/sdk')
+    for (const file of sdk.files.filter((one) => /\.(js|d\.ts)$/.test(one))) {
+      expect(read(sdk, file), file).not.toMatch(/from 'node:|\bSymbol\.dispose\b/)
+    }
+  })
+})
+
+describe.runIf(online)('installed with npm alone', { timeout: 300_000 }, () => {
+  let home: string
+  beforeAll(async () => {
+    home = await installAlone(
+      folder.path,
+      'home',
+      packages.map(({ tarball }) => tarball),
+    )
+  }, 300_000)
+
+  test.each([
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ])('the types of the SDK serve a program for browsers, module %s', async (module, moduleResolution) => {
+    const source = join(home, 'program.ts')
+    writeFileSync(
+      source,
+      `import { AgentClient, ApiError, generateKey, type Message } from '${SDK}'
+      const client = new AgentClient({ url: 'https://agents.example', key: generateKey() })
+      for await (const message of client.inbox({ unacked: true })) {
+        const at: number = (message satisfies Message).created_at
+        console.log(at, (await client.open(message, { sender: 'alice' })).body)
+      }
+      try {
+        await client.send({ to: 'bob', body: { text: 'hello' } }, { seal: true })
+      } catch (error) {
+        if (error instanceof ApiError && error.code === 'budget_exhausted') console.log(error.retryAfterSeconds)
+      }
+      // @ts-expect-error: units are a number
+      export const units: string = (await client.budget()).used_units
+      // @ts-expect-error: there is no such policy
+      await client.updateSettings({ inbox_policy: 'ajar' })`,
+    )
+    const options = ['--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '']
+    const args = [TSC, ...options, '--module', module, '--moduleResolution', moduleResolution, source]
+    const complaints = await run(process.execPath, args, { cwd: home }).then(
+      () => '',
+      (error: { stdout: string }) => error.stdout,
+    )
+    expect(complaints).toBe('')
+  })
+
+  test('the SDK does the main job without a module or a global of Node, and without the schema compiler', async () => {
+    await using service = await startFakeService()
+    const { stdout } = await run(process.execPath, ['--import', writeGuard(home), writeProgram(home), service.url])
+    expect(stdout).toBe('hello\nprocessed\n')
+  })
+
+  test.each(['22', '24'])('the SDK and svc work under Node %s', async (major) => {
+    const name = `node-${major}`
+    const place = await installAlone(folder.path, name, [`node@${major}`, ...packages.map(({ tarball }) => tarball)])
+    const node = join(place, 'node_modules/.bin/node')
+    expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
+    await using service = await startFakeService()
+    expect((await run(node, [writeProgram(place), service.url])).stdout).toBe('hello\nprocessed\n')
+    // As npx finds it: the shebang looks for node on the PATH.
+    const env = {
+      PATH: `${join(place, 'node_modules/.bin')}:${process.env.PATH}`,
+      SVC_CONFIG_DIR: place,
+      SVC_URL: service.url,
+    }
+    const svc = async (...args: string[]) => (await run('svc', args, { env, cwd: place })).stdout
+    const id = expect.stringMatching(/^[0-9a-f]{32}\n$/)
+    for (const agent of ['carol', 'bob']) await svc('init', agent)
+    await svc('policy', 'open', '--profile', 'bob')
+    const sent = await svc('send', 'bob', 'for bob alone', '--seal', '--quiet')
+    expect(sent).toEqual(id)
+    expect(await svc('inbox', '--profile', 'bob', '--quiet')).toBe(sent)
+    expect(await svc('inbox', '--profile', 'bob', '--open', '--verify', 'carol')).toContain('| for bob alone')
+    await svc('ack', sent.trim(), '--profile', 'bob')
+    expect(await svc('receipt', sent.trim(), '--quiet')).toBe('processed\n')
+    expect(await svc('--help')).not.toContain('admin <')
+  })
+
+  test('npx runs the tarball of svc', async () => {
+    const { tarball } = packageOf('libs/cli')
+    const env = environment()
+    const { stdout } = await run('npx', ['--yes', `file:${tarball}`, '--version'], { cwd: folder.path, env })
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  })
+
+  test('nothing that is the server’s was installed', () => {
+    const installed = readdirSync(join(home, 'node_modules'))
+    for (const name of SERVERS) expect(installed).not.toContain(name)
+    expect(existsSync(join(home, 'node_modules/@svc/contracts'))).toBe(false)
+  })
+})
+
+function writeProgram(home: string): string {
+  const program = join(home, 'program.mjs')
+  writeFileSync(
+    program,
+    `import { AgentClient, generateKey } from '${SDK}'
+    const print = globalThis.print ?? console.log
+    const alice = new AgentClient({ url: globalThis.url ?? process.argv[2], key: generateKey() })
+    await alice.register('alice')
+    const { msg_id } = await alice.send({ to: 'alice', body: 'hello' }, { seal: true })
+    for await (const message of alice.inbox()) print((await alice.open(message)).body)
+    await alice.ack(msg_id)
+    print((await alice.receipt(msg_id)).status)`,
+  )
+  return program
+}
+
+/** Takes the modules and globals of Node away from packages. */
+function writeGuard(home: string): string {
+  const guard = join(home, 'guard.mjs')
+  writeFileSync(
+    guard,
+    `import { isBuiltin, registerHooks } from 'node:module'
+    registerHooks({
+      resolve(specifier, context, next) {
+        if (isBuiltin(specifier) || specifier.includes('typebox')) throw new Error(specifier + ' from ' + context.parentURL)
+        return next(specifier, context)
+      },
+    })
+    globalThis.print = console.log
+    globalThis.url = process.argv[2]
+    // the platform's own fetch goes on having them
+    for (const name of ['Buffer', 'process', 'setImmediate', 'global']) {
+      const value = globalThis[name]
+      const get = () => (new Error().stack.split('\\n')[2].includes('/node_modules/') ? undefined : value)
+      Object.defineProperty(globalThis, name, { get })
+    }`,
+  )
+  return guard
+}

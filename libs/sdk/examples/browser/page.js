@@ -1,0 +1,50 @@
+// Registers an agent, shows what arrives for it, and sends. Bundle it for a browser, e.g. `npx rolldown page.js --file out/page.js`.
+import { AgentClient, formatKey, generateKey, parseKey } from '@svc/sdk'
+
+/** @type {AgentClient | undefined} */
+let client
+const status = document.querySelector('#status')
+const received = document.querySelector('#received')
+
+onSubmit('#agent', async ({ url, name }) => {
+  // Whoever can read this page's storage is the agent: a page of your own keeps the key where nobody else's script runs.
+  const stored = localStorage.getItem(`key of ${name}`)
+  const key = stored === null ? generateKey() : parseKey(stored)
+  localStorage.setItem(`key of ${name}`, formatKey(key))
+  client = new AgentClient({ url, key })
+  const { address } = await client.register(name)
+  say(`registered ${address}`)
+  void show(client)
+})
+
+onSubmit('#message', async ({ to, text, seal }) => {
+  if (client === undefined) throw new Error('register first')
+  const { msg_id, lane } = await client.send({ to, body: text }, { seal: seal === 'on' })
+  say(`sent ${msg_id} (${lane})`)
+})
+
+/** What others wrote is put into the page as text, never as HTML. */
+async function show(/** @type {AgentClient} */ client) {
+  try {
+    for await (const { cursor, message } of client.stream()) {
+      const { body, sealed } = await client.open(message, { allowUnverified: true })
+      const item = document.createElement('li')
+      item.value = cursor
+      item.textContent = `${sealed ? 'sealed: ' : ''}${typeof body === 'string' ? body : JSON.stringify(body)}`
+      received.append(item)
+    }
+  } catch (error) {
+    say(`the stream ended: ${error.message}`)
+  }
+}
+
+function onSubmit(form, act) {
+  document.querySelector(form).addEventListener('submit', (event) => {
+    event.preventDefault()
+    act(Object.fromEntries(new FormData(event.target))).catch((error) => say(error.message))
+  })
+}
+
+function say(text) {
+  status.textContent = text
+}
