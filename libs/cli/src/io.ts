@@ -35,3 +35,9 @@ export async function readStdin({ stdin, signal }: Io): Promise<string> {
 export class UsageError extends Error {
   override name = 'UsageError'
 }
+
+/** What the system says of a file: `no such file or directory`, without the path and the system call. */
+export function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return /^[A-Z]+: ([^,]+),/.exec(message)?.[1] ?? message
+}

@@ -12,7 +12,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
-import { UsageError } from './io.ts'
+import { reasonOf, UsageError } from './io.ts'
 
 const OWNER_ALONE = 0o600
 const OTHERS = 0o077
@@ -90,10 +90,4 @@ function readWithMode(path: string): { text: string; mode: number } {
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error ? String(error.code) : undefined
-}
-
-/** `no such file or directory`, without the path and the system call. */
-function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
-  return /^[A-Z]+: ([^,]+),/.exec(message)?.[1] ?? message
 }

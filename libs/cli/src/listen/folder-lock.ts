@@ -1,6 +1,6 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { UsageError } from '../io.ts'
+import { reasonOf, UsageError } from '../io.ts'
 
 const FOLDER_OF_OWNER = 0o700
 const OWNER_ALONE = 0o600
@@ -8,14 +8,18 @@ const OWNER_ALONE = 0o600
 /**
  * Takes a folder for this process. The lock is a file with the holder's process id and time of start, and is void once that process
  * is gone, however it ended.
- * @throws UsageError where another process has the folder.
+ * @throws UsageError where another process has the folder, or it cannot be written to.
  */
 export function lockFolder(folder: string): Disposable {
-  mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
   const lock = join(folder, 'lock')
   const mine = `${lock}.${process.pid}`
   const content = `${process.pid} ${startOf(process.pid)}\n`
-  writeFileSync(mine, content, { mode: OWNER_ALONE })
+  try {
+    mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
+    writeFileSync(mine, content, { mode: OWNER_ALONE })
+  } catch (cause) {
+    throw new UsageError(`${folder} cannot be written to: ${reasonOf(cause)}`, { cause })
+  }
   try {
     while (!tryLink(mine, lock)) clearStale(lock, folder)
   } finally {

@@ -1,0 +1,36 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { lockFolder } from './folder-lock.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-lock-'))
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+test('one process has it at a time, and it is free afterwards', () => {
+  const held = lockFolder(folder)
+  expect(() => lockFolder(folder)).toThrow(`process ${process.pid} listens with ${folder} already`)
+  held[Symbol.dispose]()
+  lockFolder(folder)[Symbol.dispose]()
+})
+
+test.each([
+  ['of a process that is gone', '4194304 boot 1\n'],
+  // Only Linux says when a process started.
+  ...(process.platform === 'linux'
+    ? [['of another process that had this id', `${process.pid} boot 1\n`] as const]
+    : []),
+  ['that is damaged', ''],
+] as const)('a lock %s is void', (_, text) => {
+  writeFileSync(join(folder, 'lock'), text)
+  using _lock = lockFolder(folder)
+  expect(readFileSync(join(folder, 'lock'), 'utf8')).toContain(String(process.pid))
+})
+
+test('a place that cannot be written to is one sentence', () => {
+  writeFileSync(join(folder, 'file'), '')
+  expect(() => lockFolder(join(folder, 'file/folder'))).toThrow('cannot be written to: not a directory')
+})
