@@ -15,7 +15,7 @@ import type { StreamOptions } from '@svc/sdk/event-stream.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 
 const [folder = '', jobs = '1'] = process.argv.slice(2)
-const KINDS: readonly Event['kind'][] = ['inbox', 'board', 'requests', 'inbox', 'board']
+const KINDS: readonly Event['kind'][] = ['inbox', 'board', 'requests', 'inbox']
 const EVENTS = KINDS.map((kind, at) => ({
   cursor: at + 1,
   kind,
@@ -31,7 +31,11 @@ const { env, stdin, stdout, stderr } = process
 const io = { env, stdin, stdout, stderr, signal: stop.signal }
 using _lock = lockFolder(folder)
 const progress = await openProgress(folder, { agentId: 'b', authority: 'agents.example' }, async () => 0)
-const command = `echo "$SVC_MESSAGE_ID" >> ${JSON.stringify(join(folder, 'log'))}`
+// With two at a time the first one outlasts the second. A folder that is gone ends what a killed listener left behind.
+const [log, stored] = ['log', 'progress.json'].map((name) => JSON.stringify(join(folder, name)))
+const wait = `while [ -e ${stored} ] && ! grep -q '"finished":\\[2' ${stored}; do sleep 0.02; done`
+const first = jobs === '1' ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
+const command = `${first}\necho "$SVC_MESSAGE_ID" >> ${log}`
 const work = createCommandWork(io, {
   command,
   input: 'body',
