@@ -2,7 +2,7 @@ import { serve } from '@svc/mcp/serve.ts'
 import { StartError } from '@svc/mcp/start-error.ts'
 import type { Command } from 'commander'
 import { wholeNumber } from '../arguments.ts'
-import { contextOf, DEFAULT_URL } from '../context.ts'
+import { contextOf } from '../context.ts'
 import { type Io, UsageError } from '../io.ts'
 
 interface McpOptions {
@@ -49,12 +49,12 @@ export function addMcp(program: Command, io: Io): void {
     )
     .action(async (options: McpOptions, command: Command) => {
       const context = contextOf(io, command)
-      const { url, authority } = command.optsWithGlobals<{ url?: string; authority?: string }>()
+      const { url, authority } = context.target
       try {
         await serve(
           {
             ...(authority === undefined ? {} : { authority }),
-            url: url ?? (io.env.SVC_URL || DEFAULT_URL),
+            url,
             keyPath: context.keyPath(),
             register: options.register,
             statePath: options.state,
