@@ -234,6 +234,7 @@ function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: 
     const code = sqlStateOf(error)
     const lost =
       endsConnection(error) ||
+      isStorageError(error) ||
       UNAVAILABLE_CODES.has(code) ||
       (code.length === 5 && UNAVAILABLE_CLASSES.has(code.slice(0, 2)))
     return lost || RETRIED.has(code) ? new ServiceError('unavailable', { cause: error }) : error
@@ -244,6 +245,11 @@ function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: 
 function endsConnection(error: unknown): boolean {
   const severity = error instanceof postgres.PostgresError ? error.severity : undefined
   return severity === 'FATAL' || severity === 'PANIC'
+}
+
+/** A file that cannot grow or be read, for a reason that Postgres has no code for: it says XX000, and the source file that says so. */
+function isStorageError(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && error.code === 'XX000' && error.file === 'md.c'
 }
 
 function unwrap(error: unknown): unknown {

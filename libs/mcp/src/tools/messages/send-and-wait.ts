@@ -39,6 +39,7 @@ export const sendAndWait = defineTool({
     }
     const sent = await deliver(mailbox, outgoing, call)
     const answer = await waitForReply(mailbox, sent.message_id, waitSecondsOf(args.timeout_seconds), call)
+    if (answer !== undefined) mailbox.unread.forget()
     const characters = previewCharacters(mailbox, 1)
     const { fence, signal } = call
     return {
