@@ -245,3 +245,33 @@ describe('spec 9.3, 9.5: posts of a board that a reader has left', () => {
     expect(RULES.filter((rule) => rulesOf(history, final).includes(rule))).toEqual(expected)
   })
 })
+
+describe('spec 7.4, 8.8, 11.2: a post costs what it cost the attempt that was accepted', () => {
+  const CAROL = 'carol'
+  const BOARD = 'board'
+  const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true }
+
+  /** Bob owns the board; Carol joins after the first attempt, and before the second. */
+  function found(first: number | null, second: number | undefined, used: number): string[] {
+    const call: Call = { kind: 'send', sent: POST }
+    const board: Call = { kind: 'create-board', title: 't', visibility: 'public', posting: 'anyone' }
+    const history = [
+      ...asked(BOB, board, START_MS, 201, { id: BOARD }),
+      ...asked(ALICE, call, START_MS + 1_000, first, { lane: 'board' }),
+      ...asked(CAROL, { kind: 'role', board: BOARD, agent: CAROL, role: 'reader' }, START_MS + 2_000, 200),
+      ...(second === undefined ? [] : asked(ALICE, call, START_MS + 3_000, second, { lane: 'board' })),
+      ...asked(ALICE, { kind: 'budget' }, START_MS + 4_000, 200, { budget: { used, introductions: 0, credits: 0 } }),
+    ]
+    return rulesOf(history, {}).filter((rule) => rule === 'reads: units used')
+  }
+
+  test.each<[first: number | null, second: number | undefined, possible: number[]]>([
+    [503, 200, [1, 2]],
+    [503, 202, [2]],
+    [403, 200, [2]],
+    // An attempt without an answer may be judged after it was given up.
+    [null, undefined, [0, 1, 2]],
+  ])('%s, a new subscriber, %s: %j units', (first, second, possible) => {
+    expect([0, 1, 2, 3].filter((used) => found(first, second, used).length === 0)).toEqual(possible)
+  })
+})

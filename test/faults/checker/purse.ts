@@ -26,6 +26,8 @@ interface Taking extends Price {
   doneMs: number
   /** When it is certain that nothing of it is held any more; infinite where it was or may have been done. */
   readonly goneMs: number
+  /** It was this attempt that took: a 202. A 200 says that one has, which may be an earlier one with another price. */
+  readonly tookItself: boolean
 }
 
 export interface Purses {
@@ -51,6 +53,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
       doneMs: isDone ? endMs : Number.POSITIVE_INFINITY,
       // What was refused gave back what it had taken; where that failed, the resolver has.
       goneMs: isDone || unknown ? Number.POSITIVE_INFINITY : endMs + LATE_MS,
+      tookItself: status === 202,
     }
     takings.set(actor, [...(takings.get(actor) ?? []), taking])
   }
@@ -97,7 +100,9 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
         const units = Math.max(1, perRecipient)
         return { least: units, most: units, peer: sent.to === actor ? null : sent.to }
       }
-      const { least, most } = world.subscribers(sent.to ?? '', actor, startMs, endMs)
+      // Nobody knows when an attempt without an answer looked who subscribes.
+      const untilMs = attempt.unknown ? startMs + LATE_MS : endMs
+      const { least, most } = world.subscribers(sent.to ?? '', actor, startMs, untilMs)
       const costOf = (recipients: number): number => Math.max(1, perRecipient * Math.max(1, recipients))
       return { least: costOf(least), most: costOf(most), peer: null }
     }
@@ -132,12 +137,19 @@ function keyOf({ call, n }: Attempt): string {
 function sumOf(takings: readonly Taking[], fromMs: number, untilMs: number): { least: number; most: number } {
   let [least, most] = [0, 0]
   for (const same of Map.groupBy(takings, ({ key }) => key).values()) {
-    const done = same.filter(({ doneMs }) => doneMs <= fromMs)
-    if (done.length > 0) least += Math.min(...done.map((taking) => taking.least))
+    if (same.some(({ doneMs }) => doneMs <= fromMs)) least += Math.min(...payersOf(same).map((taking) => taking.least))
     const begun = same.filter(({ startMs, goneMs }) => startMs <= untilMs && goneMs >= fromMs)
     if (begun.length > 0) most += Math.max(...begun.map((taking) => taking.most))
   }
   return { least, most }
+}
+
+/** Those of the attempts at what was done that may have taken: the price is that of the one that did (spec 7.4, 8.8). */
+function payersOf(same: readonly Taking[]): readonly Taking[] {
+  const known = same.filter(({ tookItself }) => tookItself)
+  if (known.length > 0) return known
+  const doneMs = Math.min(...same.map((taking) => taking.doneMs))
+  return same.filter(({ startMs, goneMs }) => startMs <= doneMs && goneMs === Number.POSITIVE_INFINITY)
 }
 
 function peersOf(
