@@ -2,6 +2,7 @@
 import { PassThrough } from 'node:stream'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addAdmin } from '../../libs/cli/src/commands/admin.ts'
 import { runSvc } from '../../libs/cli/src/program.ts'
 import { type Run, svc } from '../../libs/cli/test/run.ts'
 import type { Agent, HttpAnswer } from '../support/agent.ts'
@@ -138,7 +139,7 @@ describe('svc admin status', () => {
     })
     const env = { SVC_NATS_URL: h.system.nats.urlFor('admin') }
     const io = { env, stdin, stdout, stderr, signal: interrupt.signal }
-    expect(await runSvc(['admin', 'status', '--watch', '1', '--json'], io)).toBe(130)
+    expect(await runSvc(['admin', 'status', '--watch', '1', '--json'], io, [addAdmin])).toBe(130)
     const documents = printed.split('\n').filter((line) => line !== '')
     expect(documents.length).toBeGreaterThan(1)
     for (const document of documents) expect(JSON.parse(document)).toHaveProperty('processes')

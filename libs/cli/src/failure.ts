@@ -1,6 +1,7 @@
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 import { AnswerError, ApiError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { CommanderError } from 'commander'
+import { OperatorNetworkError } from './admin/operator-network-error.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
 import { duration } from './format.ts'
 import { UsageError } from './io.ts'
@@ -41,6 +42,7 @@ export function explainFailure(error: unknown): Failure {
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
   if (error instanceof UsageError) return failure(EXIT.usage, error.message, 'usage')
   if (error instanceof ApiError) return refusal(error)
+  if (error instanceof OperatorNetworkError) return failure(EXIT.noAnswer, error.message, 'no_answer')
   if (error instanceof NetworkError || error instanceof AnswerError) {
     return failure(EXIT.noAnswer, error.message, 'no_answer', NO_ANSWER_HINT)
   }

@@ -3,18 +3,19 @@ import type { Call } from '@svc/contracts/define.ts'
 import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
 import { createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats, isLoginRefused, type Nats } from '@svc/nats/connect.ts'
-import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import { UsageError } from '../io.ts'
+import { OperatorNetworkError } from './operator-network-error.ts'
 
 /** A connection as the operator: NATS user `admin`, who may ask for what is in libs/contracts, admin.ts, and little else. */
 export interface Operator {
   readonly nats: Nats
   /**
    * @param limitMs how long to wait; calls that look at whole tables take their time.
-   * @throws NetworkError where NATS or the service does not answer: every call of the operator may be repeated. ApiError where it refuses.
+   * @throws OperatorNetworkError if NATS or the service does not answer: every call of the operator may be repeated. ApiError where it refuses.
    */
   ask<Q, R>(call: Call<Q, R>, request: Q, limitMs?: number): Promise<R>
 }
@@ -22,7 +23,7 @@ export interface Operator {
 const CONNECT_MS = 5_000
 const ASK_MS = 5_000
 
-/** Connects, works, and disconnects. @throws UsageError where the URL is none; NetworkError where nobody is there. */
+/** Connects, works, and disconnects. @throws UsageError where the URL is none; OperatorNetworkError if nobody is there. */
 export async function withOperator<T>(url: string, work: (operator: Operator) => Promise<T>): Promise<T> {
   const nats = await connect(url)
   const bus = createBus(nats)
@@ -48,7 +49,7 @@ function explain(error: unknown, subject: string): unknown {
   const { code, message } = error
   const [, service = subject] = subject.split('.')
   if (code === 'unavailable') {
-    return new NetworkError(`the ${service} service does not answer, or not in time; this may be repeated`, {
+    return new OperatorNetworkError(`the ${service} service does not answer, or not in time; this may be repeated`, {
       cause: error,
     })
   }
@@ -61,9 +62,9 @@ async function connect(url: string): Promise<Nats> {
   try {
     return await connectNats({ url, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
   } catch (cause) {
-    if (cause instanceof TlsError) throw new NetworkError(cause.message, { cause })
-    if (isLoginRefused(cause)) throw new NetworkError(`NATS at ${servers} refuses this login`, { cause })
-    throw new NetworkError(`NATS at ${servers} does not answer: ${(cause as Error).message}`, { cause })
+    if (cause instanceof TlsError) throw new OperatorNetworkError(cause.message, { cause })
+    if (isLoginRefused(cause)) throw new OperatorNetworkError(`NATS at ${servers} refuses this login`, { cause })
+    throw new OperatorNetworkError(`NATS at ${servers} does not answer: ${(cause as Error).message}`, { cause })
   }
 }
 
