@@ -1,4 +1,4 @@
-/** Something the person who starts the stack can mend: shown as its message alone, one sentence that says what to do. */
+/** A failure that the user who starts the stack can solve. Only its message is shown: one sentence that says what to do. */
 export class StartError extends Error {
   override name = 'StartError'
 }

@@ -1,9 +1,9 @@
-/** What the system consists of: the one list to extend with a service. */
+/** The services of the system. Add a new service to this list. */
 
 export const SERVICES = ['budget', 'boards', 'webhook', 'messaging', 'identity', 'stream', 'gateway'] as const
 export type ServiceName = (typeof SERVICES)[number]
 
-/** Started one group after the other and stopped in the opposite order, so that what a service calls is there. */
+/** The groups start one after another and stop in the opposite order, so that a service's callees are always running. */
 export const START_GROUPS: readonly (readonly ServiceName[])[] = [
   ['budget'],
   ['boards', 'webhook'],
@@ -12,7 +12,7 @@ export const START_GROUPS: readonly (readonly ServiceName[])[] = [
   ['gateway'],
 ]
 
-/** Those with a database schema, which has the service's name. */
+/** The services with a database schema, which has the service's name. */
 export const STORES = [
   'budget',
   'boards',
@@ -23,10 +23,10 @@ export const STORES = [
 ] as const satisfies readonly ServiceName[]
 export type StoreName = (typeof STORES)[number]
 
-/** The users of deploy/nats/users.conf: every service, and the operator. */
+/** The users of deploy/nats/users.conf: every service and the operator. */
 export const NATS_USERS = [...SERVICES, 'admin'] as const
 export type NatsUser = (typeof NATS_USERS)[number]
 
-/** Each user's two logins: a process may use either (docs/deploy.md, Rotation). */
+/** Each user has two logins, and a process may use either (docs/deploy.md, Rotation). */
 export const NATS_LOGINS = NATS_USERS.flatMap((user) => [user, `${user}_b`] as const)
 export type NatsLogin = (typeof NATS_LOGINS)[number]

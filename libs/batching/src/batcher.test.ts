@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createBatcher } from './batcher.ts'
 
-/** A run that records its batches and waits until it is let go. */
+/** A run that records its batches and waits until it is released. */
 function gatedRun() {
   const batches: number[][] = []
   const gates: PromiseWithResolvers<void>[] = []

@@ -6,7 +6,7 @@ afterEach(() => vi.useRealTimers())
 
 class LockTimeout extends Error {}
 
-/** Items are the names of locks. `held` are held by somebody else; runs are noted with how they wait. */
+/** Items are the names of locks. `held` lists the locks that other transactions hold. Records each run with its `LockWait`. */
 function setUp() {
   const held = new Set<string>()
   const runs: { items: string[]; wait: LockWait }[] = []
@@ -70,7 +70,7 @@ test('however many locks are held, few queues wait at once, and each gets its tu
   held.delete('lock-9')
   await vi.advanceTimersByTimeAsync(1_500)
   expect(await answers[9]).toBe('did lock-9')
-  // Beside them runs what the common batch holds.
+  // The common batch may run beside the waiting queues.
   expect(mostWaiting()).toBeLessThanOrEqual(MAX_WAITERS + 1)
   held.clear()
   await vi.advanceTimersByTimeAsync(2_000)

@@ -18,13 +18,13 @@ interface Item {
   context: CallContext
 }
 
-/** An attempt whose commit is in flight is asked about again for so long, at first after so long. A commit takes milliseconds. */
+/** Retry a fence that met a commit in flight for this long, starting after `FIRST_PAUSE_MS`. A commit takes milliseconds. */
 const IN_FLIGHT_MS = 1_000
 const FIRST_PAUSE_MS = 5
 
 /**
- * Gives attempts up: the owner's database says, for good, whether the operation is committed; budget is told to keep or
- * to give back what it took. Each step may be repeated by anyone, so it does not matter who dies between them.
+ * Gives up attempts. The owner's database decides, for good, whether the operation is committed. Then budget settles or releases
+ * the charge. Any process may repeat any step, so it does not matter which one dies in between.
  */
 export function createAbandon({
   owner,
@@ -33,7 +33,7 @@ export function createAbandon({
 }: AbandonDeps): (reservation: Reservation, context: CallContext) => Promise<void> {
   const tryOnce = createBatcher<Item, 'ended' | 'in flight'>({
     name: 'charging.abandon',
-    // A fence names an operation once.
+    // A fence may name an operation only once.
     keyOf: ({ reservation }) => reservation.operation,
     overloaded: () => new ServiceError('unavailable'),
     run: async (items) => {

@@ -11,7 +11,7 @@ import { NotCommitted, type Reservation } from './fences.ts'
 const COST: Cost = { operation: 'messaging:1', agentId: 'agent', units: 2, introductionPeer: null }
 const DEADLINE_MS = 1_000_000
 
-/** Charging between a budget and an owner's database that do as they are told, and what was asked of them, in order. */
+/** Charging with a fake budget and a fake owner's database. Records the calls to them, in order. */
 function setUp({
   settled = false,
   shared = false,
@@ -22,7 +22,7 @@ function setUp({
   settled?: boolean
   shared?: boolean
   committed?: boolean
-  /** So many fences meet a commit in flight. */
+  /** This many fences meet a commit in flight. */
   inFlight?: number
   failing?: string[]
 } = {}) {

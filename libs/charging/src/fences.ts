@@ -1,28 +1,28 @@
 /**
- * One attempt to do an operation that was paid for. The deadline tells the attempts of one operation apart: each has a
- * later one than those before it.
+ * One attempt at an operation whose cost is reserved. The deadline identifies the attempt: it is later than those of all
+ * attempts at the operation before it.
  */
 export interface Reservation {
-  /** `<owner>:` and what the owner knows the operation by. */
+  /** `<owner>:` and the owner's key for the operation. */
   readonly operation: string
   /** Epoch milliseconds by budget's clock. */
   readonly deadlineMs: number
 }
 
-/** What an owner's database can tell, for good, of its operations. `createOperations` is one; messaging's messages are another. */
+/** Final answers of an owner's database about its operations. `createOperations` and messaging implement it. */
 export interface Fences {
   /**
-   * Ends the attempts of each operation up to a deadline, durably. An operation occurs once among `items`.
+   * Ends the attempts at each operation up to a deadline, durably. An operation occurs at most once in `items`.
    *
-   * @returns for each item, in order: true if the operation is committed; false if it is not, and then no attempt with that
-   *   deadline or an earlier one can commit any more; undefined if a commit is in flight, which is never guessed at. Asking
-   *   again is safe. An item that is undefined does not keep the others from their answers.
-   * @throws ServiceError `unavailable` if nothing is known of any item.
+   * @returns for each item, in order: true if the operation is committed. False if it is not; then no attempt with this deadline
+   *   or an earlier one can commit any more. Undefined if a commit is in flight, so that nothing is known yet. A repeat is safe.
+   *   An undefined item does not delay the answers for the others.
+   * @throws ServiceError `unavailable` if nothing is known about any item.
    */
   fence(items: readonly Reservation[]): Promise<readonly (boolean | undefined)[]>
 }
 
-/** Thrown by a commit that knows it left nothing behind and wants the charge given back, where no ServiceError says so. */
+/** Thrown by a commit that left nothing behind and wants its charge released, if no definite ServiceError fits. */
 export class NotCommitted extends Error {
   override name = 'NotCommitted'
 }

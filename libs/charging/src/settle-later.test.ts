@@ -6,7 +6,7 @@ import { createSettleLater } from './settle-later.ts'
 beforeEach(() => vi.useFakeTimers())
 afterEach(() => vi.useRealTimers())
 
-/** The operations of each call, and how to make the next calls fail. */
+/** Records the operations of each call, and can make the next calls fail. */
 function setUp() {
   const calls: string[][] = []
   let failing = false

@@ -2,7 +2,10 @@ import type { EnvReader } from './env-reader.ts'
 
 const AUTHORITY = /^(?:[A-Za-z0-9._~-]{1,255}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?$/
 
-/** The public authority, `SVC_AUTHORITY`: what requests are signed for and what addresses end with, so the same in every process. ASCII. */
+/**
+ * Reads the public authority, `SVC_AUTHORITY`, in ASCII. Requests are signed for it and addresses end with it, so it
+ * must be the same in every process.
+ */
 export function readAuthority(env: EnvReader, standard = '127.0.0.1:8080'): string {
   return env.string('SVC_AUTHORITY', {
     default: standard,

@@ -6,7 +6,7 @@ const unreadable = (): string => {
   throw new Error('no such file')
 }
 
-/** What a reader says is wrong, undefined for nothing. */
+/** The mistakes that a reader reports; undefined if there are none. */
 function problemsOf(read: (e: EnvReader) => void, env: NodeJS.ProcessEnv, readFile = readable): string | undefined {
   const e = envReader(env, readFile)
   read(e)

@@ -1,4 +1,4 @@
-/** Reads the environment once into typed values; collects every mistake and reports them together. */
+/** Reads the environment once into typed values. Collects all mistakes and reports them together. */
 import { readFileSync } from 'node:fs'
 
 function readText(path: string): string {
@@ -6,16 +6,19 @@ function readText(path: string): string {
 }
 
 export interface EnvReader {
-  /** @returns the text; a variable that is set but empty counts as not set. */
+  /** @returns the text. A variable that is set but empty counts as not set. */
   string(name: string, options?: { default?: string; pattern?: RegExp; hint?: string }): string
   optional(name: string): string | undefined
   int(name: string, options: { default?: number; min: number; max: number }): number
   number(name: string, options: { default?: number; min: number; max: number }): number
   /** Separated by commas, white space ignored; empty by default. */
   list(name: string): string[]
-  /** A secret: the variable itself, or `<name>_FILE`, the path of a file that holds it. At least `minLength` characters. */
+  /**
+   * A secret of at least `minLength` characters, from the variable itself or from the file whose path is in
+   * `<name>_FILE`.
+   */
   secret(name: string, options?: { minLength?: number }): string
-  /** Reports a mistake that only the caller can see. */
+  /** Adds a mistake that only the caller can detect. */
   fail(name: string, problem: string): void
   /** @throws ConfigError naming every variable that is missing or wrong. */
   check(): void
@@ -25,7 +28,7 @@ export class ConfigError extends Error {
   override name = 'ConfigError'
 }
 
-/** @param readFile for tests. */
+/** @param readFile Replaces the file system, for tests. */
 export function envReader(env: NodeJS.ProcessEnv, readFile: (path: string) => string = readText): EnvReader {
   const problems: string[] = []
   const textOf = (name: string): string | undefined => (env[name] === '' ? undefined : env[name])

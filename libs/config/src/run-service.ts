@@ -1,28 +1,29 @@
 import { ConfigError } from './env-reader.ts'
 
-/** What a service's `start…` returns. */
+/** The result of a service's `start…`. */
 export interface RunningService extends AsyncDisposable {
-  /** Settles, with the reason, when the service can no longer work and the process must end (e.g. NATS closed for good). */
+  /** Settles with the reason when the service can no longer work and the process must end (e.g. NATS is closed for good). */
   readonly failed?: Promise<unknown>
-  /** Logs and counts an exception or rejection that nobody handled. The process then drains and ends. */
+  /** Logs and counts an unhandled exception or rejection. The process then drains and ends. */
   readonly noteUnhandled: (error: unknown) => void
 }
 
-/** A drain may take this long; then the process ends anyway, before an orchestrator would kill it. */
+/** Upper limit of a drain. The process then ends anyway, before an orchestrator would kill it. */
 export const DRAIN_LIMIT_MS = 18_000
 
 /**
- * The life of a service's process: start, wait for a signal, stop taking, finish, exit 0. A second signal changes
- * nothing; a configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
+ * Runs a service's process: start, wait for a signal, stop accepting work, finish, exit 0. A second signal is ignored.
+ * A configuration mistake is one line on stderr and exit code 78 (EX_CONFIG).
  *
- * An error that nobody handled drains the process like a signal, with exit code 1, so that a supervisor starts another. What the
- * error left behind may be broken, but other requests under way still get their answers. Further errors do not end the drain.
+ * An unhandled error drains the process like a signal, with exit code 1, so that a supervisor starts another. The error
+ * may have left broken state behind, but other requests under way still get their answers. Further errors do not end
+ * the drain.
  */
 export async function runService(start: () => Promise<RunningService>): Promise<void> {
   let code = 0
   let note: RunningService['noteUnhandled'] = (error) => console.error(error)
   const unhandled = new Promise<undefined>((resolve) => {
-    // Node raises a rejection that nobody handled as an exception.
+    // Node also raises an unhandled rejection as this exception.
     process.on('uncaughtException', (error) => {
       code = 1
       resolve(undefined)
@@ -31,7 +32,7 @@ export async function runService(start: () => Promise<RunningService>): Promise<
   })
   const stop = Promise.race([untilSignal('SIGTERM', 'SIGINT'), unhandled])
   try {
-    // What waits for NATS or for its schema has taken nothing yet.
+    // While the service waits for NATS or for its schema it has accepted nothing, so it can end at once.
     const service = await Promise.race([start(), stop])
     if (service === undefined) return process.exit(code)
     note = service.noteUnhandled

@@ -1,7 +1,7 @@
 /**
- * What the outbox publishes: one JetStream message for each entry in an agent's log. Source: ADR 20.
- * Subject `accepted.<agent_id>.<kind>`; `Nats-Msg-Id` `<agent_id>:<cursor>`; payload: an Event of the public API in JSON,
- * or, where the kind is `board`, an `AcceptedPost`.
+ * What the outbox publishes: one JetStream message for each entry in an agent's log (ADR 20). Subject:
+ * `accepted.<agent_id>.<kind>`. `Nats-Msg-Id`: `<agent_id>:<cursor>`. Payload: an Event of the public API in JSON or,
+ * if the kind is `board`, an `AcceptedPost`.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { BoardId, MessageId } from './ids.ts'
@@ -19,8 +19,8 @@ export function acceptedMessageId(agentId: string, cursor: number | bigint): str
 }
 
 /**
- * A post as it travels: once for each subscriber, and without its envelope, which would be the same bytes a hundred times.
- * Whether the subscriber may still see it is asked when it is read.
+ * A reference to a post, published once per subscriber. It has no envelope, which would be the same bytes a hundred
+ * times. The reader of the reference checks whether the subscriber may still see the post.
  */
 export const AcceptedPost = closed({
   cursor: EventCursor,

@@ -1,7 +1,7 @@
 /**
- * What the operator's tool (`svc admin`) asks of the services. Subjects are `admin.<service>.<call>`, beside those that
- * services ask each other for: the NATS user `admin` alone may publish them (deploy/nats/users.conf). None of them answers
- * with what is in a message, a secret, or more of a webhook's URL than its host.
+ * The calls that the operator's tool (`svc admin`) makes to the services. Subjects are `admin.<service>.<call>`. Only
+ * the NATS user `admin` may publish them (deploy/nats/users.conf). No answer contains the content of a message, a
+ * secret, or more of a webhook's URL than its host.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { ChargeOwner, OperationId } from './budget.ts'
@@ -18,27 +18,27 @@ const Nullable = <S extends Parameters<typeof Type.Union>[0][number]>(schema: S)
 
 const OutboxId = Type.Integer({ minimum: 1 })
 
-/** An outbox row: one transaction that appended, and where JetStream has put its events. */
+/** A row of the outbox: one append transaction, and the sequences that JetStream gave to its events. */
 export const OutboxEntry = closed({
   id: OutboxId,
   events: Count,
   created_at: Moment,
-  /** Null: it is not published yet, or to be published again. */
+  /** Null: the row is not published yet, or will be published again. */
   published_at: Nullable(Moment),
-  /** The creation time of the stream that gave the sequence. */
+  /** Creation time of the stream that gave the sequence. */
   epoch: Nullable(Type.String()),
-  /** At or below it all of the row's events are. */
+  /** All of the row's events have this sequence or a lower one. */
   last_sequence: Nullable(Count),
 })
 export type OutboxEntry = Static<typeof OutboxEntry>
 
-/** How far the outbox is, and its newest rows below `before`, newest first. */
+/** Reports how far the outbox has got, with its newest rows below `before`, newest first. */
 export const inspectOutbox = defineCall({
   subject: 'admin.messaging.inspect-outbox',
   request: closed({ before: Nullable(OutboxId), limit: Type.Integer({ minimum: 0, maximum: 1_000 }) }),
   reply: closed({
     unpublished: Count,
-    /** Seconds since the commit of the oldest row that is not published; 0 where all are. */
+    /** Seconds since the commit of the oldest unpublished row; 0 if all are published. */
     oldest_unpublished_seconds: Type.Number({ minimum: 0 }),
     oldest_unpublished: Nullable(OutboxEntry),
     rows: Type.Array(OutboxEntry),
@@ -46,8 +46,9 @@ export const inspectOutbox = defineCall({
 })
 
 /**
- * Has rows published again that were, `from` to `to`, both inside; `next`: where to go on, null at the end. Safe to repeat: consumers know an event
- * by its cursor, and a row that waits to be published is passed over. `dry_run` says how many, and changes nothing.
+ * Publishes the rows `from` to `to` (inclusive) again. `next`: where to continue, null at the end. Safe to repeat:
+ * consumers recognize an event by its cursor, and rows that still wait to be published are skipped. `dry_run` counts
+ * and changes nothing.
  */
 export const republish = defineCall({
   subject: 'admin.messaging.republish',
@@ -62,7 +63,7 @@ export const republish = defineCall({
 
 // Expiry
 
-/** One batch of what the purge loop does by itself. `dry_run` counts up to 10,000 of each kind, and changes nothing. */
+/** Runs one batch of the purge loop. `dry_run` counts up to 10,000 of each kind and changes nothing. */
 export const purgeExpired = defineCall({
   subject: 'admin.messaging.purge',
   request: closed({ dry_run: Type.Boolean() }),
@@ -72,7 +73,7 @@ export const purgeExpired = defineCall({
     requests: Count,
     outbox_rows: Count,
     fences: Count,
-    /** There is more, or was in one of the counts. */
+    /** One of the counts has reached its limit, so there may be more. */
     more: Type.Boolean(),
   }),
 })
@@ -81,22 +82,25 @@ export const purgeExpired = defineCall({
 
 export const WebhookJobs = closed({
   agent_id: AgentId,
-  /** Of its URL: a path may hold a secret. Null: none is set. */
+  /** Only the host of the URL, because a path may contain a secret. Null: no webhook is set. */
   host: Nullable(Type.String()),
-  /** With attempts left, and of these those that a worker may take now. */
+  /** `pending`: jobs with attempts left. `due`: those of them that a worker may take now. */
   pending: Count,
   due: Count,
-  /** Given up since the configuration; `retryable`: of these those whose message is still kept and has not expired. */
+  /**
+   * `failed`: jobs of this configuration without attempts left. `retryable`: those whose message still exists and has
+   * not expired.
+   */
   failed: Count,
   retryable: Count,
-  /** How long the oldest has been due; 0 where none is. */
+  /** Seconds that the oldest job has been due; 0 if none is due. */
   oldest_due_seconds: Type.Number({ minimum: 0 }),
   /** The last attempt failed. */
   struggling: Type.Boolean(),
 })
 export type WebhookJobs = Static<typeof WebhookJobs>
 
-/** Webhooks with jobs that wait or were given up, by agent id; with `agent_id` that one alone, whatever it has. */
+/** Lists webhooks with pending or failed jobs, by agent id. With `agent_id`, lists only that webhook, in any case. */
 export const inspectJobs = defineCall({
   subject: 'admin.webhook.inspect-jobs',
   request: closed({
@@ -108,8 +112,9 @@ export const inspectJobs = defineCall({
 })
 
 /**
- * Makes failed jobs of present configurations due again, with all of their attempts; of one agent, of one message, or of all, at most
- * `limit` in one call. Those whose message has expired stay failed. `dry_run` says how many, and changes nothing.
+ * Makes failed jobs of current configurations due again, with a full set of attempts. Applies to one agent, to one
+ * message, or to all, at most `limit` per call. Jobs whose message has expired stay failed. `dry_run` counts and
+ * changes nothing.
  */
 export const retryJobs = defineCall({
   subject: 'admin.webhook.retry-jobs',
@@ -124,13 +129,13 @@ export const retryJobs = defineCall({
 
 // The books
 
-/** Something that does not add up. */
+/** An inconsistency. */
 export const Discrepancy = closed({
-  /** Which rule is broken; docs/operating.md has them all. */
+  /** The broken rule; docs/operating.md lists them all. */
   rule: Type.String(),
-  /** Of an agent, a log, a message or an operation. */
+  /** Id of an agent, a log, a message or an operation. */
   id: Type.String(),
-  /** UTC, `2026-11-20`, where it is of one day. */
+  /** UTC day such as `2026-11-20`, if the rule is about one day. */
   day: Nullable(Type.String()),
   expected: Type.Union([Type.Number(), Type.String(), Type.Null()]),
   found: Type.Union([Type.Number(), Type.String(), Type.Null()]),
@@ -138,24 +143,25 @@ export const Discrepancy = closed({
 export type Discrepancy = Static<typeof Discrepancy>
 
 const Page = { checked: Count, discrepancies: Type.Array(Discrepancy), next: Nullable(Type.String()) }
-/** Of one page: a book that is wrong from end to end is not told line by line. */
+/** Limit per page, because a book that is wrong throughout should not be reported line by line. */
 export const DISCREPANCIES_MAX = 100
 const VerifyPage = (maximum: number) =>
   closed({
-    /** Of the page before; empty: from the start. */
+    /** The `next` of the page before; empty to start. */
     after: Type.String(),
     limit: Type.Integer({ minimum: 1, maximum }),
-    /** This one alone. */
+    /** Checks only this id. */
     id: Nullable(Type.String({ minLength: 1 })),
   })
 
-/** What charges of one day come to. */
+/** Sum of the charges of one day. */
 const Sum = closed({ agent_id: Type.String(), units: Type.Integer(), credits: Type.Integer() })
 export type Sum = Static<typeof Sum>
 
 /**
- * What ended charges of the current UTC day come to, by agent, of up to `limit` charges in the order of their deadlines, up to `until_ms` (null: a
- * minute ago, which is answered). For large ledgers: pages are added up, and `verifyAccounts` says the rest.
+ * Sums the ended charges of the current UTC day by agent. Reads up to `limit` charges in the order of their deadlines,
+ * up to `until_ms` (null: a minute ago; the answer says which). For large ledgers: the caller adds up the pages, and
+ * `verifyAccounts` supplies the rest.
  */
 export const sumCharges = defineCall({
   subject: 'admin.budget.sum-charges',
@@ -175,10 +181,10 @@ export const sumCharges = defineCall({
 })
 
 /**
- * Holds accounts against what they count, in one snapshot: balances, introductions of every day, pairs that wait,
- * reservations that are a minute past their deadline; and units and credits of the current day. Of these either all is held
- * here, which reads all reservations there are; or, with `until_ms`, `today` says what remains of the counters less all charges
- * that `sumCharges` up to then does not have. By agent id.
+ * Compares accounts with what they count, in one snapshot, by agent id: balances, introductions of every day, pending
+ * pairs, and reservations a minute past their deadline. It also compares units and credits of the current day, in one
+ * of two ways. Without `until_ms` it reads all reservations. With `until_ms`, `today` is the remainder of the counters
+ * after all charges that `sumCharges` up to that time does not include.
  */
 export const verifyAccounts = defineCall({
   subject: 'admin.budget.verify-accounts',
@@ -186,14 +192,14 @@ export const verifyAccounts = defineCall({
   reply: closed({ ...Page, today: Type.Optional(Type.Array(Sum)), day: Type.Optional(Type.String()) }),
 })
 
-/** Holds the heads of logs against their entries, and entries against their messages. By log. */
+/** Compares the heads of logs with their entries, and entries with their messages, by log. */
 export const verifyLogs = defineCall({
   subject: 'admin.messaging.verify-logs',
   request: VerifyPage(10_000),
   reply: closed(Page),
 })
 
-/** What somebody was, or should have been, charged for. */
+/** The charge that an operation had, or should have had. */
 export const Charge = closed({
   operation: OperationId,
   agent_id: AgentId,
@@ -203,8 +209,8 @@ export const Charge = closed({
 export type Charge = Static<typeof Charge>
 
 /**
- * Holds live messages against their entries, by sender, and says what each should have cost. `charges` are those accepted
- * so lately that the charge is still known; `pairs` all that must have been introduced.
+ * Compares live messages with their entries, by sender, and says what each should have cost. `charges` covers messages
+ * accepted so recently that the charge is still known. `pairs` lists all that must have been introduced.
  */
 export const verifyMessages = defineCall({
   subject: 'admin.messaging.verify-messages',
@@ -216,7 +222,7 @@ export const verifyMessages = defineCall({
   }),
 })
 
-/** Operations that an owner has recorded as done, beside messages, within the last 23 hours. */
+/** Lists operations, other than messages, that an owner has recorded as done within the last 23 hours. */
 export const listOperations = (owner: ChargeOwner) =>
   defineCall({
     subject: `admin.${owner}.list-operations`,
@@ -225,12 +231,12 @@ export const listOperations = (owner: ChargeOwner) =>
   })
 
 /**
- * How far back charges and what was done are held against each other: both are kept for a day at least (libs/charging, What is
- * forgotten), and this is so much less that neither is gone while the other is looked for.
+ * How far back charges and operations are compared. Both are kept for at least a day (libs/charging, What is
+ * forgotten). This is less, so that neither expires during a comparison.
  */
 export const AUDITED_MS = 23 * 60 * 60 * 1000
 
-/** Whether an owner has done these operations; of a message that is still there also what it should have cost. */
+/** Says whether an owner has done these operations and, for messages that still exist, what they should have cost. */
 export const judgeOperations = (owner: ChargeOwner) =>
   defineCall({
     subject: `admin.${owner}.judge-operations`,
@@ -238,7 +244,7 @@ export const judgeOperations = (owner: ChargeOwner) =>
     reply: closed({ verdicts: Type.Array(closed({ done: Type.Boolean(), charge: Nullable(Charge) })) }),
   })
 
-/** Settled charges of the last 23 hours, by deadline. */
+/** Lists settled charges of the last 23 hours, by deadline. */
 export const listCharges = defineCall({
   subject: 'admin.budget.list-charges',
   request: closed({
@@ -252,7 +258,7 @@ export const listCharges = defineCall({
   }),
 })
 
-/** What of these operations is charged (held or settled; null: nothing is), and which of these pairs were introduced. */
+/** Says what these operations are charged (held or settled; null: nothing), and which of these pairs were introduced. */
 export const judgeCharges = defineCall({
   subject: 'admin.budget.judge-charges',
   request: closed({

@@ -1,10 +1,10 @@
-/** What the other pieces know of the budget service. */
+/** The calls of the budget service. */
 import { type Static, Type } from '@sinclair/typebox'
 import { defineCall } from './define.ts'
 import { AgentId } from './ids.ts'
 import { Budget, closed } from './resources.ts'
 
-/** The services that charge; each resolves its own abandoned reservations. */
+/** The services that charge. Each resolves its own abandoned reservations. */
 export const ChargeOwner = Type.Union([
   Type.Literal('messaging'),
   Type.Literal('identity'),
@@ -13,28 +13,31 @@ export const ChargeOwner = Type.Union([
 ])
 export type ChargeOwner = Static<typeof ChargeOwner>
 
-/** Unique over all services: `<owner>:` and what the owner knows the operation by. */
+/** Unique over all services: `<owner>:` followed by the owner's own id of the operation. */
 export const OperationId = Type.String({ minLength: 3, maxLength: 200 })
 
-/** How long an owner takes from a reservation to its commit, at most: more than the 5 s that a call may take (spec 3.17). */
+/**
+ * The longest time that an owner takes from a reservation to its commit: more than the 5 s that a call may take
+ * (spec 3.17).
+ */
 export const RESERVATION_HOLD_MS = 10_000
 
-/** What one attempt at an operation has taken. */
+/** The answer to one attempt to reserve. */
 export const Reserved = closed({
-  /** Epoch milliseconds by budget's clock; the owner may not commit past it, and a later reservation's is later. */
+  /** Epoch milliseconds by budget's clock. The owner may not commit after it. A later reservation has a later deadline. */
   deadline_ms: Type.Integer(),
-  /** The operation was settled before: nothing was charged now. */
+  /** The operation was settled before, so nothing was charged now. */
   settled: Type.Boolean(),
-  /** Another attempt may still be under way on the same reservation. */
+  /** Another attempt may still be using the same reservation. */
   shared: Type.Boolean(),
 })
 export type Reserved = Static<typeof Reserved>
 
 /**
- * Reserves the cost of one operation, idempotent by its id: while a reservation is held or settled the same id is not
- * counted again. Source: spec 11.3, 11.5.
- * `introduction_peer`: the other agent of a DM; counts once for ever per pair. `hold_ms`: how long the owner may take.
- * Codes, in this order: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`.
+ * Reserves the cost of an operation, idempotent by its id: while a reservation is held or settled, a repeat costs
+ * nothing (spec 11.3, 11.5). `introduction_peer`: the other agent of a DM; counts once for ever per pair. `hold_ms`:
+ * how long the owner may take to commit. Codes, in this order: `introduction_limit_reached`, `hard_limit_reached`,
+ * `budget_exhausted`.
  */
 export const reserve = defineCall({
   subject: 'svc.budget.reserve',
@@ -49,7 +52,7 @@ export const reserve = defineCall({
   reply: Reserved,
 })
 
-/** Makes a held reservation final. Unknown or settled ones stay as they are. */
+/** Makes a held reservation final. No-op if it is unknown or settled. */
 export const settle = defineCall({
   subject: 'svc.budget.settle',
   request: closed({ operation: OperationId }),
@@ -57,8 +60,8 @@ export const settle = defineCall({
 })
 
 /**
- * As `settle`, for many operations of one owner and without waiting for the disk: a crash of the database may undo it
- * within the second. Such reservations are held again, become overdue, and their owner settles them.
+ * Like `settle`, for many operations of one owner, but without waiting for the disk. If the database crashes within the
+ * second, the settlement may be lost. The reservation is then held again, becomes overdue, and its owner settles it.
  */
 export const settleSoon = defineCall({
   subject: 'svc.budget.settle-soon',
@@ -66,7 +69,7 @@ export const settleSoon = defineCall({
   reply: closed({}),
 })
 
-/** Gives back what a held reservation took, unless it has a later deadline than `deadline_ms`; others stay as they are. */
+/** Returns the cost of a held reservation, unless its deadline is later than `deadline_ms`. No-op for all others. */
 export const release = defineCall({
   subject: 'svc.budget.release',
   request: closed({ operation: OperationId, deadline_ms: Type.Integer() }),
@@ -76,27 +79,30 @@ export const release = defineCall({
 export const OverdueReservation = closed({ operation: OperationId, deadline_ms: Type.Integer() })
 export type OverdueReservation = Static<typeof OverdueReservation>
 
-/** Held reservations of an owner whose deadline has passed, oldest first: the owner fences and answers with settle or release. */
+/**
+ * Lists an owner's held reservations whose deadline has passed, oldest first. The owner fences each, then settles or
+ * releases it.
+ */
 export const listOverdue = defineCall({
   subject: 'svc.budget.list-overdue',
   request: closed({ owner: ChargeOwner, limit: Type.Integer({ minimum: 1, maximum: 1000 }) }),
   reply: closed({ reservations: Type.Array(OverdueReservation) }),
 })
 
-/** The agent's budget of the current UTC day. Source: spec 11.6. */
+/** The agent's budget for the current UTC day (spec 11.6). */
 export const getBudget = defineCall({
   subject: 'svc.budget.get-budget',
   request: closed({ agent_id: AgentId }),
   reply: Budget,
 })
 
-/** `granted` false: the reference was used before, with the same values. */
+/** `granted` is false if the reference was used before with the same values. */
 export const GrantResult = closed({ granted: Type.Boolean(), credit_balance: Type.Integer() })
 export type GrantResult = Static<typeof GrantResult>
 
 /**
- * Issues credits, idempotent by reference: the same values again change nothing and say so, other values are refused.
- * For the operator tool alone. Source: spec 11.4. Codes: `id_conflict`.
+ * Issues credits, idempotent by reference: a repeat with the same values changes nothing and says so, and other values
+ * are refused. Only for the operator tool (spec 11.4). Codes: `id_conflict`.
  */
 export const grantCredits = defineCall({
   subject: 'admin.budget.grant-credits',
@@ -104,7 +110,7 @@ export const grantCredits = defineCall({
     agent_id: AgentId,
     units: Type.Integer({ minimum: 1, maximum: 1_000_000_000 }),
     reference: Type.String({ minLength: 1, maxLength: 200 }),
-    /** Answers what it would, and grants nothing. */
+    /** Returns the result without granting anything. */
     dry_run: Type.Optional(Type.Boolean()),
   }),
   reply: GrantResult,

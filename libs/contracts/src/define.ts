@@ -1,15 +1,15 @@
 import type { Static, TSchema } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 
-/** Travels with every call: whose work it is, and until when it is worth doing. */
+/** Travels with every call: the trace to which the work belongs, and its deadline. */
 export interface CallContext {
   /** W3C trace context; its trace id is the `X-Request-Id` of the client's answer. */
   readonly traceparent: string
-  /** Epoch milliseconds; past this nobody waits for the answer. */
+  /** Epoch milliseconds. The caller stops waiting at this time. */
   readonly deadlineMs: number
 }
 
-/** As they were defined: for whoever holds a release against the one before (test/check/release-growth.ts). */
+/** The schemas as defined, for the comparison of a release with the previous one (test/check/release-growth.ts). */
 export interface CallSchemas {
   readonly request: TSchema
   readonly reply: TSchema
@@ -19,21 +19,21 @@ export interface CallSchemas {
 export interface Call<Request, Reply> {
   readonly kind: 'json'
   readonly subject: string
-  /** What it is called in metrics and traces, where that is not the subject, which then has an id in it. */
+  /** Name in metrics and traces, if it differs from the subject because the subject contains an id. */
   readonly name?: string
   readonly isRequest: (value: unknown) => value is Request
   readonly isReply: (value: unknown) => value is Reply
   readonly schemas: CallSchemas
 }
 
-/** What a text call answers: a few facts, and JSON that is ready to be written to the client as it is. */
+/** The answer of a text call: a few facts, and JSON that is written to the client unchanged. */
 export interface TextReply<Meta> {
   readonly meta: Meta
   /** JSON without raw line feeds. */
   readonly text: string
 }
 
-/** A request-reply over NATS whose answer is text that nobody on the way parses: pages of stored envelopes. */
+/** A request-reply over NATS whose answer is text, such as a page of stored envelopes, that is never parsed on its way. */
 export interface TextCall<Request, Meta> {
   readonly kind: 'text'
   readonly subject: string
@@ -51,7 +51,7 @@ export type ReplyOf<C> = C extends { kind: 'json'; isReply: (value: unknown) => 
     ? TextReply<M>
     : never
 
-/** Defines a call; the schemas are its types and are checked at both ends. Subjects are `svc.<service>.<call>`. */
+/** Defines a call. Its schemas give the types, and both ends check them. Subjects are `svc.<service>.<call>`. */
 export function defineCall<Q extends TSchema, R extends TSchema>(definition: {
   subject: string
   request: Q
@@ -66,7 +66,7 @@ export function defineCall<Q extends TSchema, R extends TSchema>(definition: {
   }
 }
 
-/** As `defineCall`, for answers of `{ meta, text }`. */
+/** Like `defineCall`, for answers of `{ meta, text }`. */
 export function defineTextCall<Q extends TSchema, M extends TSchema>(definition: {
   subject: string
   request: Q
@@ -82,19 +82,19 @@ export function defineTextCall<Q extends TSchema, M extends TSchema>(definition:
 }
 
 /**
- * Between services undeclared members are ignored, so that old and new code run side by side while contracts grow; what
- * the public sends is held to its closed schema at the edge.
+ * Services ignore undeclared members from each other, so that old and new code can run side by side while contracts
+ * grow. Only the gateway checks public input against the closed schemas.
  */
 function checkerOf<S extends TSchema>(schema: S): (value: unknown) => value is Static<S> {
   const compiled = TypeCompiler.Compile(opened(schema))
   return (value): value is Static<S> => compiled.Check(value)
 }
 
-/** The schema with all of its objects open. */
+/** Copies the schema so that all of its objects accept undeclared members. */
 function opened<S>(schema: S): S {
   if (Array.isArray(schema)) return schema.map(opened) as S
   if (typeof schema !== 'object' || schema === null) return schema
-  // Spreading keeps the symbols that tell TypeBox what a schema is.
+  // Spreading keeps the symbols by which TypeBox recognizes a schema.
   const copy = { ...schema } as Record<string, unknown>
   delete copy.additionalProperties
   for (const [key, value] of Object.entries(copy)) copy[key] = opened(value)

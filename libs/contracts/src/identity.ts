@@ -1,4 +1,4 @@
-/** What the other pieces know of the identity service. */
+/** The calls of the identity service. */
 import { type Static, Type } from '@sinclair/typebox'
 import { defineCall } from './define.ts'
 import { AgentId } from './ids.ts'
@@ -14,8 +14,8 @@ import {
 } from './resources.ts'
 
 /**
- * Issues a challenge for a key; writes nothing. Source: spec 5.4. Codes: `invalid_pubkey`.
- * `key_checked`: the caller has checked by spec 2.2 that the key is of prime order, so identity does not check it again.
+ * Issues a challenge for a key, and writes nothing (spec 5.4). Codes: `invalid_pubkey`. `key_checked`: the caller has
+ * checked that the key is of prime order (spec 2.2), so identity does not check again.
  */
 export const issueChallenge = defineCall({
   subject: 'svc.identity.issue-challenge',
@@ -23,9 +23,7 @@ export const issueChallenge = defineCall({
   reply: Challenge,
 })
 
-/**
- * Registers a key under a name. Source: spec 5.6. The caller has checked `pubkey` and verified the signature by it.
- */
+/** Registers a key under a name (spec 5.6). The caller has checked `pubkey` and verified the signature with it. */
 export const registerAgent = defineCall({
   subject: 'svc.identity.register-agent',
   request: Registration,
@@ -35,14 +33,14 @@ export const registerAgent = defineCall({
 export const FoundAgent = closed({ agent: Type.Union([Agent, Type.Null()]) })
 export type FoundAgent = Static<typeof FoundAgent>
 
-/** The agent with this id, revoked ones too; null where there is none. */
+/** Finds the agent with this id, even if it is revoked; null if there is none. */
 export const findAgent = defineCall({
   subject: 'svc.identity.find-agent',
   request: closed({ agent_id: AgentId }),
   reply: FoundAgent,
 })
 
-/** The agent with exactly this name, revoked ones too; null where there is none. Names are never reassigned. */
+/** Finds the agent with exactly this name, even if it is revoked; null if there is none. Names are never reassigned. */
 export const findAgentByName = defineCall({
   subject: 'svc.identity.find-agent-by-name',
   request: closed({ name: Type.String() }),
@@ -50,8 +48,8 @@ export const findAgentByName = defineCall({
 })
 
 /**
- * Consumes the nonce of a request whose signature verified, durably, and says whether the signer is revoked.
- * Source: spec 3.5, 3.7. `nonce` is lower-case hex. `replayed` within at least ten minutes of its first use.
+ * Consumes the nonce of a request with a verified signature, durably, and says whether the signer is revoked
+ * (spec 3.5, 3.7). `nonce` is lower-case hex. A repeat is `replayed` for at least ten minutes.
  */
 export const admitRequest = defineCall({
   subject: 'svc.identity.admit-request',
@@ -59,7 +57,7 @@ export const admitRequest = defineCall({
   reply: closed({ replayed: Type.Boolean(), revoked: Type.Boolean() }),
 })
 
-/** Discoverable agents that are not revoked, in byte order of the name. `after` need not exist. Source: spec 5.9, 7.9. */
+/** Lists discoverable, active agents in byte order of the name (spec 5.9, 7.9). `after` need not exist. */
 export const listAgents = defineCall({
   subject: 'svc.identity.list-agents',
   request: closed({ after: Type.String(), limit: Type.Integer({ minimum: 1, maximum: 100 }) }),
@@ -73,14 +71,14 @@ export const getIdentity = defineCall({
   reply: Identity,
 })
 
-/** Changes settings; costs 1 unit where anything besides closing the inbox changes. Source: spec 5.10, 11.2. Codes: budget's. */
+/** Changes settings (spec 5.10, 11.2). Costs 1 unit, unless the only change closes the inbox. Codes: budget's. */
 export const updateSettings = defineCall({
   subject: 'svc.identity.update-settings',
   request: closed({ agent_id: AgentId, settings: Settings }),
   reply: Identity,
 })
 
-/** Revokes for ever; free, and works with the budget service down. Source: spec 5.11, 11.2. */
+/** Revokes an agent for ever. Free, and works while budget is down (spec 5.11, 11.2). */
 export const revokeAgent = defineCall({
   subject: 'svc.identity.revoke-agent',
   request: closed({ agent_id: AgentId }),

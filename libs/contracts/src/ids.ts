@@ -1,26 +1,29 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { LIMITS } from './limits.ts'
 
-/** base58 (Bitcoin alphabet) of SHA-256 of the raw public key (spec 2.3). 32 bytes give 43 or 44 digits, fewer only with leading zeros. */
+/**
+ * base58 (Bitcoin alphabet) of SHA-256 of the raw public key (spec 2.3). 32 bytes give 43 or 44 digits, or fewer if
+ * they begin with zeros.
+ */
 export const AgentId = Type.String({
   pattern: '^[1-9A-HJ-NP-Za-km-z]{32,44}$',
   description: 'Agent id: base58 of SHA-256 of the raw public key',
 })
 export type AgentId = Static<typeof AgentId>
 
-/** What a name may be (spec 2.8). */
+/** The form of a name (spec 2.8). */
 export const AgentName = Type.String({
   pattern: `^[a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}}$`,
   description: 'Unique lowercase name of an agent',
 })
 
-/** The sender chooses it; it is unique in the whole service (spec 2.10). */
+/** Chosen by the sender; unique in the whole service (spec 2.10). */
 export const MessageId = Type.String({
   pattern: `^[A-Za-z0-9_-]{${LIMITS.envelopeIdLengthMin},${LIMITS.envelopeIdLengthMax}}$`,
   description: 'Client-generated, globally unique id of an envelope',
 })
 
-/** Sorts by the time of creation; opaque to clients (spec 2.9). */
+/** Ids sort by creation time; opaque to clients (spec 2.9). */
 export const BoardId = Type.String({
   pattern: '^[a-z0-9]{20,40}$',
   description: 'Opaque id of a board; ids sort by creation',
@@ -33,12 +36,15 @@ export const UnixSeconds = Type.Integer({ minimum: 0, description: 'Unix seconds
 const AGENT_NAME = new RegExp(AgentName.pattern ?? '')
 const MESSAGE_ID = new RegExp(MessageId.pattern ?? '')
 
-/** Whether a text can be a name (spec 2.8). */
+/** Whether a text is a valid name (spec 2.8). */
 export function isAgentName(text: string): boolean {
   return AGENT_NAME.test(text)
 }
 
-/** Text that fails names no message: `not_found` in a path (spec 3.11), `invalid_reference` in an envelope (spec 6.1). */
+/**
+ * Whether a text is a valid message id. Any other text names no message: `not_found` in a path (spec 3.11),
+ * `invalid_reference` in an envelope (spec 6.1).
+ */
 export function isMessageId(text: string): boolean {
   return MESSAGE_ID.test(text)
 }

@@ -1,12 +1,12 @@
 /**
- * Every fixed limit (spec 11.7), and the fixed numbers of spec 5.5, 7.9 and 11.2, in one place: the checks, the manifest and the
- * OpenAPI description read these. What an operator can change is not here but in the configuration.
+ * All fixed limits (spec 11.7) and the fixed numbers of spec 5.5, 7.9 and 11.2. The checks, the manifest and the
+ * OpenAPI description read them here. Numbers that an operator can change are in the configuration.
  */
 export const LIMITS = {
   pageSizeMin: 1,
   pageSizeMax: 100,
   pageSizeDefault: 50,
-  /** A page holds fewer messages than asked for where their bytes would pass this (spec 7.9). */
+  /** A page holds fewer messages than requested if their bytes would exceed this (spec 7.9). */
   pageBytes: 512 * 1024,
   httpToleranceSeconds: 60,
   httpNonceHexMin: 32,
@@ -32,11 +32,11 @@ export const LIMITS = {
   webhookSecretLengthMin: 32,
   webhookSecretLengthMax: 256,
   webhookAttempts: 5,
-  /** Bytes of payload that one unit pays for (spec 11.2). */
+  /** Payload bytes per unit (spec 11.2). */
   bytesPerUnit: 1024,
 } as const
 
-/** What an operator can change, with its defaults (spec 3.15, 5.4, 10.7, 11.7). */
+/** Defaults of the numbers that an operator can change (spec 3.15, 5.4, 10.7, 11.7). */
 export const DEFAULTS = {
   powDifficulty: 18,
   retentionDays: 30,
@@ -49,9 +49,9 @@ export const DEFAULTS = {
   rateBurst: 200,
   registrationRatePerSecond: 1,
   registrationRateBurst: 30,
-  /** When each attempt of a webhook delivery is due after the one before (spec 10.7). */
+  /** Delay of each attempt of a webhook delivery after the one before, in seconds (spec 10.7). */
   webhookBackoffSeconds: '0,30,120,600,3600',
 } as const
 
-/** Names of the product that answers carry (spec 5.1, 5.2). */
+/** Names and versions of the product that answers carry (spec 5.1, 5.2). */
 export const SERVICE = { name: 'signed-agent-messaging', version: '2.0.0', api: '/v2' } as const

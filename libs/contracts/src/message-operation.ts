@@ -1,6 +1,7 @@
 /**
- * What budget knows the charge of a message by: its id and its hash, so that a retry is never charged twice and a conflicting
- * id never releases somebody else's reservation (ADR 21). The gateway reserves under it, messaging settles it.
+ * The operation id under which budget knows the charge of a message (ADR 21). It has the message's id, so that a retry
+ * is never charged twice. It has the hash too, so that another message with the same id cannot release this
+ * reservation. The gateway reserves under it; messaging settles it.
  */
 
 const MESSAGE = 'messaging:message:'
@@ -10,7 +11,7 @@ export function messageOperation(id: string, digest: string): string {
   return `${MESSAGE}${id}:${digest}`
 }
 
-/** Id and digest of a message's operation, undefined for any other operation. */
+/** Parses a message's operation into id and digest; undefined for any other operation. */
 export function parseMessageOperation(operation: string): { id: string; digest: string } | undefined {
   if (!operation.startsWith(MESSAGE)) return undefined
   const [id, digest] = operation.slice(MESSAGE.length).split(':')

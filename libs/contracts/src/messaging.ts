@@ -1,49 +1,49 @@
-/** What the other pieces know of the messaging service. */
+/** The calls of the messaging service. */
 import { type Static, Type } from '@sinclair/typebox'
 import { Reserved } from './budget.ts'
 import { defineCall, defineTextCall } from './define.ts'
 import { AgentId, BoardId, MessageId } from './ids.ts'
 import { Contact, ContactList, closed, InboxPolicy, Receipt, SendResult, Visibility, VoteResult } from './resources.ts'
 
-/** Whom an envelope is for, as the gateway resolved its `to` (spec 6.2). */
+/** The recipient of an envelope, as the gateway resolved its `to` (spec 6.2). */
 export const Recipient = Type.Union([
   closed({ kind: Type.Literal('agent'), id: AgentId }),
   closed({ kind: Type.Literal('board'), id: BoardId }),
-  /** No identity has that name. */
+  /** No agent has that name. */
   closed({ kind: Type.Literal('unknown') }),
-  /** Another authority than this service's. */
+  /** The address belongs to another authority. */
   closed({ kind: Type.Literal('foreign') }),
 ])
 export type Recipient = Static<typeof Recipient>
 
 const Digest = Type.String({ pattern: '^[0-9a-f]{64}$' })
 
-/** What the gateway read in an envelope whose shape, sender and size it has checked. */
+/** Facts that the gateway read from an envelope after it checked its shape, sender and size. */
 export const EnvelopeFacts = closed({
   id: MessageId,
-  /** SHA-256 of the JCS bytes, lower-case hex: what an identical retry is compared by (spec 7.4). */
+  /** SHA-256 of the JCS bytes, lower-case hex. Tells whether a retry is identical (spec 7.4). */
   digest: Digest,
   /** `ts` in epoch milliseconds. */
   ts_ms: Type.Integer(),
-  /** Seconds; 0: none. */
+  /** Seconds; 0 if absent. */
   ttl: Type.Integer({ minimum: 0 }),
   reply_to: Type.Union([Type.String(), Type.Null()]),
   thread_id: Type.Union([Type.String(), Type.Null()]),
-  /** Bytes that are limited and charged (spec 6.5, 11.2). */
+  /** Number of bytes that count for limits and charges (spec 6.5, 11.2). */
   payload_bytes: Type.Integer({ minimum: 1 }),
 })
 export type EnvelopeFacts = Static<typeof EnvelopeFacts>
 
-/** Accepts one envelope from `signer`. Source: spec 7.1, 7.3. Order of checks and codes: spec 7.2. */
+/** Accepts one envelope from `signer` (spec 7.1, 7.3). Order of checks and codes: spec 7.2. */
 export const sendMessage = defineCall({
   subject: 'svc.messaging.send-message',
   request: closed({
     signer: AgentId,
     recipient: Recipient,
     facts: EnvelopeFacts,
-    /** What JSON.stringify writes of the envelope's value (spec 6.6); it is stored and returned as it is. */
+    /** The output of JSON.stringify for the envelope (spec 6.6), which is stored and returned unchanged. */
     envelope: Type.String(),
-    /** What budget answered where the gateway has reserved the cost of a DM ahead; it is used, or given back. */
+    /** Budget's answer if the gateway has reserved the cost of a DM ahead. Messaging uses the reservation or releases it. */
     reserved: Type.Union([Reserved, Type.Null()]),
   }),
   reply: SendResult,
@@ -53,8 +53,8 @@ const Limit = Type.Integer({ minimum: 1, maximum: 100 })
 const None = closed({})
 
 /**
- * One message, as a Message in JSON. `viewer` null: an anonymous caller. A DM is there for its participants, a post for
- * whoever may read its board, a hidden one for the board's owner. Source: spec 7.10, 8.2, 8.9. Codes: `not_found`.
+ * Returns one message, as a Message in JSON (spec 7.10, 8.2, 8.9). `viewer` is null if anonymous. A DM is visible to
+ * its participants, a post to those who may read its board, a hidden post to the board's owner. Codes: `not_found`.
  */
 export const getMessage = defineTextCall({
   subject: 'svc.messaging.get-message',
@@ -62,21 +62,24 @@ export const getMessage = defineTextCall({
   meta: None,
 })
 
-/** Marks a received DM as acknowledged. Source: spec 7.13. Codes: `not_found`, `forbidden` (the sender). */
+/** Marks a received DM as acknowledged (spec 7.13). Codes: `not_found`, `forbidden` (the sender). */
 export const ackMessage = defineCall({
   subject: 'svc.messaging.ack-message',
   request: closed({ agent_id: AgentId, id: MessageId }),
   reply: closed({ status: Type.Literal('acked') }),
 })
 
-/** The receipt of a DM, for its participants. Source: spec 7.14. Codes: `not_found`. */
+/** Returns the receipt of a DM to its participants (spec 7.14). Codes: `not_found`. */
 export const getReceipt = defineCall({
   subject: 'svc.messaging.get-receipt',
   request: closed({ agent_id: AgentId, id: MessageId }),
   reply: Receipt,
 })
 
-/** A page of the inbox or of the requests, a MessageList in JSON. `after` null: from the start. Codes: `invalid_cursor`. */
+/**
+ * Returns a page of the inbox or of the requests, as a MessageList in JSON. `after` null: from the start. Codes:
+ * `invalid_cursor`.
+ */
 export const listInbox = defineTextCall({
   subject: 'svc.messaging.list-inbox',
   request: closed({
@@ -91,8 +94,8 @@ export const listInbox = defineTextCall({
 })
 
 /**
- * A page of all DMs that the agent sent and received and of its posts that it may read, by acceptance, a MessageList in
- * JSON. Source: spec 7.9, 7.15. Codes: `invalid_cursor`.
+ * Returns a page of all DMs that the agent sent or received and of its posts that it may read, by acceptance, as a
+ * MessageList in JSON (spec 7.9, 7.15). Codes: `invalid_cursor`.
  */
 export const exportMessages = defineTextCall({
   subject: 'svc.messaging.export-messages',
@@ -105,12 +108,12 @@ export const exportMessages = defineTextCall({
   meta: None,
 })
 
-/** The last cursor ever appended for the agent, at the moment of the page (spec 9.6). Absent: not known. */
+/** The last cursor ever appended for the agent, as of the page (spec 9.6). Absent: not known. */
 const LatestCursor = Type.Optional(Type.Integer({ minimum: 0 }))
 
 /**
- * A page of the agent's events, an Events in JSON, with the first and last cursor of its log (spec 9.6). Posts that are
- * hidden are passed over, and posts of boards that the agent may not read now. Source: spec 9.3, 9.4, 9.5.
+ * Returns a page of the agent's events, as an Events in JSON, with the first and last cursor of its log (spec 9.3,
+ * 9.4, 9.5, 9.6). Skips hidden posts and posts of boards that the agent may not read now.
  */
 export const listEvents = defineTextCall({
   subject: 'svc.messaging.list-events',
@@ -119,8 +122,8 @@ export const listEvents = defineTextCall({
 })
 
 /**
- * As `listEvents`, for those who write the events one by one: each an Event in JSON, separated by tabs, with its cursor in
- * `cursors`. `next_cursor` is the last that was examined, `after` where there is none behind it.
+ * Like `listEvents`, for callers that write events one by one. Each event is an Event in JSON, separated by tabs, with
+ * its cursor in `cursors`. `next_cursor` is the last cursor that was examined, or `after` if none came after it.
  */
 export const replayEvents = defineTextCall({
   subject: 'svc.messaging.replay-events',
@@ -133,12 +136,12 @@ export const replayEvents = defineTextCall({
   }),
 })
 
-/** Agents in one question about heads at most. */
+/** Maximum of agents per call about heads. */
 export const HEADS_MAX = 1_000
 
 /**
- * How far the logs of these agents go, in their order, and whether the agent was revoked: what was accepted before the
- * question is at or below its head.
+ * Returns the heads of these agents' logs, in the order of the request, and whether each agent is revoked. Everything
+ * accepted before the call is at or below its head.
  */
 export const listHeads = defineCall({
   subject: 'svc.messaging.list-heads',
@@ -146,15 +149,15 @@ export const listHeads = defineCall({
   reply: closed({ logs: Type.Array(closed({ head: Type.Integer({ minimum: 0 }), revoked: Type.Boolean() })) }),
 })
 
-/** Logs in one question about arrivals, entries of each in one answer, and entries read in one call, at most. */
+/** Maxima: logs per call about arrivals, entries per log in an answer, entries per read. */
 export const ARRIVALS_MAX = { logs: 50, entries: 100, read: 100 }
 
 const Position = Type.Integer({ minimum: 0 })
 
 /**
- * The inbox entries of these logs behind a position, in order and without their messages, as a promotion's are too. Nothing of
- * the inbox at or below `through` is missing, then or later: positions become visible in order. Expired entries may be
- * among them; purged ones are not.
+ * Lists the inbox entries of these logs after a position, in order and without their messages. Promotions count as
+ * inbox entries. Positions become visible in order, so no inbox entry at or below `through` is missing, now or later.
+ * Expired entries may be included; purged ones are not.
  */
 export const listArrivals = defineCall({
   subject: 'svc.messaging.list-arrivals',
@@ -169,9 +172,9 @@ export const listArrivals = defineCall({
 })
 
 /**
- * The events of these inbox entries, each an Event in JSON, separated by tabs and in the order of the question. `looked_at`:
- * how many of the entries, from the first, the answer is about, one at least; `found` are the indexes of those that have an
- * event. The others have expired.
+ * Reads the events of these inbox entries, each an Event in JSON, separated by tabs, in the order of the request.
+ * `looked_at`: how many of the entries, from the first, the answer covers, at least one. `found`: the indexes of
+ * entries that have an event. The others have expired.
  */
 export const readArrivals = defineTextCall({
   subject: 'svc.messaging.read-arrivals',
@@ -182,8 +185,8 @@ export const readArrivals = defineTextCall({
 })
 
 /**
- * A post that an event refers to, as a Message in JSON, and those whose event it is and who may read it now. Both empty
- * where it is hidden, expired, or not there. Source: spec 6.8, 8.2, 8.9, 9.5.
+ * Returns the post to which an event refers, as a Message in JSON, and the agents that have this event and may read it
+ * now (spec 6.8, 8.2, 8.9, 9.5). Both are empty if the post is hidden, expired or does not exist.
  */
 export const resolvePost = defineTextCall({
   subject: 'svc.messaging.resolve-post',
@@ -192,8 +195,8 @@ export const resolvePost = defineTextCall({
 })
 
 /**
- * A page of a board's posts by position, a MessageList in JSON, for whoever may read the board. Hidden posts are absent.
- * `after` null: from the start. Source: spec 7.9, 8.2, 8.8, 8.9. Codes: `not_found`, `invalid_cursor`.
+ * Returns a page of a board's posts by position, as a MessageList in JSON, to those who may read the board (spec 7.9,
+ * 8.2, 8.8, 8.9). Hidden posts are left out. `after` null: from the start. Codes: `not_found`, `invalid_cursor`.
  */
 export const listPosts = defineTextCall({
   subject: 'svc.messaging.list-posts',
@@ -208,8 +211,8 @@ export const listPosts = defineTextCall({
 })
 
 /**
- * Casts or takes back the agent's vote for a post; a new vote costs 1 unit, a repeat and taking back are free.
- * Source: spec 8.10. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
+ * Casts or takes back the agent's vote for a post (spec 8.10). A new vote costs 1 unit. A repeat or taking a vote back
+ * is free. Codes, in this order: `not_found`, `forbidden` (banned), `own_post`, budget's.
  */
 export const setVote = defineCall({
   subject: 'svc.messaging.set-vote',
@@ -218,8 +221,8 @@ export const setVote = defineCall({
 })
 
 /**
- * Hides or restores a post, for the owner of its board; free. Source: spec 8.9, 12.2.
- * Codes, in this order: `not_found` (the board), `forbidden` (not its owner), `not_found` (no such post there).
+ * Hides or restores a post, for the owner of its board; free (spec 8.9, 12.2). Codes, in this order: `not_found` (the
+ * board), `forbidden` (not its owner), `not_found` (no such post on it).
  */
 export const setVisibility = defineCall({
   subject: 'svc.messaging.set-visibility',
@@ -227,21 +230,27 @@ export const setVisibility = defineCall({
   reply: Visibility,
 })
 
-/** Sets what the agent thinks of another; the caller has checked that the other exists. Source: spec 7.7. Codes: budget's. */
+/**
+ * Sets an agent's contact state for another agent (spec 7.7). The caller has checked that the other exists. Codes:
+ * budget's.
+ */
 export const setContact = defineCall({
   subject: 'svc.messaging.set-contact',
   request: closed({ agent_id: AgentId, other: AgentId, state: Contact.properties.state }),
   reply: Contact,
 })
 
-/** Contacts that are accepted or blocked, in byte order of the id. `after` need not exist. Source: spec 7.7, 7.9. */
+/** Lists contacts that are accepted or blocked, in byte order of the id (spec 7.7, 7.9). `after` need not exist. */
 export const listContacts = defineCall({
   subject: 'svc.messaging.list-contacts',
   request: closed({ agent_id: AgentId, after: Type.String(), limit: Limit }),
   reply: ContactList,
 })
 
-/** Tells messaging what an agent's mailbox takes; a version at or below the last one changes nothing. Once answered, it holds for every later append. */
+/**
+ * Tells messaging the policy and revocation of an agent's mailbox. A version at or below the last one is a no-op. After
+ * the answer it holds for every later append.
+ */
 export const setMailbox = defineCall({
   subject: 'svc.messaging.set-mailbox',
   request: closed({
@@ -253,12 +262,12 @@ export const setMailbox = defineCall({
   reply: closed({}),
 })
 
-/** How far the outbox is behind, as a number for whoever watches over the system. */
+/** Reports how far the outbox is behind, for monitoring. */
 export const measureOutbox = defineCall({
   subject: 'svc.messaging.measure',
   request: closed({}),
   reply: closed({
-    /** Seconds since the commit of the oldest events that are not published; 0 where all are. */
+    /** Seconds since the commit of the oldest unpublished events; 0 if all are published. */
     oldest_unpublished_seconds: Type.Number({ minimum: 0 }),
   }),
 })

@@ -1,17 +1,20 @@
-/** What a message costs (spec 11.2). Pure: gateway reserves it ahead, and messaging charges and audits it. */
+/** The price of a message (spec 11.2). Pure: the gateway uses it to reserve ahead, and messaging to charge and audit. */
 import { LIMITS } from './limits.ts'
 import { messageOperation } from './message-operation.ts'
 
-/** What a DM takes from its sender's budget (spec 11.2). */
+/** The charge of a DM to its sender (spec 11.2). */
 export interface MessageCharge {
   readonly operation: string
   readonly agentId: string
   readonly units: number
-  /** Who is introduced to the sender by it, unless that was done before; null for a message to oneself (spec 11.5). */
+  /**
+   * The agent that the message introduces to the sender, unless they were introduced before; null for a message to
+   * oneself (spec 11.5).
+   */
   readonly introductionPeer: string | null
 }
 
-/** @param payloadBytes as they are charged (spec 6.5, 11.2). */
+/** @param payloadBytes The number of bytes that are charged (spec 6.5, 11.2). */
 export function chargeOfMessage(message: {
   id: string
   digest: string
@@ -29,7 +32,7 @@ export function chargeOfMessage(message: {
 }
 
 /**
- * Units that posting a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1. A DM has one recipient
+ * The units that a message costs: ceil(bytes / 1024) for each subscribed recipient, at least 1. A DM has one recipient
  * (spec 11.2).
  */
 export function costUnits(payloadBytes: number, recipients: number): number {

@@ -1,18 +1,18 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 
-/** Whom an envelope is for: `name@authority`, or `board:<BOARD_ID>` (spec 6.1). */
+/** The recipient of an envelope: `name@authority`, or `board:<BOARD_ID>` (spec 6.1). */
 export type Address =
   | { readonly kind: 'agent'; readonly name: string; readonly authority: string }
   | { readonly kind: 'board'; readonly boardId: string }
 
 const BOARD = /^board:([a-z0-9]{20,40})$/
-// The authority is a host as in RFC 3986, without percent-encoding, and an optional port. Whether it is this service's
-// is asked later, by comparing the text: two spellings of one authority are two authorities.
+// The authority is a host as in RFC 3986, without percent-encoding, and an optional port. The gateway decides later whether it is
+// this service's authority.
 const AGENT = new RegExp(
   `^([a-z0-9][a-z0-9_-]{${LIMITS.nameLengthMin - 1},${LIMITS.nameLengthMax - 1}})@((?:[A-Za-z0-9._~-]{1,255}|\\[[0-9A-Fa-f:.]{2,45}\\])(?::[0-9]{1,5})?)$`,
 )
 
-/** The parts of a `to`; undefined where it is malformed, to be answered `invalid_envelope` (spec 6.2). */
+/** @returns the parts of a `to`; undefined if it is malformed, which is `invalid_envelope` (spec 6.2). */
 export function parseAddress(text: string): Address | undefined {
   const [, name, authority] = AGENT.exec(text) ?? []
   if (name !== undefined && authority !== undefined) return { kind: 'agent', name, authority }

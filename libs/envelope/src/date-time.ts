@@ -3,11 +3,12 @@ const DATE_TIME =
 const MINUTE_MS = 60_000
 
 /**
- * Epoch milliseconds of an RFC 3339 date-time (spec 6.7); undefined where it is malformed or no such moment exists.
+ * @returns epoch milliseconds of an RFC 3339 date-time (spec 6.7); undefined if it is malformed or the moment does not exist.
  *
- * `T` and `Z` in either case, no space in the place of `T`; an offset up to 23:59, `-00:00` too; a fraction of at most 9 digits (spec 6.7),
- * cut after milliseconds. Days are those of the month. Second 60 is taken where a leap second can be, in the last minute of a month of UTC, and
- * means the moment after it, as POSIX time has it; which months had one is not asked, the service has no table of them.
+ * `T` and `Z` may be in either case, but a space may not replace `T`. Offsets go up to 23:59 and include `-00:00`. A fraction has
+ * at most 9 digits (spec 6.7) and is truncated to milliseconds. The day must exist in its month. Second 60 is accepted only in the
+ * last minute of a UTC month, where leap seconds can be, and means the moment after it, as in POSIX time. There is no table of
+ * actual leap seconds.
  */
 export function parseDateTime(text: string): number | undefined {
   const match = DATE_TIME.exec(text)
@@ -18,7 +19,7 @@ export function parseDateTime(text: string): number | undefined {
   const [offsetHour, offsetMinute] = [Number(match[9] ?? 0), Number(match[10] ?? 0)]
   if (hour > 23 || minute > 59 || second > 60 || offsetHour > 23 || offsetMinute > 59) return undefined
 
-  // setUTCFullYear because Date.UTC takes years below 100 for those of the last century
+  // setUTCFullYear, because Date.UTC maps years below 100 to 19xx
   const midnight = new Date(0)
   midnight.setUTCFullYear(year, month - 1, day)
   if (midnight.getUTCMonth() !== month - 1 || midnight.getUTCDate() !== day) return undefined // no such day

@@ -9,9 +9,9 @@ import { type PayloadSize, textSize } from './size.ts'
 export const ENVELOPE_TYPES = ['request', 'response', 'event', 'error'] as const
 export type EnvelopeType = (typeof ENVELOPE_TYPES)[number]
 
-/** What every envelope has. Source: spec 6.1. */
+/** The members that every kind of envelope can have. Source: spec 6.1. */
 export interface EnvelopeHead {
-  /** Client-generated, globally unique: 8 to 80 of `A-Za-z0-9_-`. */
+  /** Created by the client, globally unique: 8 to 80 characters of `A-Za-z0-9_-`. */
   id: string
   /** Agent id of the sender. */
   from: string
@@ -20,7 +20,7 @@ export interface EnvelopeHead {
   type: EnvelopeType
   /** RFC 3339 date-time. */
   ts: string
-  /** Seconds; 0 and absent mean none. */
+  /** Seconds. If it is 0 or absent, the message has no ttl. */
   ttl?: number
   reply_to?: string
   thread_id?: string
@@ -45,7 +45,7 @@ export interface SealedEnvelope extends EnvelopeHead {
 
 export type Envelope = SignedEnvelope | SealedEnvelope
 
-/** What the server needs to know of an envelope; it never looks at the envelope again. */
+/** Everything that the server needs to know about an envelope. It never reads the envelope again. */
 export interface EnvelopeFacts {
   readonly id: string
   readonly from: string
@@ -53,20 +53,20 @@ export interface EnvelopeFacts {
   readonly type: EnvelopeType
   /** `ts` in epoch milliseconds. */
   readonly tsMs: number
-  /** Seconds; 0 where there is none. */
+  /** Seconds; 0 if there is none. */
   readonly ttl: number
-  /** The id in `reply_to`; `''`, which is nobody's, where the text cannot be an id. */
+  /** The id in `reply_to`; `''`, which no message has, if the text cannot be an id. */
   readonly replyTo: string | undefined
-  /** As `replyTo`. */
+  /** The id in `thread_id`, by the same rule as `replyTo`. */
   readonly threadId: string | undefined
   readonly sealed: boolean
-  /** Infinite if it is over every limit: then it is not counted. */
+  /** Infinity if it is over every limit, because then the bytes are not counted. */
   readonly payloadBytes: number
-  /** Undefined where it is sealed. */
+  /** Undefined if the envelope is sealed. */
   readonly payloadCharacters: number | undefined
 }
 
-/** The value is no envelope. `message` says why in words that may be shown to whoever sent it. */
+/** The value is not a valid envelope. `message` says why, and may be shown to the sender. */
 export class EnvelopeError extends Error {
   override name = 'EnvelopeError'
   /** `invalid_request` for an undeclared member (spec 2.7), `invalid_envelope` for everything else. */
@@ -98,11 +98,10 @@ const EPHEMERAL_PUB_BYTES = 32
 const OVER_EVERY_LIMIT: PayloadSize = { bytes: Number.POSITIVE_INFINITY, characters: Number.POSITIVE_INFINITY }
 
 /**
- * Reads an envelope and checks its shape: everything that can be said of it alone. Not checked here, because it is somebody else's
- * fault or has its own code and place in the order of spec 7.2: who sent it, its size, the time window, the recipient, and whether
- * its references name anything.
- * @param value from `parseIJson`.
- * @param text what JSON.stringify writes of the value; null of an outline, whose body is over every limit.
+ * Reads an envelope and checks its shape, which needs nothing but the envelope. Sender, size, time window, recipient and
+ * references are not checked here, because each has its own code and its own place in the order of spec 7.2.
+ * @param value from `parseIJson` or `parseOrOutline`.
+ * @param text the value as JSON.stringify writes it; null for an outline, whose body is over every limit.
  * @throws EnvelopeError.
  */
 export function readEnvelope(value: unknown, text: string | null = JSON.stringify(value)): EnvelopeFacts {
@@ -128,7 +127,7 @@ export function readEnvelope(value: unknown, text: string | null = JSON.stringif
   }
 }
 
-/** Either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and nothing of the other (spec 2.4, 6.1). */
+/** Checks that there is either `body` and `sig`, or `body_enc` and `ephemeral_pub`, and no member of both (spec 2.4, 6.1). */
 function readPayload(envelope: Record<string, unknown>, text: string | null): { sealed: boolean; size: PayloadSize } {
   const { body, sig, body_enc, ephemeral_pub } = envelope
   const signed = body !== undefined || sig !== undefined
@@ -149,7 +148,7 @@ function readPayload(envelope: Record<string, unknown>, text: string | null): { 
   return { sealed, size: { bytes, characters: undefined } }
 }
 
-/** Of the part of the text that is the body: writing a long body once more would cost as much as parsing it. */
+/** Counts the size of the body in the given text. Serializing a long body again would cost as much as parsing it. */
 function sizeOfBody(envelope: Record<string, unknown>, text: string | null): PayloadSize {
   if (text === null) return OVER_EVERY_LIMIT
   const rest = JSON.stringify({ ...envelope, body: 0 })
@@ -167,7 +166,7 @@ function readId(id: unknown): string {
   throw malformed('id must be 8 to 80 of A-Z, a-z, 0-9, _ and -')
 }
 
-/** Whether it is the signer's own is asked later: that is 403 `sender_mismatch` (spec 6.2). */
+/** Checks the form only. The gateway checks later that it is the signer's id, else 403 `sender_mismatch` (spec 6.2). */
 function readFrom(from: unknown): string {
   if (typeof from === 'string' && isAgentId(from)) return from
   throw malformed('from must be an agent id')
@@ -191,7 +190,7 @@ function readTs(ts: unknown): number {
   throw malformed('ts must be an RFC 3339 date-time with at most 9 digits of fraction')
 }
 
-/** Any integer from 0 (spec 6.1), however large: what is past retention is retention. */
+/** Any integer from 0 (spec 6.1), however large. Messaging caps it at the retention time. */
 function readTtl(ttl: unknown): number {
   if (ttl === undefined) return 0
   if (typeof ttl === 'number' && Number.isInteger(ttl) && ttl >= 0) return ttl + 0 // -0 is 0
@@ -199,9 +198,9 @@ function readTtl(ttl: unknown): number {
 }
 
 /**
- * The specification declares a string, so any string is well formed. One that cannot be an id names nothing, which is
- * `invalid_reference`, found where references are looked up (spec 6.1, 7.2); it is not handed on, because a store may choke on what
- * a JSON string can hold.
+ * The specification declares a string, so any string is well formed. Text that cannot be an id refers to no message. That is
+ * `invalid_reference`, which messaging reports when it looks up references (spec 6.1, 7.2). The text itself is not passed on,
+ * because a JSON string can hold characters that a store cannot.
  */
 function readReference(name: string, reference: unknown): string | undefined {
   if (reference === undefined) return undefined

@@ -10,7 +10,7 @@ const parseText = (text: string): ParsedJson => parseIJson(utf8.encode(text))
 const nested = (open: string, inner: string, close: string, levels: number) =>
   open.repeat(levels) + inner + close.repeat(levels)
 
-/** Holds the parser to the reference; anything thrown but IJsonError fails the test. Returns whether the bytes were accepted. */
+/** Compares the parser with the reference. Any error except IJsonError fails the test. @returns whether the bytes were accepted. */
 function sameAsReference(bytes: Uint8Array): boolean {
   const expected = referenceIJson(bytes)
   let parsed: ParsedJson
@@ -323,7 +323,7 @@ describe('96 KiB of hostile input take no longer than their length explains', ()
         expect(error).toBeInstanceOf(IJsonError)
       }
     }
-    // Measured: 0.1 to 6 ms of CPU. Something quadratic would take seconds.
+    // Measured: 0.1 to 6 ms of CPU. A quadratic algorithm would take seconds.
     const { user, system } = process.threadCpuUsage(before)
     expect((user + system) / 1_000).toBeLessThan(500)
   })

@@ -7,7 +7,7 @@ import { parseIJson } from './i-json.ts'
 import { jcs, jcsBytes, jcsDigest } from './jcs.ts'
 import type { JsonValue } from './json-value.ts'
 
-/** RFC 8785 as its section 3.2 reads: what JSON.stringify writes, members sorted by UTF-16 units. */
+/** A literal reading of RFC 8785, section 3.2: the output of JSON.stringify, with members sorted by UTF-16 units. */
 function referenceJcs(value: JsonValue): string {
   if (Array.isArray(value)) return `[${value.map(referenceJcs).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -21,7 +21,7 @@ function referenceJcs(value: JsonValue): string {
   return `{${members.map(([name, item]) => `${JSON.stringify(name)}:${referenceJcs(item)}`).join(',')}}`
 }
 
-/** The same value with the members of its objects in the other order. */
+/** The same value with the members of its objects in reverse order. */
 function reversed(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.map(reversed)
   if (typeof value !== 'object' || value === null) return value

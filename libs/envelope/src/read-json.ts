@@ -14,19 +14,19 @@ const LITERALS: readonly (readonly [string, JsonValue])[] = [
   ['false', false],
   ['null', null],
 ]
-/** A number of fewer digits is a double if it has no exponent. */
+/** A number with fewer characters than this and without an exponent always fits into a double. */
 const LONG_NUMBER = 309
 
 /**
- * Reads I-JSON token by token, without the platform's parser: slower for a usual message, but faster for many small members.
- * The caller has bounded the levels of brackets.
- * @param outlineOf reads only the outline of an object. The text is checked to its end, but all arrays and objects inside the
- *   object are left empty. The object has the members named here, and the first of all others.
+ * Reads I-JSON token by token, without JSON.parse. That is slower for a usual message, but faster for many small members.
+ * The caller must have limited the levels of brackets.
+ * @param outlineOf if given, only the outline of an object is built: the members named here, and the first other member. All
+ *   arrays and objects inside it stay empty. The text is still checked to its end.
  * @throws IJsonError.
  */
 export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonValue {
   const isFull = outlineOf === undefined
-  /** By level: the object that had a name last. One map serves a whole level, because only one of its objects is open at a time. */
+  /** For each level, a map from a name to the last object that had it. One map is enough, because a level has one open object. */
   const owners: Map<string, number>[] = []
   let objects = 0
   let hasOther = false
@@ -125,7 +125,7 @@ export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonVal
       if (!skip('-')) skip('+')
       skipDigits()
     }
-    if (!isFull && level > 1 && !isExponent && at - start < LONG_NUMBER) return 0 // nobody sees it
+    if (!isFull && level > 1 && !isExponent && at - start < LONG_NUMBER) return 0 // the outline does not contain it
     const number = Number(text.slice(start, at))
     if (!Number.isFinite(number)) throw new IJsonError('a number beyond a double')
     return number
@@ -173,7 +173,7 @@ export function readJson(text: string, outlineOf?: ReadonlySet<string>): JsonVal
   }
 }
 
-/** The platform's parser, with our error. */
+/** JSON.parse, with our error. */
 export function parseJson(text: string): JsonValue {
   try {
     return JSON.parse(text)

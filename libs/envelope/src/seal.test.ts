@@ -14,7 +14,7 @@ const signed = signEnvelope(FULL, alice.secretKey)
 const sealed = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
 const open = (envelope: SealedEnvelope) => openEnvelope(envelope, bob.secretKey, alice.publicKey)
 
-/** Seals any plaintext for bob with node:crypto, as a sender could who keeps to no rule but those of HPKE. */
+/** Seals any plaintext for bob with node:crypto, like a hostile sender that follows only the rules of HPKE. */
 function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
   const outer = (enc: Buffer) => ({ ...head, ephemeral_pub: enc.toString('base64') })
   const { enc, ciphertext } = sealWithNode(
@@ -36,7 +36,7 @@ describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of 
       Buffer.from(jcs(outer)),
       Buffer.from(body_enc, 'base64'),
     )
-    // sig is over the envelope without sig, body_enc and ephemeral_pub, with body in place
+    // sig covers the envelope with body, and without sig, body_enc and ephemeral_pub
     expect(plaintext.toString()).toBe(jcs({ body: BODY, sig: signed.sig }))
   })
 
@@ -105,7 +105,7 @@ describe('spec 6.4: any change makes opening fail', () => {
       fc.asyncProperty(fc.constantFrom('body_enc', 'ephemeral_pub'), fc.nat(), async (member, at) => {
         const bytes = Buffer.from(sealed[member], 'base64')
         const bit = at % (bytes.length * 8)
-        // X25519 ignores the highest bit of a key (RFC 7748); that one is caught by the aad, which holds the text
+        // X25519 ignores the highest bit of a key (RFC 7748); the aad catches that change, because it contains the text
         bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7))
         await expect(open({ ...sealed, [member]: bytes.toString('base64') })).rejects.toThrow(SealError)
       }),
@@ -125,7 +125,7 @@ describe('a hostile sender', () => {
   test('who seals in the name of somebody else is found out by the signature inside', async () => {
     const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
     await expect(open(forged)).rejects.toThrow('not signed by its sender')
-    // decrypting alone says what was sealed, and leaves the question who sealed it
+    // decrypting alone returns the content, and does not tell who sealed it
     expect(await decryptEnvelope(forged, bob.secretKey)).toEqual(signEnvelope(FULL, mallory.secretKey))
   })
 

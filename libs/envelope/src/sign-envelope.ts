@@ -9,16 +9,16 @@ const SIGNATURE_BYTES = 64
 
 /**
  * Signs an envelope: `sig` is base64 of the Ed25519 signature over the UTF-8 bytes of JCS(envelope without `sig`) (spec 6.3).
- * @param secretKey 32 bytes, those of the agent in `from`; otherwise nobody will verify it.
- * @throws Error where the envelope is not JSON.
+ * @param secretKey 32 bytes. It must be the key of the agent in `from`; otherwise verification fails.
+ * @throws Error if the envelope is not JSON.
  */
 export function signEnvelope(envelope: UnsignedEnvelope, secretKey: Uint8Array): SignedEnvelope {
   return { ...envelope, sig: encodeBase64(signBytes(jcsBytes(envelope), secretKey)) }
 }
 
 /**
- * Whether the envelope was signed by the agent that its `from` names: the key must be that agent's, whatever directory it came from,
- * and the signature must be over every member as it stands. What a hostile peer sends in the place of an envelope is false as well.
+ * Whether the envelope was signed by the agent in `from`. The key must be that agent's key, so the source of the key need not be
+ * trusted. The signature must cover every member unchanged. A malformed envelope from a hostile peer also returns false.
  * @param publicKey 32 bytes. A key that spec 2.2 does not allow verifies nothing. @throws RangeError for another length.
  */
 export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
@@ -29,7 +29,7 @@ export function verifyEnvelope(envelope: SignedEnvelope, publicKey: Uint8Array):
   return signed !== undefined && verifySignature(signature, signed, publicKey)
 }
 
-/** Undefined where the value has no canonical form: a lone surrogate, which JSON.parse lets in, and nobody can have signed. */
+/** Undefined if the value has no canonical form. JSON.parse accepts a lone surrogate, but such a value cannot have been signed. */
 function findJcsBytes(value: unknown): Uint8Array | undefined {
   try {
     return jcsBytes(value)

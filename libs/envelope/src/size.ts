@@ -3,7 +3,7 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 export interface PayloadSize {
   /** UTF-8 bytes of the body, or the decoded bytes of `body_enc`. */
   readonly bytes: number
-  /** Unicode code points of the body's JSON, syntax included; undefined for a sealed payload, whose are not counted. */
+  /** Unicode code points of the body's JSON, syntax included. Undefined for a sealed payload, which has no limit on them. */
   readonly characters: number | undefined
 }
 
@@ -16,12 +16,12 @@ export interface SizeLimits {
 export const DM_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.dmBytes, characters: LIMITS.dmCharacters }
 export const POST_SIZE_LIMITS: SizeLimits = { bytes: LIMITS.postBytes, characters: LIMITS.postCharacters }
 
-/** The size of a `body`: of what JSON.stringify writes, which is what is kept, however it was spelled when it was sent (spec 6.5, 6.6). */
+/** The size of a `body` as JSON.stringify writes it, because it is stored in that form and not as sent (spec 6.5, 6.6). */
 export function bodySize(body: unknown): PayloadSize {
   return textSize(JSON.stringify(body))
 }
 
-/** UTF-8 bytes and code points of a part of a text without lone surrogates. */
+/** UTF-8 bytes and code points of a part of a text. The text must have no lone surrogates. */
 export function textSize(text: string, start = 0, end = text.length): PayloadSize {
   let bytes = end - start
   let characters = end - start
@@ -31,14 +31,14 @@ export function textSize(text: string, start = 0, end = text.length): PayloadSiz
     if (unit < 0xd800 || unit > 0xdfff) {
       bytes += unit < 0x800 ? 1 : 2
     } else {
-      bytes += 1 // a pair has 4
+      bytes += 1 // a surrogate pair has 2 units and 4 bytes
       if (unit < 0xdc00) characters--
     }
   }
   return { bytes, characters }
 }
 
-/** Whether a payload keeps to the limits, else 413 `message_too_large`. Both borders are inside. */
+/** Whether a payload is within the limits, which are inclusive. If not, it is 413 `message_too_large`. */
 export function fits({ bytes, characters }: PayloadSize, limits: SizeLimits): boolean {
   return bytes <= limits.bytes && (characters === undefined || characters <= limits.characters)
 }

@@ -8,7 +8,7 @@ export const alice: KeyPair = createKeyPair(new Uint8Array(32).fill(1))
 export const bob: KeyPair = createKeyPair(new Uint8Array(32).fill(2))
 export const mallory: KeyPair = createKeyPair(new Uint8Array(32).fill(3))
 
-/** An envelope with every member that one can have. */
+/** An envelope with every possible member. */
 export const FULL: UnsignedEnvelope = {
   id: 'message-1',
   from: alice.agentId,
@@ -42,7 +42,7 @@ export const envelopes: fc.Arbitrary<UnsignedEnvelope> = fc
   )
   .map((envelope) => ({ from: alice.agentId, ...envelope }))
 
-/** Every way to change one member of an envelope: another value, none, one more. What is the value of a member is said by `others`. */
+/** Every way to change one member of an envelope: change it, remove it, add one. `others` has the other value of each member. */
 export function changes<E extends object>(envelope: E, others: Record<string, JsonValue>): [string, E][] {
   return Object.entries(others).flatMap(([name, other]): [string, E][] => {
     const rest = Object.fromEntries(Object.entries(envelope).filter(([member]) => member !== name)) as E

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { kemSecret, publicKeyOf } from './node-hpke.ts'
 import { hex, readVectors } from './vectors.ts'
 
-/** Holds the library that seal.ts builds on to the published vectors: it is what other implementations will meet. */
+/** Checks the library behind seal.ts against published vectors, because other implementations must interoperate with it. */
 
 interface Group<T> {
   readonly testGroups: readonly (T & { readonly tests: readonly Vector[] })[]

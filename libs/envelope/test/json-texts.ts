@@ -23,7 +23,7 @@ const NUMBERS = [
 const NO_NUMBERS = ['01', '+1', '.5', '1.', '1e', 'NaN', 'Infinity', '-', '0x1', 'tru', 'nul', "'a'", '']
 const LITERALS = ['true', 'false', 'null']
 
-/** One UTF-16 unit as some writer might spell it in a string. */
+/** One UTF-16 unit in a string, in any form that a writer may use. */
 const units = fc.oneof(
   fc
     .tuple(
@@ -34,13 +34,13 @@ const units = fc.oneof(
       const hex = unit.charCodeAt(0).toString(16).padStart(4, '0')
       if (spelling === 'lower') return `\\u${hex}`
       if (spelling === 'upper') return `\\u${hex.toUpperCase()}`
-      // JSON.stringify escapes what must be escaped, halves of pairs too
+      // JSON.stringify escapes everything that must be escaped, halves of surrogate pairs too
       return spelling === 'short' && unit === '/' ? '\\/' : JSON.stringify(unit).slice(1, -1)
     }),
   fc.constantFrom('😀', '\\ud83d\\ude00', '\\uD83D\\uDE00', '\\\\u0041', '\\\\', '\\"'),
 )
 const strings = fc.array(units, { maxLength: 6 }).map((spelled) => `"${spelled.join('')}"`)
-/** Few names, each in several spellings, so that duplicates and `__proto__` come up. */
+/** A few names, each in several spellings, so that duplicates and `__proto__` are frequent. */
 const names = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('"__proto__"', '"\\u005f_proto__"', '"__proto\\u005F_"', '"__proto"') },
   {
@@ -71,10 +71,10 @@ const { text } = fc.letrec<{ text: string; value: string; array: string; object:
   text: fc.tuple(SPACE, tie('value'), SPACE).map((parts) => parts.join('')),
 }))
 
-/** Texts of JSON, most of them valid, with odd spellings, white space, duplicate names and lone surrogates. */
+/** JSON texts, most of them valid, with unusual escapes, white space, duplicate names and lone surrogates. */
 export const jsonTexts = text
 
-/** The same with something put in the place of some bytes. */
+/** The same texts with some bytes replaced. */
 export const brokenTexts: fc.Arbitrary<Uint8Array> = fc
   .tuple(
     text,

@@ -1,9 +1,9 @@
 import type { JsonValue } from '../src/json-value.ts'
 
 /**
- * Parses I-JSON the slow, obvious way: byte by byte, character by character, straight from RFC 3629, RFC 8259 and spec 2.5. What
- * `parseIJson` is held to.
- * @returns the value and what JSON.stringify writes of it, or why it is refused.
+ * The reference for `parseIJson`. Parses I-JSON in the slow, obvious way: byte by byte and character by character, directly from
+ * RFC 3629, RFC 8259 and spec 2.5.
+ * @returns the value and its text by JSON.stringify, or the reason why it is refused.
  */
 export function referenceIJson(bytes: Uint8Array): { value: JsonValue; text: string } | { refused: string } {
   try {
@@ -22,7 +22,7 @@ function refuse(why: string): never {
   throw new Refused(why)
 }
 
-/** RFC 3629: the ranges of section 4, one after another. */
+/** RFC 3629: tries the ranges of section 4 one after another. */
 function decode(bytes: Uint8Array): string {
   let text = ''
   let at = 0

@@ -1,20 +1,20 @@
 /**
- * Places where a test can make the process die, or stand still. `SVC_FAILPOINTS=<name>=kill[@<n>]` or `<name>=stop[@<n>]`, separated
- * by commas: SIGKILL or SIGSTOP when the place is reached (for the n-th time, from 1). Without the variable, which only tests
- * set, this does nothing.
+ * Places where a test can kill or stop the process. `SVC_FAILPOINTS` is a comma-separated list of `<name>=kill[@<n>]` (SIGKILL)
+ * and `<name>=stop[@<n>]` (SIGSTOP). The signal is sent when the place is reached, or reached for the n-th time, counted from 1.
+ * Only tests set the variable; without it a failpoint is a no-op.
  */
 
 const SIGNALS = { kill: 'SIGKILL', stop: 'SIGSTOP' } as const
 
 interface Armed {
   signal: (typeof SIGNALS)[keyof typeof SIGNALS]
-  /** Passages that are left, this one included. */
+  /** How many more times the place must be reached before the signal is sent. */
   left: number
 }
 
 const armed = parseFailpoints(process.env.SVC_FAILPOINTS ?? '')
 
-/** Dies or stops here when a test asked for it; nothing after this line runs then. */
+/** Kills or stops the process here if a test asked for it. Nothing after this call runs then. */
 export function failpoint(name: string): void {
   if (armed.size === 0) return
   const point = armed.get(name)
@@ -23,7 +23,7 @@ export function failpoint(name: string): void {
   if (point.left === 0) process.kill(process.pid, point.signal)
 }
 
-/** @throws Error when the text is not of the form above. */
+/** @throws Error if the text does not have the form above. */
 function parseFailpoints(text: string): Map<string, Armed> {
   const points = new Map<string, Armed>()
   for (const entry of text.split(',').filter((part) => part !== '')) {

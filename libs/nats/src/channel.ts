@@ -2,18 +2,18 @@ import type { Msg } from 'nats'
 import type { Nats } from './connect.ts'
 
 /**
- * What processes of one service tell each other: JSON to whoever listens, without queue groups, batches or deadlines of the
- * clock, which differs between machines. Nothing is kept and nothing is repeated. Values are checked by who receives them.
+ * Messages between processes of one service: JSON for every listener, without queue groups or batches. There are no deadlines by
+ * wall clock, because clocks differ between machines. Delivery is at most once. The receiver must validate the values.
  */
 export interface Channel {
   publish(subject: string, value: unknown): void
-  /** @param heard is given undefined for what is not JSON, and how to answer, where an answer is waited for. */
+  /** @param heard gets the value, or undefined if the message is not JSON. `respond` is a no-op if no answer is expected. */
   subscribe(subject: string, heard: (value: unknown, respond: (value: unknown) => void) => void): Disposable
-  /** @throws Error where nobody listens, at once; and where no answer comes in time. */
+  /** @throws Error at once if nobody listens, or if no answer comes in time. */
   request(subject: string, value: unknown, timeoutMs: number): Promise<unknown>
-  /** Until the server has all that was published and knows all subscriptions. */
+  /** Waits until the server has everything that was published, and knows all subscriptions. */
   flush(): Promise<void>
-  /** Calls back whenever the connection is lost, and when it is there again. Ends with the connection. */
+  /** Calls back when the connection is lost, and when it is back. Ends with the connection. */
   watchConnection(changed: (state: 'lost' | 'back') => void): Promise<void>
 }
 
@@ -22,7 +22,7 @@ export function createChannel({ connection }: Nats): Channel {
     try {
       connection.publish(subject, JSON.stringify(value))
     } catch {
-      // The connection is being closed: what is not heard then is what a listener has to live with at any time.
+      // The connection is being closed. Listeners must tolerate lost messages at any time.
     }
   }
 
@@ -51,6 +51,7 @@ export function createChannel({ connection }: Nats): Channel {
   }
 }
 
+/** Undefined if the message is not JSON, because a listener drops messages that break its contract. */
 function parse(message: Msg): unknown {
   try {
     return message.json()

@@ -1,8 +1,8 @@
 import type { NatsConnection } from 'nats'
 
 /**
- * Whether a connection is there. The package throws away what is published while it is not, and what a server took with it when
- * it died is never answered: whoever asks then would wait until his time is over.
+ * Makes requests fail at once when the connection is lost. The package `nats` drops messages that are published meanwhile, and a
+ * server that dies never answers its pending requests. Without this, such a request would wait for its full timeout.
  */
 export class ConnectionWatch {
   readonly #waiting = new Set<(error: Error) => void>()
@@ -12,7 +12,7 @@ export class ConnectionWatch {
     void this.#watch(connection, changed)
   }
 
-  /** @throws Error at once where the connection is lost, or when it is lost before the work is done, which goes on unheard. */
+  /** @throws Error as soon as the connection is lost. The work then goes on, but its result is ignored. */
   async whileConnected<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isLost) throw new Error('NATS is away')
     const { promise: lost, reject } = Promise.withResolvers<never>()

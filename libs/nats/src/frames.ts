@@ -1,7 +1,7 @@
 /**
- * How grouped calls look on the wire. A request message: a line for each item, `<deadline ms> <traceparent> <JSON>`.
- * A reply message: a line for each answered item, `<index>+<JSON>` (answer), `<index>=<meta JSON>\t<text>` (text
- * answer) or `<index>-<ServiceErrorData>` (error). JSON has no raw line feed or tab, so neither is ever quoted.
+ * The wire format of grouped calls. A request message has a line for each item: `<deadline ms> <traceparent> <JSON>`. A reply
+ * message has a line for each answered item: `<index>+<JSON>` (answer), `<index>=<meta JSON>\t<text>` (text answer) or
+ * `<index>-<ServiceErrorData>` (error). JSON has no raw line feed or tab, so neither needs quoting.
  */
 import type { CallContext, TextReply } from '@svc/contracts/define.ts'
 import { ServiceError, type ServiceErrorData } from '@svc/contracts/errors.ts'
@@ -10,7 +10,7 @@ export function encodeRequest(request: unknown, context: CallContext): string {
   return `${context.deadlineMs} ${context.traceparent} ${JSON.stringify(request)}`
 }
 
-/** @throws SyntaxError or TypeError where the line is not of the form. */
+/** @throws SyntaxError or TypeError if the line is malformed. */
 export function decodeRequest(line: string): { request: unknown; context: CallContext } {
   const first = line.indexOf(' ')
   const second = line.indexOf(' ', first + 1)
@@ -35,13 +35,13 @@ export function encodeError(index: number, error: ServiceError): string {
   return `${index}-${JSON.stringify(error.toData())}`
 }
 
-/** What one line of a reply message says. */
+/** One decoded line of a reply message. */
 export type ReplyLine =
   | { index: number; kind: 'json'; reply: unknown }
   | { index: number; kind: 'text'; reply: TextReply<unknown> }
   | { index: number; kind: 'error'; error: ServiceError }
 
-/** @throws SyntaxError where the line is not of the form. */
+/** @throws SyntaxError if the line is malformed. */
 export function decodeReply(line: string): ReplyLine {
   let at = 0
   while (at < line.length && line.charCodeAt(at) >= 0x30 && line.charCodeAt(at) <= 0x39) at += 1

@@ -1,15 +1,15 @@
 /**
- * Keeps calls that anybody may order from holding up the others of a process: they wait in a queue of their own, and at most one
- * begins in each turn of the event loop. Whatever else came in meanwhile is worked on between two of them.
+ * Keeps calls that strangers can trigger from delaying the other calls of a process. They wait in their own queue, and at most
+ * one begins in each turn of the event loop. Other work runs between two of them.
  */
 export interface Lane {
   readonly isFull: boolean
-  /** Begins when its turn has come. Callers look at `isFull` first. */
+  /** Starts the work when its turn comes. Callers must check `isFull` first. */
   run<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface LaneLimits {
-  /** Under way together at most, e.g. so that they do not take all connections to a database. */
+  /** The most concurrent calls, e.g. so that they do not take all connections to a database. */
   readonly concurrency: number
   readonly maxWaiting: number
 }

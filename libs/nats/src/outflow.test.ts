@@ -19,7 +19,7 @@ test('what a silent link keeps is bounded, and free again when the server has it
   expect(outflow.isFull).toBe(true)
   asked[0]?.resolve()
   await new Promise(setImmediate)
-  // What was handed over after the question is not answered by it.
+  // The answer does not cover data that was handed over after the question.
   expect(outflow.isFull).toBe(false)
   outflow.add(MAX_UNCONFIRMED_CHARACTERS - 1)
   expect(outflow.isFull).toBe(true)

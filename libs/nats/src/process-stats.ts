@@ -2,37 +2,37 @@ import { RequestStrategy, type ServiceStats } from 'nats'
 import type { Nats } from './connect.ts'
 
 /**
- * What a process says of itself in the statistics of NATS micro services: there a request is a message, which may carry many
- * calls, and none of them ever fails.
+ * The statistics that a process adds to those of NATS micro services. NATS itself counts messages, which may carry many calls,
+ * and never sees one of them fail.
  */
 export interface ProcessStats {
   /** Since the start. */
   readonly calls: number
-  /** Of these, those that ended in a fault (`internal`) or with something away (`unavailable`). */
+  /** Those that failed with `internal` or `unavailable`. */
   readonly failed: number
   /** Under way. */
   readonly working: number
-  /** All calls together. */
+  /** The total time of all calls. */
   readonly seconds: number
 }
 
 export interface ListedProcess {
   /** The name of its service. */
   readonly service: string
-  /** Of this process, until it ends. */
+  /** The id of this process, until it ends. */
   readonly id: string
   readonly version: string
   /** ISO date and time. */
   readonly started: string
-  /** Undefined: it says nothing of itself. */
+  /** Undefined if the process reports none. */
   readonly stats: ProcessStats | undefined
 }
 
-/** Answers come within this, or not at all; the last one is known by a pause. */
+/** The longest wait for answers. A pause of `LIST_PAUSE_MS` after an answer means that it was the last one. */
 const LIST_MS = 2_000
 const LIST_PAUSE_MS = 500
 
-/** The processes of all services that answer now, in no order (`$SRV.STATS`). */
+/** Lists the processes of all services that answer now, in no particular order (`$SRV.STATS`). */
 export async function listProcesses({ connection }: Nats): Promise<ListedProcess[]> {
   const options = { strategy: RequestStrategy.JitterTimer, maxWait: LIST_MS, jitter: LIST_PAUSE_MS }
   const found: ListedProcess[] = []
@@ -40,13 +40,13 @@ export async function listProcesses({ connection }: Nats): Promise<ListedProcess
   return found
 }
 
-/** Every endpoint of a process says the same of it (serve.ts). */
+/** Every endpoint of a process reports the same statistics (serve.ts), so any one of them will do. */
 function processOf({ name, id, version, started, endpoints = [] }: ServiceStats): ListedProcess {
   const stats = endpoints.map(({ data }) => data).find(isProcessStats)
   return { service: name, id, version, started: String(started), stats }
 }
 
-/** A process of another version may say something else, or nothing. */
+/** A process of another version may report something else, or nothing. */
 function isProcessStats(value: unknown): value is ProcessStats {
   if (typeof value !== 'object' || value === null) return false
   const members: Partial<Record<string, unknown>> = { ...value }

@@ -1,4 +1,4 @@
-/** Every JetStream stream and durable consumer of the system, and what each is for. */
+/** Every JetStream stream and durable consumer of the system, with its purpose. */
 import { ACCEPTED_STREAM, ACCEPTED_SUBJECTS } from '@svc/contracts/accepted.ts'
 import {
   AckPolicy,
@@ -19,22 +19,22 @@ export type StreamDefinition = Partial<StreamConfig> & { name: string; allow_bat
 const MS_PER_SECOND = 1_000
 const TWO_MINUTES_MS = 2 * 60 * 1000
 
-/** How much the stream `ACCEPTED` keeps: whichever of the two is reached first. */
+/** The bounds of the stream `ACCEPTED`; the one that is reached first applies. */
 export interface StreamBounds {
   readonly maxBytes: number
   readonly keepSeconds: number
 }
 
 /**
- * 6 GiB. NATS lends streams three quarters of a volume unless it is told otherwise, and the manifests' volume has 10 GiB.
- * A day at 80 events/s fits.
+ * 6 GiB, enough for a day at 80 events/s. By default NATS lets streams use three quarters of a volume, and the volume in the
+ * manifests has 10 GiB.
  */
 export const DEFAULT_STREAM_BOUNDS: StreamBounds = { maxBytes: 6 * 1024 ** 3, keepSeconds: 24 * 60 * 60 }
 
 /**
- * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the truth, so this may be lost: the outbox
- * publishes everything of the last day again, and the webhook service looks older entries up in the logs. Past its bounds
- * the stream drops its oldest events, so that new ones never stop. `replicas`: 1 on one server, 3 in a cluster.
+ * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the source of truth, so this stream may be
+ * lost. The outbox then publishes everything of the last day again, and the webhook service reads older entries from the logs.
+ * Past its bounds the stream drops its oldest events, so it always accepts new ones. `replicas`: 1 on one server, 3 in a cluster.
  */
 export function acceptedStream(
   replicas: number,
@@ -50,9 +50,9 @@ export function acceptedStream(
     discard: DiscardPolicy.Old,
     max_age: nanos(keepMs),
     max_bytes: maxBytes,
-    // What a publisher repeats after a crash arrives once; consumers are idempotent all the same (ADR 20).
+    // Events that a publisher repeats after a crash arrive once. Consumers are idempotent all the same (ADR 20).
     duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
-    // The outbox publishes the entries of a transaction together, acknowledged once.
+    // The outbox publishes the entries of a transaction in one batch with one acknowledgement.
     allow_batched: true,
   }
 }
@@ -62,12 +62,13 @@ export interface ConsumerDefinition {
   readonly config: Partial<ConsumerConfig> & { durable_name: string }
 }
 
-/** Longer than the work on one event takes; what a dead process was given comes to another after so long. */
+/** Longer than the work on one event. Events that a dead process had are redelivered after this time. */
 const ACK_WAIT_MS = 10_000
 
 /**
- * `webhook`: makes jobs of the events of inboxes, shared by every process of the webhook service. It begins with all that
- * the stream has, because one that was made anew may follow a stream that was: jobs are unique, so what comes again makes none.
+ * `webhook`: feeds inbox events to the webhook service, which makes jobs of them; all its processes share the consumer. It starts
+ * with everything in the stream, because a consumer may be recreated together with its stream. Jobs are unique, so a repeated
+ * event makes no second job.
  */
 export const WEBHOOK_CONSUMER: ConsumerDefinition = {
   stream: ACCEPTED_STREAM,
@@ -78,12 +79,12 @@ export const WEBHOOK_CONSUMER: ConsumerDefinition = {
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
     max_deliver: -1,
-    // At the limit nobody is given anything (ADR 22): more than all processes together work on.
+    // At this limit the server delivers nothing more (ADR 22). It is more than all processes together work on.
     max_ack_pending: 20_000,
   },
 }
 
-/** The stream, made where it does not exist. Two that make it at once both succeed. */
+/** Gets the stream, and creates it if it does not exist. Concurrent calls all succeed. */
 export async function ensureStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
   try {
     return await manager.streams.info(definition.name)
@@ -93,10 +94,10 @@ export async function ensureStream(manager: JetStreamManager, definition: Stream
   }
 }
 
-/** A stream smaller than this is of no use. */
+/** A smaller stream would be useless. */
 const LEAST_BYTES = 64 * 1024 ** 2
 
-/** A server without room for the bound gets a stream of half the size: a small stream is better than none. */
+/** If the server has no room for the stream, tries half the size, because a small stream is better than none. */
 async function makeStream(manager: JetStreamManager, definition: StreamDefinition): Promise<StreamInfo> {
   try {
     return await manager.streams.add(definition)
@@ -108,9 +109,9 @@ async function makeStream(manager: JetStreamManager, definition: StreamDefinitio
 }
 
 /**
- * Gives an existing stream the bounds of its definition. A stream without any bound gets half as much, if that is what the server
- * has room for: otherwise it would fill the volume, and then takes no new events.
- * @throws Error where the server has no room for them, and the stream has a bound already.
+ * Gives an existing stream the bounds of its definition. If the server has no room for them and the stream has no bound yet, it
+ * tries half the size. Without a bound the stream would fill the volume and then accept no new events.
+ * @throws Error if the server has no room for the bounds, and the stream has a bound already.
  */
 export async function alignStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
   const { config } = await ensureStream(manager, definition)
@@ -128,7 +129,7 @@ export async function alignStream(manager: JetStreamManager, definition: StreamD
   }
 }
 
-/** The durable consumer, made where it does not exist, and brought in line with its definition. Two that do it at once both succeed. */
+/** Creates the durable consumer if it does not exist, or brings it in line with its definition. Concurrent calls all succeed. */
 export async function ensureConsumer(manager: JetStreamManager, { stream, config }: ConsumerDefinition): Promise<void> {
   try {
     const { config: present } = await manager.consumers.info(stream, config.durable_name)
@@ -140,12 +141,12 @@ export async function ensureConsumer(manager: JetStreamManager, { stream, config
   }
 }
 
-/** What of a consumer's configuration differs from one version to the next. */
+/** The settings of a consumer that may change between versions. */
 const CHANGEABLE = ['ack_wait', 'max_ack_pending', 'max_deliver'] as const
 
 const STREAM_NOT_FOUND = 10059
 const CONSUMER_NOT_FOUND = 10014
-/** Of one server, and of a cluster, which looks for servers that have room. */
+/** The first code is that of a single server, the second that of a cluster, which looks for servers with room. */
 const WITHOUT_ROOM = [10047, 10005]
 
 function isWithoutRoom(error: unknown): boolean {
@@ -156,7 +157,7 @@ function isStreamNotFound(error: unknown): boolean {
   return errorCodeOf(error) === STREAM_NOT_FOUND
 }
 
-/** The stream or its consumer does not exist, which whoever makes it will change. */
+/** Whether the stream or its consumer does not exist yet. */
 export function isMissing(error: unknown): boolean {
   return [STREAM_NOT_FOUND, CONSUMER_NOT_FOUND].includes(errorCodeOf(error) ?? 0)
 }

@@ -4,9 +4,9 @@ import { trustedContext } from '@svc/tls/trust.ts'
 import { ErrorCode, NatsError, type TlsOptions } from 'nats'
 
 /**
- * What the client needs to ask for TLS, which it then does before it sends the login, also of servers that it hears of later.
- * Whatever the cluster calls a server, its certificate must be for a host that the URL names: the first word of a server
- * comes in clear, so anybody on the way could name a server of their own.
+ * Options that make the client use TLS before it sends the login, also with servers that it learns of later. A server's
+ * certificate must be for a host in the URL, whatever name the cluster gives the server. The first message of a server is not
+ * encrypted, so an attacker on the network could put the name of another server into it.
  */
 export function tlsFor(hosts: readonly string[]): TlsOptions & ConnectionOptions {
   return {
@@ -18,7 +18,7 @@ export function tlsFor(hosts: readonly string[]): TlsOptions & ConnectionOptions
   }
 }
 
-/** @returns a sentence if an attempt to connect failed because of TLS. */
+/** @returns an explanation if an attempt to connect failed because of TLS. */
 export function explainTls(error: unknown, server: string): string | undefined {
   const about = { name: `NATS at ${server}`, variable: 'SVC_NATS_URL' }
   if (error instanceof NatsError && error.code === ErrorCode.ServerOptionNotAvailable)

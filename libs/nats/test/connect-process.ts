@@ -1,4 +1,4 @@
-/** Connects to each URL of its arguments, one after the other, and prints what came of it: `connected`, or the error. */
+/** Connects to each URL in its arguments, one after the other, and prints `connected` or the error. */
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { connectNats, drainNats } from '../src/connect.ts'
 

@@ -1,11 +1,11 @@
-/** Brings the functions of a schema to the text of their files (docs/adr/0023-one-current-file-per-sql-function.md). */
+/** Updates the functions of a schema to the text of their files (docs/adr/0023-one-current-file-per-sql-function.md). */
 import type { ClientBase } from 'pg'
 import type { FunctionFile } from './schema-files.ts'
 
 /**
- * Makes every function anew whose text has changed, all in one transaction: callers see all of the old texts or all of the
- * new ones. A function that a later release has made keeps that release's text, so that the migration step of an older
- * release, which a rollback may run, puts nothing back.
+ * Replaces every function whose text has changed, in one transaction, so that callers see either all old texts or all new ones.
+ * If a later release has made a function, its text stays. So the migration step of an older release, which a rollback may run,
+ * does not downgrade it.
  */
 export async function replaceFunctions(
   client: ClientBase,
@@ -23,7 +23,7 @@ export async function replaceFunctions(
     if (there.revision > revision) log(`${schema}.${name} stays at revision ${there.revision}, of a later release`)
     return there.revision <= revision && there.checksum !== checksum
   })
-  // Functions call each other, so their bodies are checked when all of them are there.
+  // Functions call each other, so check their bodies only when all of them exist.
   await client.query('set local check_function_bodies = off')
   for (const one of changed) {
     log(`${schema}.${one.name}: revision ${one.revision}`)
@@ -46,7 +46,7 @@ export async function replaceFunctions(
   await client.query('commit')
 }
 
-/** What Postgres itself does at the end of `create function`. */
+/** The check that Postgres itself does at the end of `create function`. */
 const VALIDATE = `
   select case l.lanname
     when 'sql' then pg_catalog.fmgr_sql_validator(p.oid)::text
@@ -55,7 +55,7 @@ const VALIDATE = `
   from pg_catalog.pg_proc p join pg_catalog.pg_language l on l.oid = p.prolang
   where p.pronamespace = (select n.oid from pg_catalog.pg_namespace n where n.nspname = $1) and p.proname = $2`
 
-/** The service's own role reads the record, and nobody but the owner writes it. */
+/** Creates the record if it is missing. The service's role may read it; only the owner may write it. */
 async function ensureRecord(client: ClientBase, schema: string): Promise<void> {
   const table = `${quote(schema)}.functions`
   const { rows } = await client.query<{ found: boolean }>('select pg_catalog.to_regclass($1) is not null as found', [
@@ -74,7 +74,7 @@ async function ensureRecord(client: ClientBase, schema: string): Promise<void> {
   await client.query(`grant select on ${table} to ${quote(schema)}`)
 }
 
-/** By name. A function that was dropped counts as never made. */
+/** Reads the record, by function name. Leaves out functions that were dropped. */
 async function readRecord(
   client: ClientBase,
   schema: string,
@@ -90,7 +90,7 @@ async function readRecord(
   return new Map(rows.map((row) => [row.name, row]))
 }
 
-/** Postgres names a line of the body at best. */
+/** Adds the file to the message, because Postgres reports at most a line of the body. */
 function withFile(error: unknown, schema: string, { name }: FunctionFile): unknown {
   if (error instanceof Error) error.message = `functions/${name}.sql of ${schema}: ${error.message}`
   return error

@@ -1,12 +1,12 @@
 import { type Sql, sqlStateOf } from './database.ts'
 import type { SchemaFiles } from './schema-files.ts'
 
-/** The table, the schema or the right to read it is not there: nothing was run yet, or its grants come later. */
+/** The table, the schema or the right to read it is missing: no migration has run yet, or its grants come later. */
 const NOTHING_YET = new Set(['42P01', '3F000', '42501'])
 
 /**
- * @returns the first thing that the code was written for and the schema does not have: `migration 0001_boards`. It may well
- *   have others, and functions of a higher revision, of a later release.
+ * @returns the first migration or function that the code needs and the schema lacks, such as `migration 0001_boards`. The schema
+ *   may have more migrations, and higher revisions of functions, from a later release.
  */
 export async function findMissing(
   sql: Sql,

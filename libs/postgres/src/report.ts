@@ -1,16 +1,16 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Database, Tx } from './database.ts'
 
-/** What an operator asks for may look at all of a table. */
+/** A query of an operator may read a whole table. */
 const STATEMENT_SECONDS = 55
-/** The client's own deadline, a little later than the server's. */
+/** The client's deadline, a little later than the server's. */
 const REPORT_MS = 58_000
 
 /**
- * Runs queries that only read, all on one snapshot, with time and with the plans that whole tables take: for verification
- * and the like, never for what a client waits for. It holds one connection, and no lock that a service would wait for; where
- * the pool gives its silent connections up meanwhile it ends as well, and may be repeated.
- * @throws ServiceError `unavailable` where the database is lost or it takes too long.
+ * Runs read-only queries on one snapshot, with the time and the plans that whole tables need. Use it for verification and the
+ * like, never for a request that a client waits for. It holds one connection, and no lock that a service would wait for. If the
+ * pool closes its silent connections in the meantime, the report ends too, and may be repeated.
+ * @throws ServiceError `unavailable` if the database is lost or the report takes too long.
  */
 export async function runReport<T>({ sql }: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>()
@@ -28,11 +28,11 @@ export async function runReport<T>({ sql }: Database, work: (tx: Tx) => Promise<
     throw error instanceof ServiceError ? error : asUnavailable(error)
   } finally {
     clearTimeout(timer)
-    report.catch(() => {}) // where nobody waits for it any more
+    report.catch(() => {}) // after the deadline nobody awaits it
   }
 }
 
-/** 57014: the time is over. What else ends a read-only transaction is a lost database, or a fault of the query. */
+/** 57014 is a statement timeout. Otherwise a read-only transaction fails because of a lost database or a faulty query. */
 function asUnavailable(error: unknown): unknown {
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /^(57|08|53|58|CONN|ECONN|EPIPE|ETIMEDOUT)/.test(code)

@@ -4,9 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 
 export interface FunctionFile {
-  /** Of the function and of the file: `reserve`. */
+  /** The name of the function and of its file, such as `reserve`. */
   readonly name: string
-  /** Raised by whoever changes what the function does. */
+  /** Raise it when you change what the function does. */
   readonly revision: number
   readonly text: string
   /** SHA-256 of the text. */
@@ -22,8 +22,8 @@ export interface SchemaFiles {
 }
 
 /**
- * @param dir the folder `database`, with `tables` and, where the schema has functions, `functions`.
- * @throws Error where a function's file does not say which revision of which function it is.
+ * @param dir the folder `database`, with `tables` and, if the schema has functions, `functions`.
+ * @throws Error if the first line of a function's file does not name its function and revision.
  */
 export function readSchemaFiles(dir: string, schema: string): SchemaFiles {
   const tablesDir = join(dir, 'tables')
@@ -43,7 +43,7 @@ function sqlFilesIn(dir: string): string[] {
     .toSorted()
 }
 
-/** The first line is `-- <schema>.<name>, revision <number>`, and the file makes this function and no other one. */
+/** The first line must be `-- <schema>.<name>, revision <number>`, and the file must create only this function. */
 function readFunction(path: string, schema: string): FunctionFile {
   const text = readFileSync(path, 'utf8')
   const name = basename(path, '.sql')

@@ -3,15 +3,15 @@ import { parseDatabaseUrl, type SslMode } from '@svc/config/database-url.ts'
 import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
 
-/** A URL as both clients read it alike: without `sslmode`, of which each has its own idea, and with TLS as Node means it. */
+/** A URL that both clients read alike: without `sslmode`, which each interprets differently, and with the TLS options of Node. */
 export interface PostgresServer {
   readonly url: string
   readonly ssl: false | ConnectionOptions
-  /** @returns TlsError if the error is one of TLS, else the error itself. */
+  /** @returns a TlsError if the error comes from TLS, otherwise the error itself. */
   asTlsError(error: unknown): unknown
 }
 
-/** @throws TypeError if the URL is none, or asks for what is not to be had. */
+/** @throws TypeError if the URL is invalid, or asks for something that is not supported. */
 export function parseServer(databaseUrl: string): PostgresServer {
   const { url, sslmode, server } = parseDatabaseUrl(databaseUrl)
   const about = { name: `Postgres at ${server}`, variable: 'SVC_DATABASE_URL' }
@@ -27,12 +27,12 @@ export function parseServer(databaseUrl: string): PostgresServer {
 
 function tlsFor(sslmode: SslMode): false | ConnectionOptions {
   if (sslmode === 'disable') return false
-  // Said for both, so that NODE_TLS_REJECT_UNAUTHORIZED decides for neither.
+  // Set it in both cases, so that NODE_TLS_REJECT_UNAUTHORIZED has no effect.
   if (sslmode === 'require') return { rejectUnauthorized: false }
   return { rejectUnauthorized: true, secureContext: trustedContext() }
 }
 
-/** `postgres` has a code for it (patches/), `pg` has its text alone. */
+/** Whether the server does not support TLS. `postgres` reports a code for it (patches/), `pg` only a text. */
 function isNoTls(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   return ('code' in error && error.code === 'SSL_NOT_OFFERED') || error.message === PG_NO_TLS

@@ -1,4 +1,4 @@
-/** Lets some pieces of work run at once; the others wait in order. */
+/** Limits concurrency: at most `atOnce` pieces of work run together, and the others wait in order. */
 export function createTurns(atOnce: number): <T>(work: () => PromiseLike<T>) => Promise<T> {
   let free = atOnce
   const waiting: (() => void)[] = []

@@ -5,7 +5,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 import { openDatabase } from '../src/database.ts'
 
-/** `AuthenticationOk` and `ReadyForQuery`: as much of a server as a new connection waits for before its first question. */
+/** `AuthenticationOk` and `ReadyForQuery`, the messages that a new connection waits for before its first query. */
 const GREETING = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49])
 
 test('spec 3.17: a connection that is lost with the driver’s own first question is an unavailable database and no more', async () => {
@@ -24,7 +24,7 @@ test('spec 3.17: a connection that is lost with the driver’s own first questio
   const url = `postgres://user@127.0.0.1:${(server.address() as AddressInfo).port}/none`
   const logger = createLogger('test', 'silent')
   await using database = openDatabase({ url, application: 'test', logger, statementTimeoutMs: 500 })
-  // A rejection that nobody handles would end a service, and fails this run.
+  // An unhandled rejection would end a service, and it fails this run.
   await expect(database.run((sql) => sql`select 1`)).rejects.toMatchObject({ code: 'unavailable' })
   await eventually(() => lost > 0)
   server.close()

@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(signals).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(1)
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
-    // However the one that was given up ends, and whenever: the loop goes on as it does.
+    // The abandoned pass may end in any way at any time. The loop goes on regardless.
     hanging.reject(new Error('late'))
     await vi.advanceTimersByTimeAsync(10_000)
     expect(signals).toHaveLength(12)
@@ -71,7 +71,7 @@ describe('background work', () => {
     expect([hanging.length, failure]).toEqual([3, undefined])
     await vi.advanceTimersByTimeAsync(30_000)
     expect([hanging.length, failure?.message]).toEqual([3, 'the loop test does not go on'])
-    // Its end does not wait for what hangs.
+    // Disposing does not wait for the passes that hang.
     await loop[Symbol.asyncDispose]()
   })
 

@@ -1,4 +1,4 @@
-/** A service whose call leaves two errors to nobody: a rejection, and an exception while the process drains because of it. */
+/** A service whose call causes two unhandled errors: a rejection, and an exception while the process drains because of it. */
 import { readConnections } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { runService } from '@svc/config/run-service.ts'

@@ -7,7 +7,7 @@ import { agentIdOf, isAgentId } from './agent-id.ts'
 const ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz'
 const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
 
-/** base58 by long division, the obvious way. */
+/** base58 by long division, as a simple reference. */
 function slowBase58(data: Uint8Array): string {
   let value = data.reduce((sum, byte) => sum * 256n + BigInt(byte), 0n)
   let digits = ''

@@ -54,7 +54,7 @@ describe('spec 2.2: a process refuses to start on an engine that allows other ke
       (bytes) => !Point.fromBytes(bytes, true).isSmallOrder(),
       ['accepts a key with a point of order 8', 'accepts a key with a point of order 4'],
     ],
-    // libsodium before 1.0.21 looks at x alone, and L times such a key is (0, -1).
+    // libsodium before 1.0.21 checks only x, and L times such a key is (0, -1).
     [
       'keys that L takes to x = 0',
       (bytes) => isPublicKey(bytes) || isPublicKey(Point.fromBytes(bytes, true).add(ORDER_2).toBytes()),

@@ -29,7 +29,7 @@ describe('spec 2.4: base64 is RFC 4648 section 4, padded, canonical', () => {
     )
   })
 
-  // Texts close to base64, so that padding, trailing bits and stray characters are met often.
+  // Texts close to base64, so that wrong padding, trailing bits and stray characters are frequent.
   const nearly = fc.oneof(
     fc.string({ unit: fc.constantFrom(...'AQgwBZz09+/=-_ \n\u00e9\u0100'), maxLength: 12 }),
     fc

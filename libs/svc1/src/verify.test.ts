@@ -10,7 +10,7 @@ import { signBytes } from './sign.ts'
 import { verifySignature } from './verify.ts'
 import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
-/** What a client says, and the server with each engine, all with the key rule of spec 2.2; `agreed` throws where they differ. */
+/** The verdict of the client and of the server with each engine, all with the key rule of spec 2.2. Throws if they differ. */
 function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>): boolean {
   const client = verifySignature(signature, message, publicKey)
   const isAllowed = isPublicKey(publicKey)
@@ -46,7 +46,7 @@ describe('spec 3.4: one verdict on every vector', () => {
     },
   )
 
-  // "Taming the many EdDSAs", table 5, read with spec 2.2 and 3.4.
+  // "Taming the many EdDSAs", table 5, with the verdicts of spec 2.2 and 3.4.
   test.each([
     [0, 'key of small order'],
     [1, 'key of small order'],
@@ -122,7 +122,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     )
   })
 
-  // S·B − k·A is the identity: each differs from it by a point of small order, and one has its very bytes.
+  // S·B − k·A is the identity. Each R differs from it by a point of small order, and one R has exactly its bytes.
   test.each(smallOrder)('R of small order is refused, though the equation with the cofactor holds: %s', (r) => {
     const message = Uint8Array.of(1)
     expect(agreed({ signature: signWith(0n, hex(r), secret, publicKey, message), message, publicKey })).toBe(false)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const SOURCES = new URL('../src/', import.meta.url)
-/** Files that say by their name or purpose that they are for Node alone. */
+/** Files that only Node can run, by their name or purpose. */
 const NODE_ONLY = ['assert-verifier.ts', 'engine.ts', 'verify-node.ts']
 const files = readdirSync(SOURCES).filter(
   (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.endsWith('.d.ts'),

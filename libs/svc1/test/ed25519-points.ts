@@ -1,9 +1,9 @@
 import { sha512 } from '@noble/hashes/sha2.js'
 import { ORDER, Point } from '../src/ed25519.ts'
 
-/** Curve arithmetic with which tests make signatures that no honest signer would. */
+/** Curve arithmetic for tests, to make signatures that no honest signer would make. */
 
-/** A point of order 8; its multiples are the eight points of small order. */
+/** A point of order 8. Its multiples are the eight points of small order. */
 export const TORSION = Point.fromHex('c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa')
 
 export function encodeScalar(scalar: bigint): Uint8Array {
@@ -22,7 +22,7 @@ export function secretScalar(secretKey: Uint8Array): bigint {
   return decodeScalar(head) % ORDER
 }
 
-/** A signature with these bytes for R, as if r·B were their point: S = r + k·a. */
+/** A signature that uses these bytes as R, as if they encoded r·B: S = r + k·a. */
 export function signWith(
   r: bigint,
   rBytes: Uint8Array,

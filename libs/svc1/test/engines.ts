@@ -1,5 +1,5 @@
 import sodium from 'sodium-native'
 import { createSodiumEngine, type Engine, NODE_ENGINE } from '../src/engine.ts'
 
-/** Both engines, whichever of them a process would choose here. */
+/** Both engines, independent of which one a process would choose on this machine. */
 export const engines: Engine[] = [createSodiumEngine(sodium), NODE_ENGINE]

@@ -60,5 +60,5 @@ export const zip215: SignatureVector[] = (read('zip215.json') as { vk_bytes: str
   }),
 )
 
-/** The 14 encodings of points of small order, in hex: those that are not reduced and those with a needless sign bit too. */
+/** The 14 encodings of points of small order, in hex, including encodings that are not reduced or have a needless sign bit. */
 export const smallOrder: string[] = [...new Set(zip215.map(({ publicKey }) => Buffer.from(publicKey).toString('hex')))]

@@ -1,9 +1,9 @@
-/** A problem that lasts is said again this often. */
+/** How often a lasting problem is logged again. */
 const AGAIN_MS = 60_000
 
 /**
- * For what is tried again many times a second, of several servers in turn.
- * @returns a function that calls `log` unless it did so with the same text less than a minute ago.
+ * Limits the log of an operation that is retried many times a second, perhaps on several servers in turn.
+ * @returns a function that calls `log` unless it logged the same text less than a minute ago.
  */
 export function sayOnce(log: (text: string) => void): (text: string) => void {
   const saidMs = new Map<string, number>()

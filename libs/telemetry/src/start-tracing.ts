@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { TracingConfig } from '@svc/config/process.ts'
 import { useTracer } from './tracing.ts'
 
-/** What a drain gives the last spans: whoever takes them may be away, and nothing is to wait for that. */
+/** Timeout for sending the last spans during a drain. Their receiver may be unavailable. */
 const LAST_SPANS_MS = 2_000
 
-/** Begins with traces where they are configured. @returns what sends the last of them. */
+/** Starts tracing if it is configured. @returns a resource that sends the last spans when it is disposed. */
 export async function startTracing(options: {
   readonly service: string
   readonly version: string
@@ -17,6 +17,7 @@ export async function startTracing(options: {
   const using = useTracer(createTracer({ service, version, tracing }))
   return {
     async [Symbol.asyncDispose]() {
+      // Unsent spans are lost. That is acceptable, because a span can get lost at any time.
       const ended = Promise.resolve(using[Symbol.asyncDispose]()).catch(() => {})
       await Promise.race([ended, sleep(LAST_SPANS_MS, undefined, { ref: false })])
     },

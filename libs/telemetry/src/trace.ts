@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 
 /** W3C trace context. The trace id is the request id that clients see in `X-Request-Id`. */
 
-// Random bytes are drawn for many requests at once: one draw each would be among the larger costs of a small request.
+// Draws random bytes for many requests at once, because a draw per request would be among the larger costs of a small
+// request.
 const POOL_BYTES = 24 * 256
 let pool = Buffer.alloc(0)
 let used = 0
@@ -18,7 +19,7 @@ export function newTraceparent(): string {
   return `00-${hex.slice(0, 32)}-${hex.slice(32)}-00`
 }
 
-/** The 32 hex digits that name a request in every log and in the client's answer. */
+/** The 32 hex digits that identify a request in every log and in the client's answer. */
 export function requestIdOf(traceparent: string): string {
   return traceparent.slice(3, 35)
 }

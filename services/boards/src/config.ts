@@ -5,7 +5,7 @@ export interface BoardsConfig extends ConnectionConfig {
   poolSize: number
 }
 
-/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+/** The only place that reads the environment. @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): BoardsConfig {
   const e = envReader(env)
   const config = {

@@ -4,12 +4,12 @@ import type { Operations } from '@svc/charging/operations.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { AccessQuestion, AccessRow } from './store/access.ts'
 
-/** What the handlers work with; each names the part of it that it needs. */
+/** Everything that handlers may need. Each handler picks the parts that it uses. */
 export interface BoardsDeps {
   readonly database: Database
   readonly charging: Charging
-  /** What was paid for, recorded beside it. */
+  /** Records which paid changes took effect, in the transaction of the change. */
   readonly operations: Operations
-  /** Questions that come together are one query. */
+  /** Concurrent questions share a query. */
   readonly findAccess: Batcher<AccessQuestion, AccessRow | undefined>
 }

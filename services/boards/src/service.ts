@@ -1,8 +1,8 @@
 /**
- * Owns: boards and memberships, and with them who may read, post, vote and moderate (schema `boards`).
- * Scale: any number of processes; calls shared by queue group; nothing kept between calls.
- * Limit: one Postgres primary; a board is the unit of sharding for all but creation and lists; pool size x processes under
- *        max_connections.
+ * Owns: boards and memberships, and so who may read, post, vote and moderate (schema `boards`).
+ * Scale: any number of processes. They share calls by queue group, and no state is kept between calls.
+ * Limit: one Postgres primary. All but creation and lists can be sharded by board. Pool size x processes must stay
+ * below max_connections.
  */
 import { auditEndpoints } from '@svc/charging/audit.ts'
 import { createCharging } from '@svc/charging/charging.ts'

@@ -19,7 +19,7 @@ afterEach(async () => {
   await h.budget.up()
 })
 
-/** Every page, as a client reads them. */
+/** Reads all pages, as a client does. */
 async function listAll(viewer: string | null, limit = 100): Promise<BoardDetails[]> {
   const all: BoardDetails[] = []
   for (let after = ''; ; ) {

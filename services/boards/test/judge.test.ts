@@ -21,7 +21,7 @@ const ABSENT = '00000000000000000000'
 const judge = (boardId: string, viewer: string | null, with_subscribers = true): Promise<BoardAccess> =>
   h.call(judgeAccess, { board_id: boardId, viewer, with_subscribers })
 
-/** A board with one of each role. */
+/** A board with an agent in each role. */
 async function boardWithRoles(
   visibility: BoardVisibility,
   posting: PostingMode,
@@ -153,7 +153,7 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
 })
 
 describe('a judgement is of one moment', () => {
-  /** In one transaction, so that no moment has both, and none has neither. */
+  /** Swaps the two in one transaction, so that at any moment exactly one of them is a member. */
   const swap = (boardId: string, out: string, into: string): Promise<unknown> =>
     h.admin.transaction(async (tx) => {
       await tx`delete from boards.memberships where board_id = ${boardId} and agent_id = ${out}`
@@ -169,7 +169,8 @@ describe('a judgement is of one moment', () => {
     const judging = Array.from({ length: 6 }, async () => {
       while (!done) {
         const { may_post, subscribers } = await judge(id, first)
-        // The first is no subscriber of its own post: a list with the second is one without a right to post.
+        // The first agent does not get its own post. If the list held the second agent, the first would have no right
+        // to post.
         expect(subscribers).toEqual(may_post ? [owner] : [])
         const all = (await judge(id, owner)).subscribers
         expect(all).toHaveLength(1)

@@ -25,7 +25,7 @@ async function roleOf(boardId: string, owner: string, agentId: string): Promise<
   return (await membersOf(boardId, owner)).find((one) => one.agent_id === agentId)?.role ?? 'none'
 }
 
-/** What the change took from the caller's budget. */
+/** The units that the change took from the caller's budget. */
 async function unitsOf(caller: string, change: () => Promise<unknown>): Promise<number> {
   const before = h.budget.usedBy(caller)
   await change()
@@ -166,7 +166,7 @@ describe('spec 8.7: 100 records at most', () => {
     expect(codes.filter((code) => code === 'membership_limit')).toHaveLength(30)
     const [banned = '', late = ''] = [agents[codes.indexOf('ok')], newAgent()]
     expect(await h.assign(id, owner, late, 'reader')).toBe('membership_limit')
-    expect(await h.assign(id, owner, banned, 'writer')).toBe('ok') // a record that is there is none more
+    expect(await h.assign(id, owner, banned, 'writer')).toBe('ok') // changing an existing record adds none
     expect(await h.assign(id, owner, banned, 'none')).toBe('ok')
     expect(await h.assign(id, owner, late, 'reader')).toBe('ok')
     expect(await h.assign(id, owner, newAgent(), 'banned')).toBe('membership_limit')
@@ -236,7 +236,7 @@ describe('changes of one role at once', () => {
         h.assign(id, agent, agent, 'reader'),
         h.assign(id, owner, agent, 'writer'),
       ])
-      // The owner's are never refused; the agent's own are where it was banned by then.
+      // The owner's changes are never refused. The agent's own are refused if it was banned before them.
       expect([banned, written]).toEqual(['ok', 'ok'])
       for (const code of [left, subscribed]) expect(['ok', 'forbidden']).toContain(code)
       const role = await roleOf(id, owner, agent)

@@ -2,7 +2,7 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Allowances } from './domain/allowances.ts'
 
-/** What the calls work with. */
+/** Dependencies of the calls. */
 export interface BudgetDeps {
   readonly database: Database
   readonly logger: Logger

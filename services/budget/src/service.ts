@@ -1,7 +1,9 @@
 /**
  * Owns units, credits, introductions and reservations (schema `budget`).
- * Scale: any number of processes; calls shared by queue group, an agent's charges ordered by the lock of its account; nothing kept between calls.
- * Limit: one Postgres primary; an agent is the unit of sharding, and pays for one batch at a time; pool size x processes under max_connections.
+ * Scale: any number of processes. They share calls by queue group, and keep nothing between calls. The lock of an agent's
+ * account orders its charges.
+ * Limit: one Postgres primary. An agent is the unit of sharding, and is charged in one batch at a time. Keep pool size x
+ * processes under max_connections.
  */
 import type { RunningService } from '@svc/config/run-service.ts'
 import * as adminCalls from '@svc/contracts/admin.ts'

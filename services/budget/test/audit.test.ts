@@ -7,7 +7,7 @@ const AGENTS = 20
 const CHARGES = 400
 const ALL = { after: '', last: null, only: null }
 
-/** Accounts with charges of today in all states; many deadlines are the same. @returns the moment of the first. */
+/** Makes accounts with charges of today in all states. Many deadlines are equal. @returns the time of the first charge. */
 async function fill({ database }: Harness): Promise<number> {
   const [row] = await database.sql<{ now_ms: number }[]>`
     with charges as (
@@ -26,7 +26,7 @@ async function fill({ database }: Harness): Promise<number> {
   return row?.now_ms ?? 0
 }
 
-/** Page by page, as the operator's tool reads them. */
+/** Reads page by page, like the operator's tool. */
 async function sumAll(
   { database }: Harness,
   untilMs: number,
@@ -62,7 +62,7 @@ test('pages of ended charges and what is left of the counters hold every charge,
 test('one account of many is found wrong, by its rule and by both figures', async () => {
   await using h = await startHarness()
   await fill(h)
-  // What was drawn was granted.
+  // Grant the credits that were drawn.
   await h.database.sql`
     insert into budget.grants (reference, agent_id, units)
     select 'of ' || agent_id, agent_id, credits_drawn from budget.accounts where credits_drawn > 0`

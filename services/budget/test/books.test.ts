@@ -15,7 +15,7 @@ const ALLOWANCES: Allowances = { freeUnits: 6, hardLimit: 14, introductions: 2 }
 const AGENTS = ['ann', 'ben']
 const OPERATIONS = 10
 
-/** What happens, by numbers; a history names operations by their place among `costs`. */
+/** One step of a history. It names operations by their index in `costs`. */
 const step = fc.oneof(
   {
     weight: 6,
@@ -23,7 +23,7 @@ const step = fc.oneof(
       does: fc.constant('reserve' as const),
       operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 3 }),
       holdMs: fc.integer({ min: 1, max: 60_000 }),
-      // What the operation costs may be another than at the attempt before.
+      // The price of an operation may change between attempts.
       dearer: fc.constantFrom(0, 0, 0, 1),
     }),
   },
@@ -34,7 +34,7 @@ const step = fc.oneof(
       operations: fc.uniqueArray(fc.nat({ max: OPERATIONS - 1 }), { minLength: 1, maxLength: 4 }),
     }),
   },
-  // By how much the deadline that the owner names is off the last one.
+  // `late`: the difference between the deadline that the owner names and the last one.
   {
     weight: 3,
     arbitrary: fc.record({
@@ -66,7 +66,7 @@ const cost = fc.record({
   peer: fc.constantFrom('p', 'p', 'q', 'r', null),
 })
 const history = fc.record({
-  // Below the free units as well, where it is the ceiling all the same.
+  // Also below the free units; it is still the ceiling then.
   hardLimit: fc.constantFrom(ALLOWANCES.hardLimit, 4),
   costs: fc.array(cost, { minLength: OPERATIONS, maxLength: OPERATIONS }),
   steps: fc.array(step, { minLength: 20, maxLength: 60 }),
@@ -122,7 +122,7 @@ test('spec 11.3, 11.4, 11.5: the SQL does what the plain model does, on any hist
   )
 }, 120_000)
 
-/** An agent occurs once in a batch, so that of each the first is asked for. */
+/** An agent may occur only once in a batch, so this reserves the first operation of each. */
 async function reserveBoth(
   sql: Sql,
   allowances: Allowances,
@@ -144,7 +144,7 @@ async function reserveBoth(
   expect(reserved).toEqual(batch.map((one) => ({ ...model.reserve(one, holdMs, nowMs), nowMs })))
 }
 
-/** The model's books are the database's, and in each the counters are the sums of what they count. */
+/** Checks that the model and the database agree, and that every counter is the sum of the rows it counts. */
 async function expectSameBooks(sql: Sql, model: Model, prefix: string): Promise<void> {
   const days = await listDays(sql, prefix)
   expect(new Map(days.map(({ agentId, day, ...used }) => [`${agentId} ${day}`, used]))).toEqual(

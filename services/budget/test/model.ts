@@ -1,4 +1,4 @@
-/** The budget as one would write it without a database: slow, plain, and what the SQL is held against. */
+/** A model of the budget without a database. It is slow and plain; tests compare the SQL with it. */
 import type { Allowances } from '../src/domain/allowances.ts'
 import { DAY_MS } from '../src/domain/day.ts'
 import type { Refusal } from '../src/domain/refusal.ts'
@@ -24,7 +24,7 @@ interface Day {
   introductions: number
 }
 
-/** A pair stands on the operations that wait for it, or for ever. */
+/** A pair exists while pending operations hold it, or for ever once one of them was settled. */
 interface Pair {
   day: number
   settled: boolean
@@ -117,12 +117,12 @@ export class Model {
     return this.#days.get(`${agent} ${day}`) ?? { units: 0, credits: 0, introductions: 0 }
   }
 
-  /** Every day on which an agent was charged, `<agent> <day>`, with what is used of it. */
+  /** What was used on every day on which an agent was charged, by `<agent> <day>`. */
   get days(): ReadonlyMap<string, Day> {
     return this.#days
   }
 
-  /** A clock that is set back does not end a day that has begun. */
+  /** If the clock is set back, an agent's day does not go back. */
   #dayAt(agent: string, nowMs: number): number {
     const day = Math.max(Math.floor(nowMs / DAY_MS), this.#lastDay.get(agent) ?? 0)
     this.#lastDay.set(agent, day)

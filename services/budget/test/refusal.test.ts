@@ -16,7 +16,7 @@ interface Case {
   allowances: Allowances
 }
 
-/** What the functions in SQL answer, for all cases in one statement. */
+/** Asks the SQL functions about all cases in one statement. */
 async function askAll(cases: readonly Case[]): Promise<ReturnType<typeof decide>[]> {
   const rows = await h.database.run(
     (sql) => sql<{ refusal: Exclude<ReturnType<typeof decide>, object> | null; credits: number }[]>`

@@ -7,7 +7,7 @@ import { reserveBatch } from '../src/store/reserve.ts'
 import { ALLOWANCES, type Attempt, type Calls, type Harness, newOperation, startHarness } from './harness.ts'
 
 const HOUR_MS = 60 * 60 * 1000
-/** What is under way is waited for at least so long (handlers/reserve.ts), with room for a look that takes its time. */
+/** reserve waits at least this long for operations under way (handlers/reserve.ts). Leaves room for one slow query. */
 const WAITED_MS = 250
 
 let harness: Harness
@@ -151,7 +151,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
     const latest = secondsToMidnight(Date.now())
     const seconds = (error as { retryAfterSeconds: number }).retryAfterSeconds
     expect(Number.isInteger(seconds)).toBe(true)
-    // Modulo a day, for the test that runs at midnight.
+    // Modulo a day, in case the test runs at midnight.
     const before = (some: number) => (earliest - some + 86_400) % 86_400
     expect(before(seconds)).toBeLessThanOrEqual(before(latest))
     expect((await h.budget()).resets_at % 86_400).toBe(0)
@@ -167,7 +167,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
 })
 
 describe('spec 11.3: a refusal is final, or there is none', () => {
-  /** Has all of an allowance, of which the last operation may still fail. */
+  /** Uses up an allowance with an operation that may still be released. */
   async function atTheEnd(h: Calls, cost: Attempt): Promise<{ operation: string; deadlineMs: number }> {
     const operation = newOperation()
     const { deadline_ms: deadlineMs } = await h.reserve({ operation, ...cost })
@@ -363,7 +363,7 @@ describe('spec 11.1: a UTC day', () => {
     const morning = await take(h, '2026-11-21T00:00:01Z', 3, 'bob')
     await h.release(evening.operation, evening.deadlineMs)
     expect(await account(h)).toMatchObject({ used_units: 3, used_introductions: 0, credit_balance: 10 })
-    // Joined after midnight, the introduction stays on the day on which it was counted.
+    // A second operation joined the introduction after midnight, but it still counts on the day before.
     expect(await pastDays(h)).toEqual([{ used_units: 0, used_introductions: 1, credits_drawn: 0 }])
     await h.release(morning.operation, morning.deadlineMs)
     expect(await account(h)).toMatchObject({ used_units: 0, used_introductions: 0 })
@@ -468,7 +468,7 @@ test('overdue reservations are listed to their owner, oldest first, until they a
   expect((await listed(1)).length).toBe(1)
   const overdue = await h.overdue('boards')
   expect(new Map(overdue.map(({ operation, deadline_ms }) => [operation, deadline_ms]))).toEqual(deadlines)
-  // Two may have ended in one millisecond.
+  // Two deadlines may fall in the same millisecond.
   expect(overdue.map(({ deadline_ms }) => deadline_ms)).toEqual([...deadlines.values()].sort((a, b) => a - b))
   expect(await h.overdue('webhook')).toEqual([])
   await h.settle(first)
@@ -517,10 +517,10 @@ describe('purge', () => {
   })
 })
 
-/** Ends what is waited for. @throws EndedLate where that took longer than anybody waits: then the answer may be any. */
+/** Ends the operation that `waiting` waits for. @throws EndedLate if that took too long; then any answer is possible. */
 async function endInTime<T>(waiting: Promise<T>, end: () => Promise<unknown>): Promise<T> {
   const beganMs = performance.now()
-  waiting.catch(() => {}) // where it is not looked at
+  waiting.catch(() => {}) // in case it is not awaited
   await end()
   if (performance.now() - beganMs > WAITED_MS) throw new EndedLate()
   return waiting
@@ -528,7 +528,7 @@ async function endInTime<T>(waiting: Promise<T>, end: () => Promise<unknown>): P
 
 class EndedLate extends Error {}
 
-/** Plays a scene, anew where its end came late. */
+/** Runs a scene, and repeats it if its end came too late. */
 async function untilInTime(scene: () => Promise<void>): Promise<void> {
   for (;;) {
     try {
@@ -539,7 +539,7 @@ async function untilInTime(scene: () => Promise<void>): Promise<void> {
   }
 }
 
-/** An attempt at another time than now. */
+/** Makes an attempt at the given time instead of now. */
 async function take(h: Calls, at: string, units: number, peer: string | null = null, { database } = harness) {
   const operation = newOperation()
   const item = { operation, owner: 'messaging', agentId: h.agentId(), units, introductionPeer: peer, holdMs: 1000 }

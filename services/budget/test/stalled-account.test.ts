@@ -31,7 +31,7 @@ async function reserveForOthers(calls: Calls): Promise<string> {
   return 'others went on'
 }
 
-/** Locks an account, which it opens if need be, until it is disposed of. */
+/** Locks an account until the result is disposed. Opens the account if needed. */
 async function holdAccount(database: Database, agentId: string): Promise<AsyncDisposable> {
   const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const ended = database.transaction(async (tx) => {

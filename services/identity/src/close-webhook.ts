@@ -5,8 +5,8 @@ import type { IdentityDeps } from './deps.ts'
 import { markWebhookClosed } from './store/agents.ts'
 
 /**
- * Has the webhook of a revoked agent deleted, and none set any more, and records that it was. May be repeated.
- * @throws ServiceError `unavailable` where it is not known to have taken effect; the loop goes on with it.
+ * Deletes the webhook of a revoked agent, prevents a new one, and records that this is done. Idempotent.
+ * @throws ServiceError `unavailable` if the outcome is unknown; the `close-webhooks` loop then retries.
  */
 export async function closeWebhook(
   { bus, database }: Pick<IdentityDeps, 'bus' | 'database'>,

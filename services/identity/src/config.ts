@@ -8,15 +8,15 @@ export interface IdentityConfig extends ConnectionConfig {
   authority: string
   /** Leading zero bits that new challenges ask for. */
   powDifficulty: number
-  /** Authenticate challenges: the first makes new ones, all are believed. */
+  /** Keys that authenticate challenges. The first makes new ones; a challenge made with any of them is accepted. */
   challengeKeys: string[]
   poolSize: number
 }
 
-/** 256 bits of hex have 64 characters, of base64 43; half of that is the least that is not a mistake. */
+/** 256 bits take 64 characters in hex and 43 in base64. A key of under half that length is surely a mistake. */
 const MIN_KEY_LENGTH = 32
 
-/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+/** The only place that reads the environment. @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): IdentityConfig {
   const e = envReader(env)
   const config = {
@@ -30,7 +30,7 @@ export function readConfig(env: NodeJS.ProcessEnv): IdentityConfig {
   return config
 }
 
-/** Several keys are separated by commas, the new one first, while one is replaced by another. */
+/** During a key rotation the value holds several keys, separated by commas, the new one first. */
 function readKeys(e: EnvReader, name: string): string[] {
   const keys = e
     .secret(name, { minLength: MIN_KEY_LENGTH })

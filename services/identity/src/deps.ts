@@ -7,19 +7,19 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { Admission, Admitted } from './store/nonces.ts'
 import type { AgentReaders } from './store/readers.ts'
 
-/** What the handlers work with; each names the part of it that it needs. */
+/** Everything that handlers may need. Each handler picks the parts that it uses. */
 export interface IdentityDeps {
   readonly database: Database
-  /** To messaging and webhook, and to budget through `charging`. */
+  /** For calls to messaging and webhook, and through `charging` to budget. */
   readonly bus: Bus
   readonly charging: Charging
-  /** What was paid for, recorded beside it. */
+  /** Records which paid changes took effect, in the transaction of the change. */
   readonly operations: Operations
   readonly readers: AgentReaders
   readonly admit: Batcher<Admission, Admitted>
   readonly authority: string
   /** Leading zero bits that new challenges ask for. */
   readonly powDifficulty: number
-  /** The first makes challenges, all are believed. */
+  /** The first key makes new challenges; a challenge made with any of the keys is accepted. */
   readonly challengeKeys: readonly [KeyObject, ...KeyObject[]]
 }

@@ -5,9 +5,9 @@ import type { IdentityDeps } from './deps.ts'
 import { type Mailbox, markPushed } from './store/agents.ts'
 
 /**
- * Tells messaging what an agent's mailbox takes, and records that it knows. Pushes of one agent may overtake each other and be
- * repeated: messaging keeps the highest version.
- * @throws ServiceError `unavailable` where it is not known to have taken effect; the loop goes on with it.
+ * Tells messaging the policy and revocation of an agent's mailbox, and records the confirmed version. Pushes of one
+ * agent may be repeated or reordered: messaging keeps the highest version.
+ * @throws ServiceError `unavailable` if the outcome is unknown; the `push-mailboxes` loop then retries.
  */
 export async function pushMailbox(
   { bus, database }: Pick<IdentityDeps, 'bus' | 'database'>,

@@ -1,8 +1,9 @@
 /**
  * Owns: agents and their settings, consumed challenges and nonces (schema `identity`).
- * Scale: any number of processes; calls shared by queue group; every loop safe on many replicas; nothing kept between calls.
- * Limit: one Postgres primary, and its commits: a signed request is one row, committed 128 at a time; pool size x processes
- *        under max_connections.
+ * Scale: any number of processes. They share calls by queue group, every loop is safe on many replicas, and no state is
+ * kept between calls.
+ * Limit: one Postgres primary, and its commits. A signed request is one row; 128 rows at most share a commit. Pool size
+ * x processes must stay below max_connections.
  */
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { auditEndpoints } from '@svc/charging/audit.ts'
@@ -35,7 +36,10 @@ import { startTruncateNonces } from './loops/truncate-nonces.ts'
 import { createAdmit } from './store/nonces.ts'
 import { createAgentReaders } from './store/readers.ts'
 
-/** Of each call that anybody may order, so that neither holds up nonces and keys. Most connections to the database stay free. */
+/**
+ * Limits each call that anybody may send, so that challenges and registrations cannot hold up nonces and keys. Most
+ * database connections stay free.
+ */
 const STRANGERS: LaneLimits = { concurrency: 2, maxWaiting: 128 }
 
 export function startIdentity(config: IdentityConfig): Promise<RunningService> {
@@ -84,7 +88,7 @@ export function startIdentity(config: IdentityConfig): Promise<RunningService> {
   })
 }
 
-/** Hashed into keys of one form by HMAC itself, so their text can be of any alphabet. */
+/** HMAC hashes keys of any length to one size, so their text may use any alphabet. */
 function secretKeys([first = '', ...others]: readonly string[]): [KeyObject, ...KeyObject[]] {
   const toKey = (text: string): KeyObject => createSecretKey(text, 'utf8')
   return [toKey(first), ...others.map(toKey)]

@@ -70,7 +70,7 @@ describe('the directory over the bus', () => {
 describe('spec 5.9, 7.9: the list of agents', () => {
   test('is in byte order of the name; pages of any size hold each once; revoked ones are not listed', async () => {
     await using store = await openTestStore()
-    // Orders that a locale would change: digits, `-` and `_` beside letters.
+    // A locale's collation would sort these differently: digits, `-` and `_` beside letters.
     const names = [
       'a-b',
       'a_b',

@@ -9,7 +9,7 @@ import { type Admission, admitBatch, createAdmit, truncateNonces } from '../src/
 import { newNonce, openTestStore, type TestStore } from './store.ts'
 
 const SLOT_SECONDS = 600
-/** Somewhere the clock never is, at the begin of a slot. */
+/** The start of a slot at a time that the clock never reaches. */
 const SLOT_START = 3_000_000 * SLOT_SECONDS
 const SIGNER = 'A'.repeat(44)
 const MS = 0.001
@@ -27,7 +27,7 @@ async function truncateAt(database: Database, seconds: number): Promise<boolean>
   return database.run((sql) => truncateNonces(sql, at(seconds)))
 }
 
-/** As `truncateAt`; undefined where it has given up, as it does after a second of waiting for the partition. */
+/** Like `truncateAt`, but returns undefined if the truncation gives up, as it does after waiting 1 s for the partition. */
 async function tryToTruncateAt(database: Database, seconds: number): Promise<boolean | undefined> {
   try {
     return await truncateAt(database, seconds)
@@ -43,7 +43,7 @@ async function countNonces(database: Database): Promise<number> {
 }
 
 describe('spec 3.7: a nonce is remembered for at least ten minutes', () => {
-  // Every history has a time of its own, far from the others', and finds the partitions as the last one left them.
+  // Every history has its own time, far from the others, and finds the partitions as the previous history left them.
   let store: TestStore
   let begin = 0
   beforeAll(async () => {
@@ -105,7 +105,8 @@ describe('spec 3.7: a nonce is remembered for at least ten minutes', () => {
       stored.push(await countNonces(own.database))
       if (second % (21 * 60) === 0) expect(await admitOne(own.database, nonce, begin + second)).toBe('new')
     }
-    // Three slots at most, and the three of each that its first minute wrote twice; the other nonce adds a few.
+    // At most three slots of nonces, plus three of each slot that its first minute wrote twice. The other nonce adds a
+    // few.
     expect(Math.max(...stored)).toBeLessThanOrEqual(3 * (perSlot + 3) + 6)
   })
 
@@ -158,7 +159,7 @@ describe('nonces of one batch', () => {
         nonces.map((nonce) => ({ agentId: SIGNER, nonce, order: Math.random() })).sort((a, b) => a.order - b.order)
       const batches = Array.from({ length: 16 }, shuffled)
       const results = await Promise.all(
-        // admitBatch, unlike createAdmit, tries nothing again: a deadlock would be thrown here.
+        // Unlike createAdmit, admitBatch does not retry, so a deadlock would be thrown here.
         batches.map((batch, index) => admitBatch(index % 2 === 0 ? store.database : store.other, batch, at(seconds))),
       )
       const admitted = results.flatMap((batch, index) =>
@@ -266,7 +267,7 @@ describe('the truncation', () => {
         return [Promise.all([several, truncated, one])]
       })
       const answers = await begun[0]
-      // The machine was slower than the truncation is patient.
+      // The machine was so slow that the truncation gave up.
       if (answers?.[1] === undefined) continue
       expect(answers).toEqual([
         [

@@ -35,7 +35,7 @@ async function findOwner(name: string): Promise<string | undefined> {
   return row?.agent_id
 }
 
-/** With a challenge that says what the test wants, made with the service's own key. */
+/** Prepares a registration whose challenge has the content that the test wants, made with the service's own key. */
 async function prepareWith(
   key: KeyPair,
   name: string,

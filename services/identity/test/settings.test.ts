@@ -96,7 +96,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open', discoverable: true } })
     await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
     const before = h.budget.usedBy(agentId)
-    // The row changes after the price of 1 was asked for and before the change is written.
+    // Changes the row after the price of 1 was found, and before the change is written.
     h.budget.beforeAnswer = async () => {
       h.budget.beforeAnswer = () => {}
       await h.database.run((sql) => sql`update identity.agents set discoverable = false where agent_id = ${agentId}`)
@@ -115,7 +115,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     const answer = await h.database.transaction(async (tx) => {
       await tx`update identity.agents set discoverable = false where agent_id = ${agentId}`
       const patched = h.call(updateSettings, { agent_id: agentId, settings })
-      // It has seen a row where it closes alone, and waits for this transaction.
+      // The request has seen a row that makes closing free, and now waits for this transaction.
       await eventually(async () => {
         const waiting = await h.database.run(
           (sql) => sql`
@@ -188,7 +188,7 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
     )
     expect(codes.filter((code) => code !== 'ok' && code !== 'unavailable')).toEqual([])
     expect(codes).toContain('ok')
-    // A change that was answered unavailable may still take effect.
+    // A change may still take effect although the answer was `unavailable`.
     await eventually(async () => {
       const versions = await versionsOf(agentId)
       const { inbox_policy: policy } = await settingsOf(agentId)

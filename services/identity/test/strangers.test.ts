@@ -1,4 +1,4 @@
-/** Challenges and registrations are ordered by anybody; nonces and keys are what the requests of registered agents need. */
+/** Anybody can order challenges and registrations. Nonces and keys are needed by the requests of registered agents. */
 import { admitRequest, findAgent, issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
@@ -7,7 +7,7 @@ import { type Harness, startHarness } from './harness.ts'
 import { newKey, newNonce } from './store.ts'
 
 const BURST = 1_000
-/** Few are under way or waiting, but the burst may come in several parts, and each part finds room again. */
+/** Few calls may run or wait, but the burst may arrive in several parts, and each part finds free slots. */
 const MAX_TAKEN = BURST / 2
 
 let h: Harness
@@ -16,7 +16,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** What each request of a registered agent asks for. */
+/** Makes the calls that each request of a registered agent needs. */
 async function askAsAgent(agentId: string): Promise<unknown> {
   const { revoked, replayed } = await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })
   const { agent } = await h.call(findAgent, { agent_id: agentId })

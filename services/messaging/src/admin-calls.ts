@@ -6,7 +6,7 @@ import { judgeMessages, verifyLogs, verifyMessages } from './handlers/audit.ts'
 import { inspectOutbox, republish } from './handlers/inspect-outbox.ts'
 import { purgeExpired } from './handlers/purge-expired.ts'
 
-/** What the operator's tool asks of messaging (`svc admin`). */
+/** The calls of messaging that serve the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<Deps, 'database'>): Endpoint[] {
   return [
     handle(calls.inspectOutbox, (request) => inspectOutbox(deps, request)),

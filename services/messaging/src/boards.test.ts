@@ -7,8 +7,8 @@ const context = { traceparent: '', deadlineMs: 0 }
 const [OPEN, CLOSED] = ['open'.padEnd(20, '0'), 'closed'.padEnd(20, '0')]
 
 /**
- * Everybody reads `OPEN`, alice alone `CLOSED`.
- * @param isOld boards is of the release before, which does not say what is open where many are judged.
+ * Everybody may read `OPEN`; only alice may read `CLOSED`.
+ * @param isOld simulates boards of the previous release, which does not say which boards are open when many are judged.
  */
 function startScene({ isOld = false } = {}) {
   const asked: unknown[] = []

@@ -4,23 +4,24 @@ import type { Bus } from '@svc/nats/bus.ts'
 import { LRUCache } from 'lru-cache'
 
 /**
- * What messaging asks of boards; `viewer` null: anonymous. Each verdict is of a moment within the request that needs it, and
- * nothing is kept but which boards everybody may read, for ever. All throw ServiceError `unavailable`.
+ * The questions that messaging asks the boards service. A `viewer` of null is anonymous. Every answer is fetched during the
+ * request that needs it. The only cached fact is that a board is open to everybody, because that never changes.
+ * Every method throws ServiceError `unavailable`.
  */
 export interface Boards {
   /** What `viewer` may do with a board. */
   judge(boardId: string, viewer: string | null, context: CallContext): Promise<BoardAccess>
-  /** As `judge`, with those who get an entry of a post by `author`. */
+  /** Like `judge`, and also lists the agents whose logs get an entry for a post by `author`. */
   judgePost(boardId: string, author: string, context: CallContext): Promise<BoardAccess>
   /** Whether `viewer` may read a board: its feed, and its posts by id that are not hidden (spec 8.2). */
   mayRead(boardId: string, viewer: string | null, context: CallContext): Promise<boolean>
-  /** `mayRead` for many boards of one agent. @param boardIds 1 to `JUDGED_BOARDS_MAX`, each once. */
+  /** `mayRead` for one agent and many boards. @param boardIds 1 to `JUDGED_BOARDS_MAX`, each once. */
   listReadable(agentId: string, boardIds: readonly string[], context: CallContext): Promise<readonly string[]>
-  /** `mayRead` for many agents of one board: those of them that may read it. */
+  /** `mayRead` for many agents and one board. @returns the agents that may read it. */
   listReaders(boardId: string, agentIds: readonly string[], context: CallContext): Promise<readonly string[]>
 }
 
-/** Some 100 bytes each; past that the board read longest ago is asked about again. */
+/** About 100 bytes each. A full cache evicts the least recently used board, and boards is asked about it again. */
 const MAX_OPEN_BOARDS = 50_000
 
 export function createBoards(bus: Bus): Boards {

@@ -4,7 +4,7 @@ import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { DEFAULT_STREAM_BOUNDS, type StreamBounds } from '@svc/nats/streams.ts'
 
 export interface MessagingConfig extends ConnectionConfig {
-  /** How long messages and events are kept; a fraction is accepted, for tests of expiry. */
+  /** How long messages and events are kept. Tests of expiry set a fraction of a day. */
   retentionDays: number
   poolSize: number
   /** Copies of the stream `ACCEPTED`: 1 on one NATS server, 3 in a cluster. */
@@ -12,7 +12,7 @@ export interface MessagingConfig extends ConnectionConfig {
   streamBounds: StreamBounds
 }
 
-/** Holds a few messages of the largest size; so small a stream is for tests. */
+/** Enough for a few messages of the largest size. Only tests use so small a stream. */
 const MIN_STREAM_BYTES = 1024 ** 2
 
 /** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */

@@ -9,7 +9,7 @@ import type { Append, Appended } from './store/append.ts'
 import type { Preflight, PreflightQuestion } from './store/preflight.ts'
 import type { Standings } from './store/standings.ts'
 
-/** What a send works with. */
+/** Dependencies of `sendMessage`. */
 export interface SendDeps {
   readonly posts: PostDeps
   readonly standings: Standings
@@ -18,14 +18,14 @@ export interface SendDeps {
   readonly charging: Charging
 }
 
-/** What the other calls work with. */
+/** Dependencies of all other calls. */
 export interface Deps {
   readonly database: Database
   readonly boards: Boards
   readonly charging: Charging
-  /** The record of what is charged besides messages. */
+  /** Records charges for everything except messages, whose own rows are the record. */
   readonly operations: Operations
   readonly publisher: Publisher
-  /** As configured, for `retention_days`; a fraction in tests. */
+  /** Answered as `retention_days`. A fraction in tests. */
   readonly retentionDays: number
 }

@@ -1,8 +1,8 @@
 /**
- * Owns envelopes, logs, contacts, admission, acknowledgements, votes, hidden posts, the outbox (schema `messaging`).
- * Scale: any number of processes; calls shared by queue group, outbox rows and purges by `skip locked`; kept between calls: hints that the append
- * checks (store/standings.ts), and which boards everybody may read, for ever (boards.ts).
- * Limit: one Postgres primary; an agent's log is the unit of sharding; pool size x processes under max_connections.
+ * Owns envelopes, logs, contacts, admission, acknowledgements, votes, hidden posts and the outbox (schema `messaging`).
+ * Scale: any number of processes. They share calls by queue group, and outbox rows and purges by `skip locked`. A process
+ * caches only hints that the append checks (store/standings.ts), and boards that are open to everybody for ever (boards.ts).
+ * Limit: one Postgres primary. An agent's log is the unit of sharding. Keep pool size x processes under max_connections.
  */
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'

@@ -9,7 +9,7 @@ interface Row extends VisibleRow {
 
 const LONG = 'x'.repeat(32 * 1024)
 
-/** A list in memory: as the queries do, it leaves boards out, stops at the limit, and reads envelopes while they fit a page. */
+/** A list in memory. Like the queries, it leaves boards out, stops at the limit, and reads envelopes while they fit a page. */
 function look(all: readonly Row[], after: number, limit: number, withoutBoards: readonly string[]): { rows: Row[] } {
   let bytes = 0
   const found = all.filter(({ position, board }) => position > after && !withoutBoards.includes(board ?? ''))
@@ -28,7 +28,7 @@ function rowsOf(boards: readonly (string | null)[], envelope: string): Row[] {
   })
 }
 
-/** Every page until the end, as a client that follows the cursor reads them. */
+/** Reads every page until the end, like a client that follows the cursor. */
 async function readAll(all: readonly Row[], limit: number, isOpen: (board: string) => boolean) {
   const found: number[] = []
   let pages = 0

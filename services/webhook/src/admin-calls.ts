@@ -4,7 +4,7 @@ import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { WebhookDeps } from './deps.ts'
 import { inspectJobs, retryJobs } from './handlers/inspect-jobs.ts'
 
-/** What the operator's tool asks of webhook (`svc admin`). */
+/** The calls that webhook serves for the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<WebhookDeps, 'database'> & { wake: () => void }): Endpoint[] {
   return [
     handle(calls.inspectJobs, (request) => inspectJobs(deps, request)),

@@ -7,29 +7,32 @@ import type { ExemptTargets } from './domain/webhook-url.ts'
 export interface WebhookConfig extends ConnectionConfig {
   poolSize: number
   backoff: Backoff
-  /** Encrypt secrets: the first seals, all open. */
+  /** Keys that encrypt secrets. The first seals; all of them open. */
   secretKeys: [string, ...string[]]
-  /** HTTPS targets, `host:port`, that the rule for addresses and ports does not hold for. For tests alone. */
+  /** HTTPS targets, `host:port`, that are exempt from the rule for addresses and ports. For tests only. */
   exemptTargets: ExemptTargets
-  /** Requests under way in this process at most. */
+  /** Maximum of concurrent requests in this process. */
   concurrency: number
-  /** For one attempt, all of it (spec 10.7). */
+  /** Timeout of a whole attempt (spec 10.7). */
   attemptSeconds: number
-  /** How long a job waits for a worker that may have died; longer than an attempt and what is written after it. */
+  /**
+   * A job of a worker that may have died becomes due again after this time. Longer than an attempt and the recording of
+   * its outcome.
+   */
   leaseSeconds: number
   /** From one comparison of jobs with logs to the next. */
   reconcileSeconds: number
 }
 
-/** 256 bits of hex have 64 characters, of base64 43; half of that is the least that is not a mistake. */
+/** 256 bits take 64 characters in hex and 43 in base64. A key of under half that length is surely a mistake. */
 const MIN_KEY_LENGTH = 32
 const DEFAULT_ATTEMPT_SECONDS = 10
-/** From the end of an attempt to its being recorded. */
+/** Time to record an attempt after it has ended. */
 const LEASE_MARGIN_SECONDS = 5
 const MAX_BACKOFF_SECONDS = 7 * 24 * 60 * 60
 const TARGET = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\]):[0-9]{1,5}$/
 
-/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+/** The only place that reads the environment. @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
   const e = envReader(env)
   const attemptSeconds = e.number('SVC_WEBHOOK_ATTEMPT_SECONDS', {
@@ -56,7 +59,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
   return config
 }
 
-/** One entry for each attempt, as many as the specification has (spec 10.7). */
+/** One entry per attempt, as many as the specification has (spec 10.7). */
 function readBackoff(e: EnvReader, name: string): Backoff {
   const entries = e.string(name, { default: DEFAULTS.webhookBackoffSeconds }).split(',')
   const backoff = entries.map((entry) => (/^\s*\d+(\.\d+)?\s*$/.test(entry) ? Number(entry) : Number.NaN))
@@ -66,7 +69,7 @@ function readBackoff(e: EnvReader, name: string): Backoff {
   return backoff
 }
 
-/** Several keys are separated by commas, the new one first, while one is replaced by another. */
+/** During a key rotation the value holds several keys, separated by commas, the new one first. */
 function readKeys(e: EnvReader, name: string): [string, ...string[]] {
   const [first = '', ...others] = e
     .secret(name, { minLength: MIN_KEY_LENGTH })

@@ -7,17 +7,17 @@ import type { InboxEvent } from './domain/accepted-event.ts'
 import type { SecretBox } from './domain/secret-box.ts'
 import type { ExemptTargets } from './domain/webhook-url.ts'
 
-/** What the handlers and loops work with; each names the part of it that it needs. */
+/** Everything that handlers and loops may need. Each picks the parts that it uses. */
 export interface WebhookDeps {
   readonly database: Database
   readonly logger: Logger
   readonly charging: Charging
-  /** What was paid for, recorded beside it. */
+  /** Records which paid changes took effect, in the transaction of the change. */
   readonly operations: Operations
   readonly secrets: SecretBox
   readonly exemptTargets: ExemptTargets
-  /** Whether an agent has a webhook: most have none, and their events are not even parsed. */
+  /** Says whether an agent has a webhook. Most agents have none, and then their events are not even parsed. */
   readonly isConfigured: Batcher<string, boolean>
-  /** Makes a job of an event, where there is one to be made. Events that come together are one transaction. */
+  /** Makes a job of an event, if the event needs one. Concurrent events share a transaction. */
   readonly ingest: Batcher<InboxEvent, void>
 }

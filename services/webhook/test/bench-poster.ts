@@ -1,4 +1,7 @@
-/** Floor of the benchmark of webhooks: the service's own HTTPS client, posting as fast as it can, two to an endpoint at once, without a queue. */
+/**
+ * The benchmark's baseline for webhooks: the service's own HTTPS client without a queue. It posts as fast as it can,
+ * with two requests at a time per endpoint.
+ */
 import type { PosterOrder, PosterReport } from '@svc/test/bench/live-webhooks.ts'
 import { post } from '../src/http/post.ts'
 

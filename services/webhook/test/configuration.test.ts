@@ -60,7 +60,7 @@ describe('spec 11.2, 11.3: what is free works without budget', () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
     await h.set(second, '/x')
-    // What is settled behind an answer would wait for the resolver, and with it whoever looks at what is held.
+    // Settlements after the answer would delay the reading of held reservations, because they wait for the resolver.
     await eventually(() => h.budget.held === 0)
     await h.budget.down()
     expect(await h.codeOf(deleteWebhook, { agent_id: first })).toBe('ok')
@@ -144,7 +144,7 @@ describe('secrets at rest', () => {
     for (const agent of [spoilt, sound]) await one.set(agent, '/hook')
     await before[Symbol.asyncDispose]()
     await one.database.run((sql) => sql`update webhook.endpoints set sealed = 'x' where agent_id = ${spoilt}`)
-    // More of them than a pass looks at, in front of all others.
+    // More endpoints than one pass reads, sorted before all others.
     await one.database.run(
       (sql) => sql`
         insert into webhook.endpoints (agent_id, configuration, url, key_id, sealed)

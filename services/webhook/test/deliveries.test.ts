@@ -61,7 +61,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
       'msg-again',
       'msg-other',
     ])
-    // Who calls comes back by itself, each in its own time: what was asked meanwhile is lost.
+    // Each caller reconnects by itself, at its own time. Calls that are sent before are lost.
     await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
@@ -145,7 +145,7 @@ describe('spec 10.7: attempts', () => {
     await one.set(agent, '/too-late')
     await one.accept(agent, 1)
     await eventually(async () => (await attemptsOf(one, agent)) === 1)
-    // Both times are moved, not waited for: the next attempt is due, and the message's time is over.
+    // Moves both times instead of waiting: the next attempt is due, and the message has expired.
     await one.database.run(
       (sql) => sql`update webhook.jobs set expires_at = 1, due_at = now() where agent_id = ${agent}`,
     )
@@ -182,7 +182,7 @@ describe('spec 10.7: attempts', () => {
     await one.set(agent, '/silent')
     await one.accept(agent, 1)
     await eventually(async () => (await one.state(agent)).failed === 1)
-    // Of so short a time the handshake alone may take all.
+    // With so short a timeout, the handshake alone may use it up.
     expect(await attemptsOf(one, agent)).toBe(5)
     expect(one.receiver.at('/silent').length).toBeLessThanOrEqual(5)
   })
@@ -206,11 +206,11 @@ describe('spec 10.1: changing or deleting it cancels what is pending', () => {
     await one.accept(agent, 11, { messageId: 'msg-after' })
     await eventually(() => one.receiver.received.some(({ headers }) => headers['x-svc-message-id'] === 'msg-after'))
     await eventually(async () => (await countJobs(one)) === 1)
-    // How the attempt ended is recorded behind the request.
+    // The outcome of an attempt is recorded after its request.
     await eventually(async () => (await one.state(agent)).pending === 0)
     expect(await one.state(agent)).toMatchObject({ pending: 0, failed: 0 })
     const after = [...one.receiver.at('/old').slice(sent), ...one.receiver.at('/new')]
-    // What had passed its last look when the change was answered may still come.
+    // A delivery that had passed its last check when the change was answered may still arrive.
     expect(after.filter(({ path }) => path === '/new').map(({ headers }) => headers['x-svc-message-id'])).toEqual(
       how === 'set again as it was' ? [] : ['msg-after'],
     )
@@ -276,7 +276,7 @@ describe('endpoints do not slow each other down', () => {
       others.flatMap((agentId) => Array.from({ length: 10 }, (_, at) => ({ agentId, cursor: at + 1 }))),
     )
     await eventually(() => one.receiver.at('/others').length === 100)
-    // None of it waited for the hanging ones, which are where they were.
+    // No delivery waited for the hanging ones, which still hang.
     expect(one.receiver.maxInFlight('/hanging')).toBe(2)
   }, 120_000)
 
@@ -300,7 +300,7 @@ describe('endpoints do not slow each other down', () => {
     await eventually(() => one.receiver.inFlight('/hangs') >= 4)
     await accept(others)
     await eventually(() => one.receiver.at('/goes').length === 20)
-    // An eighth of each of two processes, and less than as much again for what one claim may bring.
+    // An eighth of each of two processes, plus less than that again for what one claim may bring.
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
 
@@ -338,7 +338,7 @@ describe('endpoints do not slow each other down', () => {
     await hang(10)
     await tenTo(proven)
     await eventually(() => one.receiver.at('/proven').length === 11)
-    // None of it waited for those that hang.
+    // No delivery waited for those that hang.
     expect(held).toHaveLength(32)
     isHanging = false
     for (const end of held) end()
@@ -347,7 +347,7 @@ describe('endpoints do not slow each other down', () => {
   test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row have proved it', async () => {
     await using one = await startHarness({ replicas: 1 })
     const agent = newAgent()
-    // Of the 10 s of an attempt more than 3 s are slow.
+    // More than 3 s of an attempt's 10 s count as slow.
     const delays = [3_200, 0, 0, 3_200, 0, 0, 0, 0, 0]
     one.receiver.answer('/proves', (_request, response) => {
       setTimeout(() => response.writeHead(204).end(), delays[one.receiver.at('/proves').length - 1])
@@ -390,7 +390,7 @@ test('spec 10.5: the key of the signature is the UTF-8 bytes of the secret', asy
   expect(headers['x-svc-signature']).toBe(`sha256=${hmac}`)
 })
 
-/** Of its only job, that have ended. */
+/** The number of ended attempts of the agent's only job. */
 async function attemptsOf(one: Harness, agentId: string): Promise<number | undefined> {
   const [row] = await one.database.run(
     (sql) => sql<{ attempts: number }[]>`

@@ -34,6 +34,7 @@ export function createCipher(key: AgentKey): Cipher {
         const encrypted = content.subarray(NONCE_BYTES + TAG_BYTES)
         return Buffer.concat([decipher.update(encrypted), decipher.final()]).toString('utf8')
       } catch {
+        // Cut short, changed, or of another key: the caller writes the file anew.
         return undefined
       }
     },

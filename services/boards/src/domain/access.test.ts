@@ -4,7 +4,7 @@ import { isSubscribed, judge, NOTHING, type Standing, standingOf } from './acces
 
 const STANDINGS: readonly Standing[] = ['owner', 'writer', 'reader', 'banned', 'none', 'anonymous']
 
-/** r: may read, p: may post, v: may vote, m: may moderate; in the order of STANDINGS. */
+/** r: may read, p: may post, v: may vote, m: may moderate. The columns are in the order of STANDINGS. */
 const MATRIX: [BoardVisibility, PostingMode, string[]][] = [
   ['public', 'members', ['rpvm', 'rpv', 'rv', 'r', 'rv', 'r']],
   ['public', 'anyone', ['rpvm', 'rpv', 'rpv', 'r', 'rpv', 'r']],

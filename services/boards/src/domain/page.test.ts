@@ -25,7 +25,7 @@ test.each([
 })
 
 test('spec 7.9: a page stays within its bytes, however hostile descriptions are, and has one board at least', () => {
-  // A control character takes six bytes of JSON.
+  // A control character takes six bytes in JSON.
   const hostile = boards(101, '\u0001'.repeat(LIMITS.boardDescriptionCharacters))
   const page = takePage(hostile, 100)
   expect(page.more).toBe(true)

@@ -2,8 +2,8 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { BoardDetails } from '@svc/contracts/resources.ts'
 
 /**
- * The boards that go on a page: `limit` at most, and fewer where their JSON would pass the bytes of a page; at least one.
- * Titles and descriptions of hostile characters make 100 boards longer than a message of NATS may be.
+ * Selects the boards of a page: at most `limit`, and at least one, but fewer if their JSON would exceed the byte limit
+ * of a page. Without this limit, 100 boards full of control characters would exceed the size limit of a NATS message.
  */
 export function takePage(boards: readonly BoardDetails[], limit: number): { boards: BoardDetails[]; more: boolean } {
   const page: BoardDetails[] = []

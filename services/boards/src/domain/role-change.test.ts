@@ -27,7 +27,7 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
 }
 
 describe('spec 8.5, 8.7: the role one may set on oneself', () => {
-  // In the order of NEXT.
+  // Columns in the order of NEXT.
   const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
     [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
     [['public', 'unlisted'], 'reader', ['nothing', 'forbidden', 'forbidden', 'free']],

@@ -4,28 +4,28 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { AssignableRole, MemberRole } from '@svc/contracts/resources.ts'
 import { type BoardRules, isSubscribed, judge } from './access.ts'
 
-/** What a change of a role is decided by. */
+/** The facts that decide a change of a role. */
 export interface Ground {
   readonly board: BoardRules
-  /** Whether the caller sets its own role. */
+  /** Whether the caller changes its own role. */
   readonly own: boolean
   /** The caller's role. */
   readonly caller: MemberRole | 'none'
-  /** The role that is to be changed: the caller's own where `own`. */
+  /** The role that is to be changed. Equal to `caller` if `own`. */
   readonly current: MemberRole | 'none'
-  /** What the directory says of whoever has it. */
+  /** The directory's standing of the agent whose role is to be changed. */
   readonly standing: AgentStanding
-  /** Records of the board, without its owner's. */
+  /** Number of records of the board, without the owner's. */
   readonly records: number
 }
 
-/** `nothing` to do, a change that is `free`, or one that is `paid` for with 1 unit. */
+/** `nothing`: no change. `free`: a change that costs nothing. `paid`: a change that costs 1 unit. */
 export type RoleChange = 'nothing' | 'free' | 'paid'
 
 /**
- * What becomes of a request for a role (spec 8.5), and whether it is paid for (spec 8.7). Faults in the order of spec 8.6: a
- * board that the caller may not read, what is not the caller's to set, an agent that is unknown, one that is revoked, the
- * limit of records.
+ * Decides whether a role may be set (spec 8.5) and whether the change costs a unit (spec 8.7). Reports the first
+ * fault in the order of spec 8.6: an unreadable board, a role that the caller may not set, an unknown agent, a revoked
+ * agent, the limit of records.
  *
  * @throws ServiceError `not_found`, `owner_role`, `forbidden`, `agent_revoked`, `membership_limit`.
  */
@@ -41,7 +41,7 @@ export function roleChange(ground: Ground, next: AssignableRole): RoleChange {
   return isSubscribed(next) && !isSubscribed(current) ? 'paid' : 'free'
 }
 
-/** On itself an agent may set what subscribes, what leaves, and the role that it has already (spec 8.5). */
+/** An agent may subscribe, leave, or repeat its present role (spec 8.5). */
 function maySetOwn({ visibility }: BoardRules, current: Ground['current'], next: AssignableRole): boolean {
   if (current === next) return true
   if (current === 'banned') return false

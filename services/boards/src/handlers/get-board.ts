@@ -5,7 +5,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { judge, standingOf } from '../domain/access.ts'
 import { detailsOf, findBoard } from '../store/boards.ts'
 
-/** One board, for those who may read it: for all others it is not there (spec 8.2). */
+/** Returns a board to viewers that may read it. For all others it does not exist (spec 8.2). */
 export async function getBoard(
   { database }: Pick<BoardsDeps, 'database'>,
   { viewer, board_id }: RequestOf<typeof getBoardCall>,

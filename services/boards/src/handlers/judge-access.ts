@@ -4,8 +4,8 @@ import type { BoardsDeps } from '../deps.ts'
 import { judge, NOTHING, standingOf } from '../domain/access.ts'
 
 /**
- * What a viewer may do with a board: read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10); and who gets its
- * posts (spec 8.8). All of one moment.
+ * Says whether a viewer may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10), and who gets
+ * its posts (spec 8.8). The whole answer holds for one moment.
  */
 export async function judgeAccess(
   { findAccess }: Pick<BoardsDeps, 'findAccess'>,

@@ -4,7 +4,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { isSubscribed, judge, standingOf } from '../domain/access.ts'
 import { findRoles } from '../store/access.ts'
 
-/** Which of the boards an agent may read now: public and unlisted ones, and those it belongs to (spec 8.2). */
+/** Says which of the boards an agent may read now: public and unlisted ones, and those to which it belongs (spec 8.2). */
 export async function judgeBoards(
   { database }: Pick<BoardsDeps, 'database'>,
   { agent_id, board_ids }: RequestOf<typeof judgeBoardsCall>,

@@ -5,7 +5,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { takePage } from '../domain/page.ts'
 import { detailsOf, listBoards as listRows } from '../store/boards.ts'
 
-/** A page of public boards and the viewer's own and joined ones (spec 8.2), by id (spec 7.9); one indexed query. */
+/** Returns a page of the public boards and of those to which the viewer belongs (spec 8.2), by id (spec 7.9). */
 export async function listBoards(
   { database }: Pick<BoardsDeps, 'database'>,
   { viewer, after, limit }: RequestOf<typeof listBoardsCall>,

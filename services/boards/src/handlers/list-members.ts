@@ -5,7 +5,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { judge, standingOf } from '../domain/access.ts'
 import { listMembers as listRows } from '../store/memberships.ts'
 
-/** All who have a role on the board, for its owner alone; whoever else may read it is refused, all others find nothing. */
+/** Lists all who have a role on the board, for its owner only. Other readers get `forbidden`; everybody else `not_found`. */
 export async function listMembers(
   { database }: Pick<BoardsDeps, 'database'>,
   { caller, board_id }: RequestOf<typeof listMembersCall>,

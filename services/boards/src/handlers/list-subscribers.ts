@@ -4,7 +4,7 @@ import type { BoardsDeps } from '../deps.ts'
 import { isSubscribed, judge, standingOf } from '../domain/access.ts'
 import { listMembers } from '../store/memberships.ts'
 
-/** Who may read a board now: everybody, or its subscribers if it is private (spec 8.2). */
+/** Says who may read a board now: everybody, or only its subscribers if it is private (spec 8.2). */
 export async function listSubscribers(
   { database }: Pick<BoardsDeps, 'database'>,
   { board_id }: RequestOf<typeof listSubscribersCall>,

@@ -1,7 +1,7 @@
-/** What every agent gets for each UTC day; the operator's to choose. */
+/** The allowances of every agent for each UTC day, set by the operator. */
 export interface Allowances {
   freeUnits: number
-  /** No credits pay for more than this. */
+  /** The most units per day; credits cannot raise it. */
   hardLimit: number
   introductions: number
 }

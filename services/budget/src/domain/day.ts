@@ -7,7 +7,7 @@ export function nextMidnightMs(nowMs: number): number {
   return (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS
 }
 
-/** Whole seconds to the next UTC midnight, at least 1: what `Retry-After` says of a budget (spec 4.2). */
+/** Whole seconds to the next UTC midnight, at least 1. This is the `Retry-After` of a refusal by budget (spec 4.2). */
 export function secondsToMidnight(nowMs: number): number {
   return Math.max(1, Math.ceil((nextMidnightMs(nowMs) - nowMs) / 1000))
 }

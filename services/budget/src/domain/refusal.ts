@@ -1,4 +1,4 @@
-/** What `budget.refusal_of` answers (database/functions/refusal_of.sql), in the order of spec 7.2: introductions, ceiling, units. */
+/** The answers of `budget.refusal_of` (database/functions/refusal_of.sql) in the order of spec 7.2. */
 const REFUSALS = ['introduction_limit_reached', 'hard_limit_reached', 'budget_exhausted'] as const
 export type Refusal = (typeof REFUSALS)[number]
 

@@ -1,4 +1,4 @@
-/** What `svc admin verify` asks of the ledger. */
+/** Answers `svc admin verify` about the ledger. */
 import {
   AUDITED_MS,
   DISCREPANCIES_MAX,

@@ -3,7 +3,7 @@ import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { listOverdue as findOverdue } from '../store/reservations.ts'
 
-/** What an owner has to find out about: its resolver fences each and answers with settle or release. */
+/** The overdue reservations of an owner. The owner's resolver fences each one, and then settles or releases it. */
 export async function listOverdue(
   { database }: Pick<BudgetDeps, 'database'>,
   { owner, limit }: RequestOf<typeof listOverdueCall>,

@@ -7,7 +7,7 @@ import { retryOnConflict } from '@svc/postgres/database.ts'
 import type { BudgetDeps } from '../deps.ts'
 import { type ReleaseItem, releaseBatch } from '../store/release.ts'
 
-/** Gives back what attempts have taken that their owner has given up. */
+/** Releases the charges of attempts that their owner has given up. */
 export function createRelease({
   database,
 }: Pick<BudgetDeps, 'database'>): (request: RequestOf<typeof release>) => Promise<ReplyOf<typeof release>> {

@@ -5,13 +5,13 @@ import { purgeReleased, purgeSettled } from '../store/reservations.ts'
 
 const INTERVAL_MS = 60_000
 /**
- * A day, and an hour more than that: an owner's own record, which is kept for a day, is gone first (libs/charging). A repeat between
- * the two is answered `settled` and charges nothing; the other way round it would be charged for nothing.
+ * A day and an hour, so that the owner's own record, which is kept for a day, is gone first (libs/charging). A repeat in that
+ * hour is answered `settled` and costs nothing. If budget forgot first, a repeat would be charged without an effect.
  */
 const KEPT_MS = 25 * 60 * 60 * 1000
 const MAX_ITEMS = 1_000
 
-/** Forgets reservations that ended long ago. What they took stays counted in the accounts. */
+/** Removes reservations that ended long ago. Their cost stays counted in the accounts. */
 export function startPurgeReservations({ database, logger }: { database: Database; logger: Logger }): Loop {
   return startLoop({
     name: 'purge-reservations',

@@ -3,11 +3,11 @@ import type { Allowances } from '../domain/allowances.ts'
 import type { ReserveItem } from './reserve.ts'
 
 /**
- * Says of refused operations whether they would be refused as well if everything that is held were given back. Where not,
- * the refusal stands on operations that are still under way, and says nothing yet. Whatever part of the held ones is given
- * back, less is given back than all, so a refusal that is final now is one in every outcome.
+ * Tells if refused operations would still be refused after every held reservation was released. If so, the refusal is final:
+ * no outcome of the held reservations releases more than all of them. If not, the refusal depends on operations that are still
+ * under way, so it is not decided yet.
  *
- * @returns for each item, in order, whether it is final.
+ * @returns for each item, in order, whether its refusal is final.
  */
 export async function findFinal(
   sql: Sql,

@@ -2,11 +2,11 @@ import type { Sql } from '@svc/postgres/database.ts'
 
 export interface ReleaseItem {
   operation: string
-  /** Of the attempt that was given up; a later one keeps what is held. */
+  /** The deadline of the attempt that was given up. If a later attempt holds the reservation, it keeps it. */
   deadlineMs: number
 }
 
-/** Gives back what held reservations took; all others stay as they are. An operation occurs once. */
+/** Releases held reservations and leaves all others as they are. An operation occurs at most once. */
 export async function releaseBatch(sql: Sql, items: readonly ReleaseItem[]): Promise<void> {
   const sorted = [...items].sort((a, b) => (a.operation < b.operation ? -1 : 1))
   await sql`

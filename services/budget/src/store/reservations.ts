@@ -12,8 +12,8 @@ export async function listOverdue(sql: Sql, owner: string, limit: number): Promi
 }
 
 /**
- * Forgets settled reservations whose deadline passed `keptMs` ago; what they took stays counted. One whose operation is
- * being reserved at this moment is still answered as settled.
+ * Removes settled reservations whose deadline passed `keptMs` ago. Their cost stays counted. If an attempt reserves such an
+ * operation at this moment, it is still answered `settled`.
  */
 export async function purgeSettled(sql: Sql, keptMs: number, limit: number): Promise<number> {
   const removed = await sql`
@@ -27,8 +27,8 @@ export async function purgeSettled(sql: Sql, keptMs: number, limit: number): Pro
 }
 
 /**
- * As `purgeSettled`, for those that were given back. An attempt may be taking one anew: the lock of its account keeps
- * the two apart, and those whose account is in use wait for the next pass.
+ * Like `purgeSettled`, for released reservations. An attempt may be reserving one of them anew, so this locks the account
+ * first. Reservations whose account is locked wait for the next pass.
  */
 export async function purgeReleased(sql: Sql, keptMs: number, limit: number): Promise<number> {
   const removed = await sql`

@@ -1,21 +1,21 @@
 import type { Agent, Identity, InboxPolicy } from '@svc/contracts/resources.ts'
 
-/** Everything that identity knows of an agent, as a row of `identity.agents`. */
+/** All that identity stores about an agent: a row of `identity.agents`. */
 export interface AgentRecord extends Agent {
   readonly inbox_policy: InboxPolicy
   readonly discoverable: boolean
-  /** Raised by every change of what messaging has to know. 0: nothing but the defaults. */
+  /** Rises with every change that messaging must know. 0 means that all settings still have their defaults. */
   readonly mailbox_version: number
   /** The highest version that messaging has confirmed. */
   readonly mailbox_pushed: number
 }
 
-/** What anybody may see of an agent. */
+/** The part of an agent that everybody may see. */
 export function publicAgent({ agent_id, name, pubkey, created_at, revoked }: AgentRecord): Agent {
   return { agent_id, name, pubkey, created_at, revoked }
 }
 
-/** What the agent itself sees. Source: spec 5.10. */
+/** The part of an agent that the agent itself may see (spec 5.10). */
 export function ownIdentity(record: AgentRecord, authority: string): Identity {
   return {
     agent: publicAgent(record),

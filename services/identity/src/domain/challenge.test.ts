@@ -74,7 +74,7 @@ describe('spec 5.4: a challenge is a token that carries its key, difficulty and 
   })
 
   test('two spellings of the same bytes are not both believed', () => {
-    // The last character of the payload holds two bits that mean nothing, the MAC's one four.
+    // The last character of the payload has two unused bits, the last character of the MAC four.
     const respell = (part: string): string[] =>
       [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']
         .map((last) => part.slice(0, -1) + last)

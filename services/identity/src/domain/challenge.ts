@@ -1,18 +1,18 @@
 import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
 
-/** What a challenge says of itself; nothing about it is stored until it is consumed (spec 5.4). */
+/** The content of a challenge. Nothing is stored about a challenge until it is consumed (spec 5.4). */
 export interface Challenge {
-  /** UUID; what its consumption is stored by. */
+  /** UUID. The record of its consumption has this key. */
   readonly id: string
-  /** 32 raw bytes of the one key that may register with it. */
+  /** 32 raw bytes. Only this key may register with the challenge. */
   readonly publicKey: Uint8Array
-  /** Leading zero bits that its work must have, whatever the configuration says by then. */
+  /** Leading zero bits that the proof of work must have, even if the configuration has changed since. */
   readonly difficulty: number
-  /** Unix seconds; it is good until the second before. */
+  /** Unix seconds. The challenge is valid before this time, not at it. */
   readonly expiresAt: number
 }
 
-// Version, difficulty, expiry (6 bytes, big-endian), id, key; then the MAC over these bytes.
+// Payload: version, difficulty, expiry (6 bytes, big-endian), id, key. The MAC over these bytes follows.
 const VERSION = 1
 const EXPIRY_AT = 2
 const ID_AT = 8
@@ -20,7 +20,7 @@ const KEY_AT = 24
 const PAYLOAD_BYTES = 56
 const MAC_BYTES = 32
 
-/** The text that a client gets: `<payload>.<HMAC-SHA256>`, both base64url without padding, 119 characters. */
+/** The text that the client receives: `<payload>.<HMAC-SHA256>`, both in unpadded base64url, 119 characters. */
 export function encodeChallenge(challenge: Challenge, signingKey: KeyObject): string {
   const payload = Buffer.alloc(PAYLOAD_BYTES)
   payload.writeUInt8(VERSION, 0)
@@ -32,9 +32,10 @@ export function encodeChallenge(challenge: Challenge, signingKey: KeyObject): st
 }
 
 /**
- * @param keys Every key whose challenges are still good; rotation adds the new one in front and drops the old one later.
- * @returns undefined where it is malformed or none of the keys made it. Expired ones and those of another public key are
- *   returned: what they are good for is `judgeRegistration`'s to say.
+ * @param keys Every key whose challenges are still valid. A rotation puts the new key in front and drops the old one
+ *   later.
+ * @returns undefined if the text is malformed or none of the keys made it. Also returns challenges that are expired
+ *   or for another public key, because `judgeRegistration` decides about those.
  */
 export function decodeChallenge(text: string, keys: readonly KeyObject[]): Challenge | undefined {
   const [payloadText = '', macText = '', ...rest] = text.split('.')
@@ -55,7 +56,7 @@ function macOf(payload: Uint8Array, key: KeyObject): Buffer {
   return createHmac('sha256', key).update(payload).digest()
 }
 
-/** Node's decoder passes over what it does not know, so the text must be the one spelling of its bytes. */
+/** Node's decoder skips characters that it does not know. Accepting only the canonical spelling keeps one text per value. */
 function decodeBase64Url(text: string, length: number): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64url')
   return bytes.length === length && bytes.toString('base64url') === text ? bytes : undefined

@@ -58,7 +58,8 @@ describe('spec 5.6: what a registration is answered', () => {
     expect(answerOf({ ...ATTEMPT, ...attempt }, { ...FREE, ...standing })).toBe(expected)
   })
 
-  // Every set of faults that can occur together: the answer is the first of them in the order of spec 5.6.
+  // Tries every set of faults that can occur together. The expected answer is the first fault in the order of
+  // spec 5.6.
   const FAULTS = ['challenge_invalid', 'pow_invalid', 'challenge_consumed', 'name_taken', 'key_registered'] as const
   const sets = Array.from({ length: 2 ** FAULTS.length }, (_, bits) => FAULTS.filter((_, index) => bits & (1 << index)))
   test.each(sets.map((faults) => [faults.join(', ') || 'none', faults] as const))(

@@ -4,8 +4,8 @@ import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { IdentityDeps } from '../deps.ts'
 
 /**
- * Consumes a nonce, durably, and says whether the signer is revoked. The signer may be unknown here, as the one of a
- * registration is: its nonce counts all the same (spec 3.7).
+ * Consumes a nonce durably and says whether the signer is revoked. The signer may be unknown, as it is before its
+ * registration; its nonce counts nevertheless (spec 3.7).
  */
 export async function admitRequest(
   { admit }: Pick<IdentityDeps, 'admit'>,

@@ -4,7 +4,7 @@ import { isAgentName } from '@svc/contracts/ids.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { publicAgent } from '../domain/agent.ts'
 
-/** The agent with exactly this name, revoked ones too; text that cannot be a name is nobody's. */
+/** Finds the agent with exactly this name, even if it is revoked. Text that is not a valid name matches no agent. */
 export async function findAgentByName(
   { readers }: Pick<IdentityDeps, 'readers'>,
   { name }: RequestOf<typeof findAgentByNameCall>,

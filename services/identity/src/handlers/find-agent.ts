@@ -3,7 +3,7 @@ import type { findAgent as findAgentCall } from '@svc/contracts/identity.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { publicAgent } from '../domain/agent.ts'
 
-/** The agent with this id, revoked ones too. */
+/** Finds the agent with this id, even if it is revoked. */
 export async function findAgent(
   { readers }: Pick<IdentityDeps, 'readers'>,
   { agent_id }: RequestOf<typeof findAgentCall>,

@@ -11,7 +11,7 @@ import { encodeChallenge } from '../domain/challenge.ts'
 type Request = RequestOf<typeof issueChallengeCall>
 type Reply = ReplyOf<typeof issueChallengeCall>
 
-/** Issues a challenge; any process can, and every process with the key believes it. Writes nothing (spec 5.4). */
+/** Issues a challenge without writing anything (spec 5.4). Every process that has the key accepts it. */
 export async function issueChallenge(
   { challengeKeys, powDifficulty }: Pick<IdentityDeps, 'challengeKeys' | 'powDifficulty'>,
   { pubkey, key_checked = false }: Request,

@@ -4,7 +4,7 @@ import { beforeNul } from '@svc/postgres/text.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { listAgents as listAgentRows } from '../store/agents.ts'
 
-/** A page of the directory, one indexed query. Source: spec 5.9, 7.9. */
+/** Returns a page of the directory with one indexed query (spec 5.9, 7.9). */
 export async function listAgents(
   { database }: Pick<IdentityDeps, 'database'>,
   { after, limit }: RequestOf<typeof listAgentsCall>,

@@ -10,8 +10,8 @@ const PAGE = 100
 const CLOSE_DEADLINE_MS = 3_000
 
 /**
- * Closes the webhooks of revoked agents that a process which died, or could not reach the webhook service, has left. Safe on
- * many replicas: closing is the same twice. While the service is away it is asked less and less often.
+ * Retries webhooks of revoked agents that are still open, because a process died or could not reach the webhook
+ * service. Safe on many replicas, because closing is idempotent. Backs off while the webhook service is unavailable.
  */
 export function startCloseWebhooks(deps: Pick<IdentityDeps, 'bus' | 'database'> & { logger: Logger }): Loop {
   return startLoop({

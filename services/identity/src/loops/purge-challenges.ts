@@ -6,7 +6,7 @@ import { purgeChallenges } from '../store/consumed-challenges.ts'
 const INTERVAL_MS = 20_000
 const BATCH = 1_000
 
-/** Keeps what is stored of challenges bounded. Safe on many replicas: each takes rows that no other is removing. */
+/** Keeps the storage of challenges bounded. Safe on many replicas: each skips the rows that another is removing. */
 export function startPurgeChallenges({ database, logger }: Pick<IdentityDeps, 'database'> & { logger: Logger }): Loop {
   return startLoop({
     name: 'purge-challenges',

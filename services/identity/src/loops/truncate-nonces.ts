@@ -3,10 +3,10 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { truncateNonces } from '../store/nonces.ts'
 
-/** Often within the eight minutes of a slot in which there may be something to do, so a few failures matter nothing. */
+/** Short against the eight minutes of a slot in which a partition may be truncated, so a few failures do no harm. */
 const INTERVAL_MS = 20_000
 
-/** Keeps the storage of nonces bounded. Safe on many replicas: the second finds nothing to do. */
+/** Keeps the storage of nonces bounded. Safe on many replicas: the second one finds nothing to truncate. */
 export function startTruncateNonces({ database, logger }: Pick<IdentityDeps, 'database'> & { logger: Logger }): Loop {
   return startLoop({
     name: 'truncate-nonces',

@@ -1,14 +1,14 @@
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
 /**
- * How long after its expiry, by the database's clock, a challenge may still be consumed: more than the clocks of two
- * machines ever differ. Whether it has expired for its user is `judgeRegistration`'s to say.
+ * A challenge may be consumed this long after its expiry, by the database's clock. This is more than the clocks of two
+ * machines ever differ. `judgeRegistration` decides whether the challenge has expired for its user.
  */
 const CONSUME_GRACE_SECONDS = 300
-/** Later than anybody can consume it, so a purged one is never taken for a fresh one. */
+/** Longer than the grace above, so that a purged challenge cannot be consumed again. */
 const KEEP_SECONDS = 600
 
-/** @returns false where it was consumed before, or expired so long ago that nobody would know. */
+/** @returns false if it was consumed before, or expired so long ago that its record may have been purged. */
 export async function consumeChallenge(tx: Tx, id: string, expiresAt: number): Promise<boolean> {
   const { count } = await tx`
     insert into identity.consumed_challenges (id, expires_at)
@@ -18,7 +18,7 @@ export async function consumeChallenge(tx: Tx, id: string, expiresAt: number): P
   return count === 1
 }
 
-/** Removes up to `limit` that have expired; those that another process is removing are passed over. @returns how many. */
+/** Removes up to `limit` expired challenges, skipping rows that another process is removing. @returns how many it removed. */
 export async function purgeChallenges(sql: Sql, limit: number): Promise<number> {
   const { count } = await sql`
     with expired as (

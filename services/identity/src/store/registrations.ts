@@ -4,7 +4,7 @@ import type { Standing } from '../domain/registration.ts'
 import { insertAgent } from './agents.ts'
 import { consumeChallenge } from './consumed-challenges.ts'
 
-/** What is registered and consumed already, in one look. `challengeId` undefined: there is none to look for. */
+/** Reads the state of name, key and challenge in one query. A `challengeId` of undefined counts as not consumed. */
 export async function findStanding(
   database: Database,
   agentId: string,
@@ -26,10 +26,10 @@ export async function findStanding(
 }
 
 /**
- * Consumes the challenge and inserts the agent, both or neither. Of transactions that want the same challenge, name or
- * key, each waits at the first unique index where it meets another (always in this order, so never in a circle) and goes on
- * where the other failed.
- * @returns false where one of the three is taken; nothing has changed then.
+ * Consumes the challenge and inserts the agent in one transaction, or does neither. Concurrent transactions for the
+ * same challenge, name or key wait for each other at the first unique index that they share. All touch the indexes in
+ * the same order, so they cannot deadlock. When one rolls back, the next goes on.
+ * @returns false if the challenge, the name or the key is taken; nothing has changed then.
  */
 export async function register(
   database: Database,
@@ -54,5 +54,5 @@ export async function register(
   }
 }
 
-/** Thrown inside a transaction to undo it. */
+/** Thrown inside the transaction to roll it back. */
 const TAKEN = new Error('the challenge, the name or the key is taken')

@@ -3,8 +3,8 @@ import { LIMITS } from '@svc/contracts/limits.ts'
 import type { EnvelopeFacts } from '@svc/contracts/messaging.ts'
 
 /**
- * Checks when an envelope was signed: at most 300 s ago, at most 60 s ahead, and not expired yet (spec 6.7). Expiry counts
- * in whole seconds, as `expires_at` shows it, so nothing is accepted that would be gone at once.
+ * Checks that an envelope was signed at most 300 s ago and at most 60 s ahead, and has not expired (spec 6.7). Expiry is
+ * compared in whole seconds, as in `expires_at`. Otherwise a message could be accepted and be gone at once.
  * @throws ServiceError `envelope_timestamp_out_of_range`, `expired`.
  */
 export function checkTime({ ts_ms, ttl }: EnvelopeFacts, nowMs: number): void {
@@ -15,24 +15,24 @@ export function checkTime({ ts_ms, ttl }: EnvelopeFacts, nowMs: number): void {
   if (cap !== null && cap <= Math.floor(nowMs / 1000)) throw new ServiceError('expired')
 }
 
-/** `ts` + ttl in Unix seconds, null where the message has no ttl of its own (spec 6.8). A ttl past all calendars counts as far away. */
+/** `ts` + ttl in Unix seconds, capped at the largest safe integer. Null if the message has no ttl of its own (spec 6.8). */
 export function expiryCap({ ts_ms, ttl }: Pick<EnvelopeFacts, 'ts_ms' | 'ttl'>): number | null {
   if (ttl === 0) return null
   return Math.min(Math.floor(ts_ms / 1000) + ttl, Number.MAX_SAFE_INTEGER)
 }
 
-/** A message that an envelope refers to, as far as it is live and of the same conversation. */
+/** What is known about a message that an envelope refers to. */
 export interface Reference {
-  /** It is live, and between the same two participants, or on the same board and not hidden. */
+  /** The message is live. It has the same two participants, or it is on the same board and not hidden. */
   sameConversation: boolean
-  /** It has no thread_id of its own. */
+  /** The message has no thread_id of its own. */
   root: boolean
 }
 
 /**
- * Checks what an envelope refers to: live messages of its own conversation, and a thread by its root (spec 6.9). Undefined:
- * it refers to nothing.
- * @throws ServiceError `invalid_reference`, with one text whatever is wrong.
+ * Checks that an envelope refers only to live messages of its own conversation, and names a thread by its root (spec 6.9).
+ * Undefined means that the envelope has no such reference.
+ * @throws ServiceError `invalid_reference`. The text is the same for every cause, so it reveals nothing.
  */
 export function checkReferences(replyTo: Reference | undefined, thread: Reference | undefined): void {
   if (replyTo !== undefined && !replyTo.sameConversation) throw new ServiceError('invalid_reference')

@@ -5,7 +5,7 @@ import { laneFor, type Standing } from './admission.ts'
 const POLICIES = ['requests', 'open', 'contacts', 'closed'] as const
 const CONTACTS = ['none', 'accepted', 'blocked'] as const
 
-/** The whole truth table, written out: policy × contact × pending, for a stranger; `!` a refusal. */
+/** The whole truth table for a stranger: policy × contact × pending. `!` marks a refusal. */
 const EXPECTED: Record<
   (typeof POLICIES)[number],
   Record<(typeof CONTACTS)[number], [free: string, pending: string]>

@@ -1,19 +1,19 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 
-/** What a recipient thinks of a sender. */
+/** The contact state that the recipient has set for the sender. */
 export type Contact = 'accepted' | 'blocked' | 'none'
 
-/** What decides where a DM goes: all of it belongs to the recipient, or to the pair. */
+/** Decides the lane of a DM. All of it belongs to the recipient or to the pair. */
 export interface Standing {
   policy: InboxPolicy
   contact: Contact
-  /** An unexpired request of the sender waits for the recipient's answer. */
+  /** The sender has an unexpired request that the recipient has not answered. */
   pending: boolean
 }
 
 /**
- * The lane of a DM: the first row that applies in the table of spec 7.6.
+ * The lane of a DM, from the first row of the table in spec 7.6 that applies.
  * @throws ServiceError `admission_denied`, `request_pending`.
  */
 export function laneFor(

@@ -18,7 +18,7 @@ const outcome = (check: () => void): string => {
   }
 }
 
-/** Viewers by what boards says of them: who may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10). */
+/** The verdict of boards on each kind of viewer: may it read (spec 8.2), post (spec 8.4), hide (spec 8.9), vote (spec 8.10)? */
 const VIEWERS = {
   nobody: verdicts(),
   banned: verdicts('read'),

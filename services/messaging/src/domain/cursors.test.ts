@@ -7,7 +7,7 @@ const ALICE = 'a'.repeat(43)
 const BOB = 'b'.repeat(43)
 const number = fc.nat({ max: Number.MAX_SAFE_INTEGER })
 
-/** The place, or the code of the error. */
+/** @returns the place, or the code of the error. */
 function decoded(list: 'inbox' | 'export', agentId: string, text: string): readonly number[] | string {
   try {
     return decodeCursor(list, agentId, text)
@@ -25,7 +25,7 @@ describe('spec 7.9: cursors of message lists', () => {
         expect(decoded('inbox', ALICE, encodeCursor('inbox', ALICE, [batch]))).toEqual([batch])
       }),
     )
-    // Written down, so that a change of the format shows: cursors outlive the process that gave them.
+    // Literal values, so that a change of the format fails here: cursors outlive the process that issued them.
     expect(encodeCursor('inbox', ALICE, [258])).toBe('AAAAAAAAAQI3SU55X-jkyA')
   })
 

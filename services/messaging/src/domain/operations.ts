@@ -1,4 +1,4 @@
-/** Operation ids of what messaging charges for besides messages, whose ids others know too (contracts, message-operation.ts). */
+/** Operation ids that only messaging uses. Those of messages are in contracts, because other services use them too. */
 
 export function contactOperation(uuid: string): string {
   return `messaging:contact:${uuid}`

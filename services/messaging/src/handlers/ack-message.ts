@@ -7,7 +7,10 @@ import { ackMessage as markAcked } from '../store/messages.ts'
 type Request = RequestOf<typeof ackMessageCall>
 type Result = ReplyOf<typeof ackMessageCall>
 
-/** The recipient may, again and again; the sender is told that it may not, others nothing (spec 7.13). */
+/**
+ * Acknowledges a DM for its recipient; idempotent. The sender gets `forbidden`; for everybody else the message does not
+ * exist (spec 7.13).
+ */
 export async function ackMessage({ database }: Pick<Deps, 'database'>, { agent_id, id }: Request): Promise<Result> {
   const found = await database.run((sql) => markAcked(sql, agent_id, id))
   if (found === undefined) throw new ServiceError('not_found')

@@ -9,10 +9,10 @@ import { eventText } from '../domain/event-text.ts'
 import { takePage } from '../domain/pages.ts'
 import { listArrivals as listRows, readArrivals as readRows } from '../store/arrivals.ts'
 
-/** In no JSON without insignificant white space. */
+/** Compact JSON never contains a tab. */
 const SEPARATOR = '\t'
 
-/** Which inbox entries these logs have behind a position. */
+/** Lists the inbox entries of these logs, each from behind a position. */
 export async function listArrivals(
   { database }: Pick<Deps, 'database'>,
   { logs }: RequestOf<typeof listArrivalsCall>,
@@ -20,7 +20,7 @@ export async function listArrivals(
   return { logs: await database.run((sql) => listRows(sql, logs, ARRIVALS_MAX.entries)) }
 }
 
-/** The events of inbox entries as they were published, as many as fit a page. */
+/** Reads the events of inbox entries as they were published, as many as fit a page. */
 export async function readArrivals(
   { database }: Pick<Deps, 'database'>,
   { entries }: RequestOf<typeof readArrivalsCall>,

@@ -1,4 +1,4 @@
-/** What `svc admin verify` asks of logs and messages. */
+/** Answers `svc admin verify` about logs and messages. */
 
 import type {
   Charge,
@@ -59,7 +59,7 @@ export function verifyMessages(
   })
 }
 
-/** As audit endpoints want it (libs/charging): the row of a message is the record of its operation; others are in `operations`. */
+/** The `judge` of auditEndpoints (libs/charging). A message's row is the record of its charge; others are in `operations`. */
 export async function judgeMessages(tx: Tx, operations: readonly string[]): Promise<(Verdict | undefined)[]> {
   const named = operations.map(parseMessageOperation)
   const ids = named.flatMap((message) => message?.id ?? [])
@@ -89,7 +89,7 @@ function chargeOf(message: AuditedMessage): Charge {
   }
 }
 
-/** The same bytes that were charged: those that count as the size (spec 6.5). Only here is a stored envelope parsed. */
+/** The number of bytes that were charged (the size of spec 6.5). This is the only place that parses a stored envelope. */
 function payloadBytes(text: string): number {
   const envelope = JSON.parse(text) as { body?: unknown; body_enc?: string }
   return envelope.body_enc === undefined

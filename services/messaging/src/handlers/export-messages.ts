@@ -11,14 +11,15 @@ import { listVisible } from '../visible.ts'
 type Request = RequestOf<typeof exportMessagesCall>
 type Result = ReplyOf<typeof exportMessagesCall>
 
-/** About a second together. An append takes milliseconds, so the first or second is nearly always the last. */
+/** About a second in all. An append takes milliseconds, so the first or second pause is nearly always the last. */
 const PAUSES_MS = [0, 5, 10, 20, 40, 80, 160, 320, 320]
-/** Left of the deadline when the last look begins. */
+/** The last query starts only if this much time is left before the deadline. */
 const LAST_LOOK_MS = 500
 
 /**
- * A page of all DMs that the agent sent or received, whatever became of its contacts since, and of its posts that it may
- * still read, by acceptance. What was accepted before the call is in it (see `untilComplete`).
+ * A page of the agent's messages in the order of acceptance: all DMs that it sent or received, even if its contacts have
+ * changed since, and those of its posts that it may still read. Messages accepted before the call are included
+ * (see `untilComplete`).
  * @throws ServiceError `invalid_cursor`.
  */
 export async function exportMessages(
@@ -28,7 +29,7 @@ export async function exportMessages(
 ): Promise<Result> {
   const { agent_id: agentId, thread_id: threadId, limit } = request
   const [batch, ordinal] = request.after === null ? START.export : decodeCursor('export', agentId, request.after)
-  // What cannot be an id names no thread, so its list is empty (spec 7.12).
+  // A text that cannot be an id names no thread, so the list is empty (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
 
   const query = { agentId, threadId, after: { batch, ordinal }, limit: limit + 1 }
@@ -39,7 +40,7 @@ export async function exportMessages(
   })
   const page = takePage(rows, limit)
   const last = (page.more ? undefined : seenTo) ?? page.rows.at(-1) ?? query.after
-  // Messages that are there but not yet in a settled order are no end: the caller asks again from the last place.
+  // If there are messages whose order is not settled yet, this is not the end: the caller asks again from the last place.
   const isMore = page.more || more || part.newest !== null
   return {
     meta: {},
@@ -48,10 +49,12 @@ export async function exportMessages(
 }
 
 /**
- * The rows behind the cursor, with all that was accepted before the call, or a full page of them. What was accepted just
- * now can lie past the horizon, behind which no page reaches, because a transaction that began before it is still under
- * way. Where that is no append, one look at the locks tells; where it is, it ends in a moment and is waited for. Where it
- * does not end, the page ends before it, and its cursor says that more is there.
+ * Reads the rows behind the cursor until they include everything accepted before the call, or fill a page.
+ *
+ * No page reaches past the horizon, the oldest transaction under way. So a message that was accepted just now can be out of
+ * reach. If the oldest transaction is not an append, one look at the locks moves the horizon past it. If it is an append, it
+ * ends in a moment and this function waits for it. If it does not end in time, the page ends before it, and the page's cursor
+ * says that there is more.
  */
 async function untilComplete(
   database: Deps['database'],

@@ -9,8 +9,8 @@ type Request = RequestOf<typeof getMessageCall>
 type Result = ReplyOf<typeof getMessageCall>
 
 /**
- * A DM for its participants alone (spec 7.10), a post for whoever may read its board (spec 8.2), a hidden one for the board's
- * owner (spec 8.9): all others, and nobody, get the same 404 as for an unknown id (spec 7.16).
+ * Shows a DM to its participants (spec 7.10), a post to every reader of its board (spec 8.2), and a hidden post to the owner of
+ * the board (spec 8.9). Everybody else, anonymous callers included, gets the same 404 as for an unknown id (spec 7.16).
  */
 export async function getMessage(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,

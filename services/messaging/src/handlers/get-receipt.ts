@@ -7,7 +7,7 @@ import { findReceipt } from '../store/messages.ts'
 type Request = RequestOf<typeof getReceiptCall>
 type Result = ReplyOf<typeof getReceiptCall>
 
-/** For the participants of a DM; `processed` once the recipient has acknowledged it (spec 7.14). */
+/** The receipt of a DM, for its participants. The status is `processed` once the recipient has acknowledged it (spec 7.14). */
 export async function getReceipt({ database }: Pick<Deps, 'database'>, { agent_id, id }: Request): Promise<Result> {
   const receipt = await database.run((sql) => findReceipt(sql, agent_id, id))
   if (receipt === undefined) throw new ServiceError('not_found')

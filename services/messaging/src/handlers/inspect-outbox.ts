@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import { oldestUnpublishedSeconds } from '../store/outbox.ts'
 import { findUnpublished, listOutbox, requeueRange } from '../store/outbox-inspection.ts'
 
-/** How far the outbox is. */
+/** How many events wait to be published, how old the oldest is, and a page of rows. */
 export async function inspectOutbox(
   { database }: Pick<Deps, 'database'>,
   { before, limit }: RequestOf<typeof inspectOutboxCall>,
@@ -17,7 +17,7 @@ export async function inspectOutbox(
   return { unpublished: count, oldest_unpublished_seconds: seconds, oldest_unpublished: oldest, rows }
 }
 
-/** The outbox loop of any process publishes what is made due here, within seconds. */
+/** Makes published rows due again. The outbox loop of any process publishes them within seconds. */
 export async function republish(
   { database }: Pick<Deps, 'database'>,
   { from, to, limit, dry_run: dryRun }: RequestOf<typeof republishCall>,

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import { eventsText } from '../domain/pages.ts'
 import { readEventPage } from '../event-page.ts'
 
-/** A page of live events by cursor, as the client reads it (spec 9.4), with the first and last cursor (spec 9.6). */
+/** A page of live events by cursor, as JSON for the client (spec 9.4), with the log's first and last cursor (spec 9.6). */
 export async function listEvents(
   deps: Pick<Deps, 'database' | 'boards' | 'retentionDays'>,
   request: RequestOf<typeof listEventsCall>,

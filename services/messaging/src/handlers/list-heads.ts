@@ -3,7 +3,7 @@ import type { listHeads as listHeadsCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../deps.ts'
 import { listHeads as listRows } from '../store/logs.ts'
 
-/** How far these logs go; an agent that nothing was ever sent to has none, and a head of 0. */
+/** The last position of each log. An agent that never received anything has no log, and its head is 0. */
 export async function listHeads(
   { database }: Pick<Deps, 'database'>,
   { agent_ids: agentIds }: RequestOf<typeof listHeadsCall>,

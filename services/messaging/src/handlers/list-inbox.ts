@@ -13,7 +13,7 @@ type Result = ReplyOf<typeof listInboxCall>
 export async function listInbox({ database }: Pick<Deps, 'database'>, request: Request): Promise<Result> {
   const { agent_id: agentId, lane, unacked, thread_id: threadId, limit } = request
   const [after] = request.after === null ? START.inbox : decodeCursor('inbox', agentId, request.after)
-  // What cannot be an id names no thread, so its list is empty (spec 7.12).
+  // A text that cannot be an id names no thread, so the list is empty (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
   const query = { agentId, lane, unacked, threadId, after, limit: limit + 1 }
   const page = takePage(await database.run((sql) => listRows(sql, query)), limit)

@@ -19,7 +19,7 @@ export async function listPosts(
   const { viewer, board_id: boardId, thread_id: threadId, limit } = request
   if (!(await boards.mayRead(boardId, viewer, context))) throw new ServiceError('not_found')
   const [after] = request.after === null ? START.feed : decodeCursor('feed', boardId, request.after)
-  // What cannot be an id names no thread, so its list is empty (spec 7.12).
+  // A text that cannot be an id names no thread, so the list is empty (spec 7.12).
   if (threadId !== null && !isMessageId(threadId)) return { meta: {}, text: messageListText([], '') }
   const query = { boardId, threadId, after, limit: limit + 1 }
   const page = takePage(await database.run((sql) => listFeed(sql, query)), limit)

@@ -3,7 +3,7 @@ import type { measureOutbox as measureOutboxCall } from '@svc/contracts/messagin
 import type { Deps } from '../deps.ts'
 import { oldestUnpublishedSeconds } from '../store/outbox.ts'
 
-/** How far the outbox is behind: the age of its oldest row that is not published. */
+/** How far the outbox is behind: the age of its oldest unpublished row. */
 export async function measureOutbox({ database }: Pick<Deps, 'database'>): Promise<ReplyOf<typeof measureOutboxCall>> {
   return { oldest_unpublished_seconds: await database.run(oldestUnpublishedSeconds) }
 }

@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts'
 import { purgeBatch } from '../loops/purge.ts'
 import { countExpired } from '../store/expired.ts'
 
-/** What the purge loop does by itself, at once and with numbers. */
+/** Runs one pass of the purge loop now and answers the numbers. A dry run only counts. */
 export async function purgeExpired(
   { database }: Pick<Deps, 'database'>,
   { dry_run: dryRun }: RequestOf<typeof purgeExpiredCall>,

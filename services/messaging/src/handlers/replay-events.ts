@@ -3,10 +3,10 @@ import type { replayEvents as replayEventsCall } from '@svc/contracts/messaging.
 import type { Deps } from '../deps.ts'
 import { readEventPage } from '../event-page.ts'
 
-/** In no JSON without insignificant white space. */
+/** Compact JSON never contains a tab. */
 const SEPARATOR = '\t'
 
-/** The same events as `listEvents`, for a stream, which writes them one by one. */
+/** The same events as `listEvents`, as separate texts, because a stream writes each on its own. */
 export async function replayEvents(
   deps: Pick<Deps, 'database' | 'boards'>,
   request: RequestOf<typeof replayEventsCall>,

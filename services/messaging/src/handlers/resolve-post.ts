@@ -5,7 +5,10 @@ import { textOfRow } from '../domain/pages.ts'
 import { findMessage } from '../store/messages.ts'
 import { listReceivers } from '../store/posts.ts'
 
-/** A post once for all streams of one process, with the agents that have an event of it and may read it at this moment. */
+/**
+ * Reads a post once for all streams of a process. The answer names the agents that have an event of the post and may read it
+ * at this moment.
+ */
 export async function resolvePost(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,
   { id, board_id: boardId }: RequestOf<typeof resolvePostCall>,

@@ -61,12 +61,12 @@ const NO_POSTS: SendDeps['posts'] = {
 interface Recorded extends SendDeps {
   lanes: string[]
   asked: string[]
-  /** Operations that were charged here, and those that were given back unused. */
+  /** Operations that were charged, and those that were given back unused. */
   taken: string[]
   given: string[]
 }
 
-/** Answers in turn, the last one for ever. */
+/** Gives the answers in turn, and then repeats the last one. */
 function depsWith(preflights: Preflight[], appends: Appended[]): Recorded {
   const lanes: string[] = []
   const taken: string[] = []

@@ -6,7 +6,10 @@ import { applyMailbox } from '../store/logs.ts'
 type Request = RequestOf<typeof setMailboxCall>
 type Result = ReplyOf<typeof setMailboxCall>
 
-/** Identity tells what a mailbox takes. Once this is answered no message gets in that was decided on anything older. */
+/**
+ * Takes an agent's inbox policy and revocation from identity. After the answer, no message is accepted that was decided on
+ * older settings.
+ */
 export async function setMailbox(
   { database }: Pick<Deps, 'database'>,
   { agent_id: agentId, policy, revoked, version }: Request,

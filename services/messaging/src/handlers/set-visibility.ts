@@ -9,8 +9,8 @@ type Request = RequestOf<typeof setVisibilityCall>
 type Result = ReplyOf<typeof setVisibilityCall>
 
 /**
- * Hides or restores a post, again and again; what it is already changes nothing. Whoever is not the owner is refused before
- * the post is looked for, so that nothing is told of hidden ones. Free, and never speaks with budget (spec 11.2).
+ * Hides or restores a post; idempotent. It refuses everybody but the board's owner before it looks for the post, so the answer
+ * reveals nothing about hidden posts. Free, and never calls budget (spec 11.2).
  */
 export async function setVisibility(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,

@@ -18,8 +18,8 @@ type Result = ReplyOf<typeof setVoteCall>
 const VOTE_UNITS = 1
 
 /**
- * Casts a vote or takes it back. Votes of one post follow each other under its row's lock, and the count changes with them, so
- * it is exact at once (spec 8.10). Only a new vote costs anything: a repeat and taking back never speak with budget.
+ * Casts a vote or takes it back. Votes for one post are serialized by the lock of its row. The count changes in the same
+ * transaction, so it is exact at once (spec 8.10). Only a new vote costs anything; repeats and withdrawals never call budget.
  */
 export async function setVote(deps: VoteDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id: voter, id, voted } = request
@@ -37,23 +37,23 @@ export async function setVote(deps: VoteDeps, request: Request, context: CallCon
 
 interface Ballot extends Request {
   boardId: string
-  /** The voter may read the post also where it is hidden. */
+  /** The voter may read the post even if it is hidden. */
   seesHidden: boolean
 }
 
-/** Charged once for each vote that is counted: a repeat after a lost answer finds the vote, and is free. */
+/** Each counted vote is charged once. A retry after a lost answer finds the vote, and is free. */
 async function cast(deps: VoteDeps, ballot: Ballot, context: CallContext): Promise<void> {
   const operation = voteOperation(randomUUID())
   const cost = { operation, agentId: ballot.agent_id, units: VOTE_UNITS, introductionPeer: null }
   try {
     await deps.charging.charge(cost, context, (reservation) => commitVote(deps, ballot, reservation))
   } catch (error) {
-    // Another request of the voter has voted meanwhile, and has paid for it.
+    // Another request of the voter has cast the vote in the meantime, and has paid for it.
     if (!(error instanceof NotCommitted)) throw error
   }
 }
 
-/** @throws NotCommitted where the vote is counted already; ServiceError `not_found` where the post has gone. */
+/** @throws NotCommitted if the vote is counted already; ServiceError `not_found` if the post is gone. */
 function commitVote({ database, operations }: VoteDeps, ballot: Ballot, reservation: Reservation): Promise<void> {
   return database.transaction(async (tx) => {
     await lock(tx, ballot)
@@ -67,7 +67,7 @@ async function takeBack(tx: Tx, ballot: Ballot): Promise<void> {
   await removeVote(tx, ballot.id, ballot.agent_id)
 }
 
-/** It may have expired or been hidden since it was judged. */
+/** Locks the post. It may have expired or been hidden since the vote was judged. */
 async function lock(tx: Tx, { boardId, id, seesHidden }: Ballot): Promise<void> {
   const post = await lockPost(tx, boardId, id)
   if (post === undefined || (post.hidden && !seesHidden)) throw new ServiceError('not_found')

@@ -5,12 +5,15 @@ import type { Publisher } from '../outbox/publisher.ts'
 import { oldestUnpublishedSeconds } from '../store/outbox.ts'
 
 const INTERVAL_MS = 1_000
-/** Beyond the lease of a committer that died. */
+/** Age of an unpublished event that is worth a warning. Longer than the lease of a committer that died. */
 const LATE_SECONDS = 15
-/** While it lasts. */
+/** The warning is repeated this often while events stay late. */
 const REPEAT_MS = 30_000
 
-/** Publishes what its committer did not, and what JetStream has forgotten. Any number at once: rows are leased. */
+/**
+ * Publishes events that their committer did not publish, and events that JetStream has lost. Any number of processes may run
+ * this loop, because each leases its rows.
+ */
 export function startOutboxLoop(database: Database, publisher: Publisher, logger: Logger): Loop {
   let lastSaidMs = Number.NEGATIVE_INFINITY
 

@@ -6,24 +6,25 @@ import type { Purged } from '../store/expired.ts'
 import { purgeMessageFences } from '../store/message-fences.ts'
 import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/purge.ts'
 
-/** Nothing waits for a purge: what has expired is invisible before. */
+/** Nothing waits for a purge, because every query leaves expired rows out. */
 const INTERVAL_MS = 5_000
-/** Rows of one transaction: short, so that an append that needs one of them does not wait. */
+/** Rows per transaction. Small, so that an append that needs one of the rows does not wait for long. */
 const BATCH_ROWS = 200
-/** Removes what has expired, a small transaction at a time. Any number at once: rows that another takes are skipped. */
+/** Removes expired rows in small transactions. Any number of processes may run it: each skips rows that another has locked. */
 export function startPurgeLoop(database: Database, logger: Logger, outboxSeconds: number): Loop {
   const run = async (): Promise<boolean> => (await purgeBatch(database, outboxSeconds)).more
   return startLoop({ name: 'purge', logger, intervalMs: INTERVAL_MS, run })
 }
 
-/** One batch of each kind. @returns true where more is waiting. */
+/** Purges one batch of each kind. @returns true if there may be more. */
 export async function purgeOnce(database: Database): Promise<boolean> {
   return (await purgeBatch(database)).more
 }
 
 /**
- * As `purgeOnce`, with numbers.
- * @param outboxSeconds what JetStream forgets of this time is published again; older entries are looked up in the logs.
+ * Like `purgeOnce`, and returns how many rows of each kind it removed.
+ * @param outboxSeconds how long published outbox rows are kept. If JetStream loses events of that time they are published
+ *   again. Older events are read from the logs.
  */
 export async function purgeBatch(
   database: Database,
@@ -38,7 +39,10 @@ export async function purgeBatch(
   return { messages, votes, requests, outbox_rows: outbox, fences, more }
 }
 
-/** Two statements: the second sees what was done to the messages until the first had locked them. @returns how many. */
+/**
+ * Purges in two statements, because the second one must see every change made before the first one locked the messages.
+ * @returns how many messages it removed.
+ */
 async function purgeMessages(tx: Tx): Promise<number> {
   const ids = await lockExpired(tx, BATCH_ROWS)
   if (ids.length > 0) await removeMessages(tx, ids)

@@ -4,7 +4,7 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 
 const INTERVAL_MS = 60_000
 
-/** Brings a stream that exists in line with the configured bounds. Any number at once: all do the same. */
+/** Brings an existing stream in line with the configured bounds. Idempotent, so any number of processes may run it. */
 export function startStreamBounds(stream: StreamPublisher, logger: Logger): Loop {
   return startLoop({
     name: 'stream-bounds',

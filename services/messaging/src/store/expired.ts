@@ -7,14 +7,14 @@ export interface Purged {
   requests: number
   outbox_rows: number
   fences: number
-  /** There is more. */
+  /** There are more expired rows. */
   more: boolean
 }
 
-/** A count ends here. */
+/** Counting stops here. */
 const COUNTED = 10_000
 
-/** What the purge would remove now: as many as there are, up to 10,000 of each kind. */
+/** Counts the rows that a purge would remove now, up to 10,000 of each kind. */
 export async function countExpired(sql: Sql): Promise<Purged> {
   const now = nowSeconds(sql)
   const [row] = await sql<Purged[]>`

@@ -3,8 +3,8 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { Fragment } from 'postgres'
 
 /**
- * What every list of messages selects of `p`, its ordered candidates: domain/pages.ts, ListedRow. Envelopes are read only
- * while those before them leave room on a page: their sizes are known without reading them.
+ * The columns that every list of messages selects from `p`, its ordered candidates (ListedRow in domain/pages.ts). An envelope
+ * is read only if those before it leave room on the page. Postgres knows their sizes without reading them.
  * @param order the columns of `p` that order the list.
  */
 export function listedColumns(sql: Sql, order: Fragment): Fragment {

@@ -2,7 +2,7 @@ import type { Fences, Reservation } from '@svc/charging/fences.ts'
 import { parseMessageOperation } from '@svc/contracts/message-operation.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
 
-/** Fences of messages, whose own rows are the record of their operations; everything else goes to `operations`. */
+/** Fences for messages, whose own rows are the record of their operations. Other operations go to `operations`. */
 export function createFences(database: Database, operations: Fences): Fences {
   return {
     async fence(items) {
@@ -32,7 +32,7 @@ async function fenceMessages(sql: Sql, items: Reservation[]): Promise<(boolean |
   return rows.map((row) => row.committed ?? undefined)
 }
 
-/** A reservation older than this cannot be committed any more: its deadline has long passed, fence or not. */
+/** A reservation older than this can no longer be committed, with or without a fence: its deadline passed long ago. */
 const KEPT_SECONDS = 24 * 60 * 60
 
 export async function purgeMessageFences(sql: Sql, limit: number): Promise<number> {

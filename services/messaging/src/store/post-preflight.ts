@@ -11,11 +11,11 @@ export interface PostQuestion {
   threadId: string | null
 }
 
-/** What these tables know of a post before its board is asked about. */
+/** What the database knows about a post before boards is asked. */
 export interface PostPreflight {
-  /** The message that has this id already, purged ones too. */
+  /** The message that has this id already, even if it was purged. */
   earlier: { digest: string; sender: string } | undefined
-  /** Undefined: the envelope refers to nothing there. What is found is live, on the same board and not hidden (spec 6.9). */
+  /** Undefined if the envelope has no such reference. Only a live post of the same board that is not hidden counts (spec 6.9). */
   replyTo: Reference | undefined
   thread: Reference | undefined
 }
@@ -28,7 +28,7 @@ interface Row {
   thread_root: boolean
 }
 
-/** One statement for all that are asked together. */
+/** Answers concurrent questions with one statement. */
 export function createPostPreflight(database: Database): Batcher<PostQuestion, PostPreflight> {
   return createBatcher({
     name: 'messaging.post-preflight',

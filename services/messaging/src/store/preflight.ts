@@ -8,21 +8,21 @@ import type { Standing } from '../domain/admission.ts'
 export interface PreflightQuestion {
   id: string
   sender: string
-  /** Null where there is nobody: only an earlier message with the id can be found then. */
+  /** Null if the recipient is not an agent here. Then only an earlier message with this id can be found. */
   recipient: string | null
   replyTo: string | null
   threadId: string | null
 }
 
-/** All that is judged before the cost is reserved. */
+/** Everything that is judged before the cost is reserved. */
 export interface Preflight {
-  /** The message that has this id already, purged ones too. */
+  /** The message that has this id already, even if it was purged. */
   earlier: { digest: string; sender: string; lane: Lane } | undefined
   recipientRevoked: boolean
   standing: Standing
-  /** What the append compares first: where the recipient changed nothing since, the standing is the same. */
+  /** The append compares this first: if the recipient has changed nothing since, the standing is the same. */
   standingVersion: number
-  /** Undefined: the envelope refers to nothing there. */
+  /** Undefined if the envelope has no such reference. */
   replyTo: Reference | undefined
   thread: Reference | undefined
 }
@@ -43,7 +43,7 @@ interface Row {
 
 const MAX_ITEMS = 128
 
-/** One statement for all that are asked together. A recipient without a log has the defaults (spec 5.8). */
+/** Answers concurrent questions with one statement. A recipient without a log has the default settings (spec 5.8). */
 export function createPreflight(database: Database): Batcher<PreflightQuestion, Preflight> {
   return createBatcher({
     name: 'messaging.preflight',

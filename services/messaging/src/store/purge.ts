@@ -1,7 +1,7 @@
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from './clock.ts'
 
-/** Locks expired messages until the transaction ends, the oldest first; those that others hold are skipped. @returns their ids. */
+/** Locks expired messages until the transaction ends, oldest first. Skips rows that others have locked. @returns their ids. */
 export async function lockExpired(tx: Tx, limit: number): Promise<string[]> {
   const rows = await tx<{ id: string }[]>`
     select m.id from messaging.messages m
@@ -11,9 +11,9 @@ export async function lockExpired(tx: Tx, limit: number): Promise<string[]> {
 }
 
 /**
- * Removes messages that the caller has locked, with all of their entries: what was promoted, hidden or restored before the lock
- * is seen as it is. A tombstone keeps the id taken (spec 7.4), in the same transaction, so that an append sees one or
- * the other. Positions are not given again: a log's head stays.
+ * Removes messages with all of their entries. The caller has locked them in an earlier statement, so this one sees promotions,
+ * hiding and restoring from before the lock. A tombstone keeps the id taken (spec 7.4). It is written in the same transaction,
+ * so an append sees either the message or the tombstone. Positions are not reused: the head of a log stays.
  */
 export async function removeMessages(tx: Tx, ids: readonly string[]): Promise<void> {
   await tx`
@@ -36,7 +36,7 @@ export async function removeMessages(tx: Tx, ids: readonly string[]): Promise<vo
     delete from messaging.messages m using gone x where m.id = x.id`
 }
 
-/** Removes votes for posts that have expired, purged or not. @returns how many; `limit` of them at most. */
+/** Removes at most `limit` votes for expired posts, purged or not. @returns how many. */
 export async function purgeVotes(sql: Sql, limit: number): Promise<number> {
   const removed = await sql`
     with expired as materialized (
@@ -49,7 +49,7 @@ export async function purgeVotes(sql: Sql, limit: number): Promise<number> {
   return removed.length
 }
 
-/** Removes requests that were not answered before they expired. @returns how many; `limit` of them at most. */
+/** Removes at most `limit` requests that expired unanswered. @returns how many. */
 export async function purgePending(sql: Sql, limit: number): Promise<number> {
   const removed = await sql`
     with expired as materialized (
@@ -62,7 +62,7 @@ export async function purgePending(sql: Sql, limit: number): Promise<number> {
   return removed.length
 }
 
-/** Removes outbox rows that were published `keepSeconds` ago: JetStream is not asked for them any more. */
+/** Removes outbox rows that were published more than `keepSeconds` ago. They are no longer compared with JetStream. */
 export async function purgeOutbox(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
   const removed = await sql`
     with published as materialized (

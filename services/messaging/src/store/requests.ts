@@ -2,9 +2,9 @@ import type { Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from './clock.ts'
 
 /**
- * Moves the unexpired pending request of `sender` into the inbox, at `position`, and ends its being pending. Its older
- * entry stays (spec 7.7). The caller holds the lock of the recipient's log, and `position` is the next of it.
- * @returns whether there was one.
+ * Moves the unexpired pending request of `sender` into the inbox at `position`, so it is no longer pending. Its older entry
+ * stays (spec 7.7). The caller holds the lock of the recipient's log, and `position` is the log's next one.
+ * @returns whether there was a request.
  */
 export async function promoteRequest(tx: Tx, recipient: string, sender: string, position: number): Promise<boolean> {
   const moved = await tx`

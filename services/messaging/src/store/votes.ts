@@ -1,6 +1,6 @@
 import type { Tx } from '@svc/postgres/database.ts'
 
-/** Counts a vote for a post whose lock the caller holds. @returns false where the agent has voted for it already. */
+/** Counts a vote for a post. The caller holds the post's lock. @returns false if the agent has voted for it already. */
 export async function addVote(tx: Tx, id: string, voter: string): Promise<boolean> {
   const added = await tx`
     with added as (
@@ -12,7 +12,7 @@ export async function addVote(tx: Tx, id: string, voter: string): Promise<boolea
   return added.length > 0
 }
 
-/** Takes a vote back from a post whose lock the caller holds; where there is none, nothing changes. */
+/** Takes back a vote for a post. The caller holds the post's lock. A no-op if there is no vote. */
 export async function removeVote(tx: Tx, id: string, voter: string): Promise<void> {
   await tx`
     with removed as (

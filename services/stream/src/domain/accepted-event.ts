@@ -4,25 +4,25 @@ import type { Heard } from './backlog.ts'
 
 const isAcceptedPost = TypeCompiler.Compile(AcceptedPost)
 
-/** What came on `accepted.<agent_id>.<kind>`. */
+/** An event received on `accepted.<agent_id>.<kind>`. */
 export type AcceptedEvent =
   | { readonly kind: 'event'; readonly heard: Heard }
-  /** It is about to expire: only history says whether it still is there. */
+  /** The event is about to expire. Only a read of history can say whether it still exists. */
   | { readonly kind: 'expiring'; readonly cursor: number }
 
-/** Of the clocks of this machine and of the database together. */
+/** Allows for the clock difference between this machine and the database. */
 const CLOCK_MARGIN_SECONDS = 2
 
 /**
- * What messaging writes around an envelope (libs/contracts, accepted.ts), at both ends of the text: the envelope between them is somebody
- * else's, and is not parsed, but goes on to the client as it is (spec 6.6).
+ * The text that messaging writes around an envelope (libs/contracts, accepted.ts). The envelope between the two ends is
+ * the sender's. It is not parsed, and goes on to the client unchanged (spec 6.6).
  */
 const BEFORE_ENVELOPE = /^\{"cursor":([1-9]\d{0,15}),"kind":"(?:inbox|requests)","message":\{"envelope":\{/
 const BEHIND_ENVELOPE = /,"expires_at":(\d{1,15}),"acked":(?:true|false),"upvotes":\d{1,15}\}\}$/
-/** More than what is behind an envelope ever takes. */
+/** Upper bound on the text after an envelope. */
 const BEHIND_CHARACTERS = 200
 
-/** Reads what the outbox publishes. @returns undefined for what is not of its form. */
+/** Parses a message that the outbox published. @returns undefined if it does not have the expected form. */
 export function parseAccepted(text: string, nowSeconds: number): AcceptedEvent | undefined {
   const [, cursorText] = BEFORE_ENVELOPE.exec(text) ?? []
   if (cursorText === undefined) return parsePost(text)
@@ -34,7 +34,7 @@ export function parseAccepted(text: string, nowSeconds: number): AcceptedEvent |
     : { kind: 'expiring', cursor }
 }
 
-/** A reference has ids and numbers alone. */
+/** Unlike an envelope, a reference may be parsed: it holds only ids and numbers of this system. */
 function parsePost(text: string): AcceptedEvent | undefined {
   const value = parseJson(text)
   if (!isAcceptedPost.Check(value)) return undefined

@@ -3,7 +3,7 @@ import type { measureStreams as measureStreamsCall } from '@svc/contracts/stream
 import type { StreamDeps } from '../deps.ts'
 import type { HeadsWatch } from '../loops/watch-heads.ts'
 
-/** How many streams this process holds, what room it has, and how far it is behind. */
+/** Reports how many streams this process holds, how many more it can hold, and how far it lags behind. */
 export async function measureStreams(
   { streams }: Pick<StreamDeps, 'streams'>,
   heads: HeadsWatch,

@@ -5,16 +5,16 @@ import type { StreamDeps } from '../deps.ts'
 import { takeLease } from '../store/leases.ts'
 
 export interface OpenHereDeps extends Pick<StreamDeps, 'database' | 'streams'> {
-  /** Where gateways fetch streams of this process. */
+  /** The address from which gateways fetch the streams of this process. */
   readonly address: string
-  /** Longest time without a byte, with a margin. */
+  /** The longest time without a byte, including a margin. */
   readonly silenceSeconds: number
 }
 
 const LIMIT_RETRY_SECONDS = 2
 const CAPACITY_RETRY_SECONDS = 5
 
-/** Makes room for a stream in this process, with a lease of the agent's. Codes: `stream_limit`, `stream_capacity`. */
+/** Opens a stream in this process, with one of the agent's leases. Codes: `stream_limit`, `stream_capacity`. */
 export async function openStreamHere(
   { database, streams, address, silenceSeconds }: OpenHereDeps,
   request: StreamRequest,

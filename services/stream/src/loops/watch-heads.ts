@@ -4,19 +4,19 @@ import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { StreamDeps } from '../deps.ts'
 
-/** Twice within the two seconds in which a revoked agent's streams are closed (spec 5.11). */
+/** Two turns fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
 const INTERVAL_MS = 750
 const CALL_LIMIT_MS = 1_000
 
 export interface HeadsWatch {
   readonly loop: Loop
-  /** Since heads were last read; of no stream there are none to read. */
+  /** Seconds since heads were last read. Without open streams a turn has nothing to read, and counts as a read. */
   readSecondsAgo(): number
 }
 
 /**
- * Asks how far the logs of all open streams go, in one call: finds what was published and not heard, also where nothing
- * comes after it, and who was revoked.
+ * Asks with one call how far the logs of all open streams go and which agents are revoked. So it finds events that were
+ * published but not received, even if nothing comes after them.
  */
 export function startWatchHeads(
   { bus, logger, streams }: Pick<StreamDeps, 'bus' | 'logger' | 'streams'>,
@@ -32,13 +32,13 @@ export function startWatchHeads(
         await watchHeads({ bus, streams })
         readMs = performance.now()
       } catch (error) {
-        // At the next turn again, rather than after a growing pause: a revocation does not wait.
+        // Swallow the error, so that the loop retries at its next turn without backoff: revocations are urgent.
         logger.warn({ err: error }, 'heads were not read')
       }
       return false
     },
   })
-  // What was published meanwhile was not heard.
+  // Events that were published while NATS was away were not received.
   void channel.watchConnection((state) => {
     if (state === 'back') loop.wake()
   })

@@ -1,12 +1,12 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import type { Sql } from '@svc/postgres/database.ts'
 
-/** A lease that nobody renews is free after so long, so a killed process holds up nobody for more than 15 s. */
+/** An unrenewed lease expires after this time, so a killed process blocks its agents' slots for no longer. */
 export const LEASE_SECONDS = 10
 
 /**
- * Takes a free slot of the agent. Two that take the same one at once: the second finds it taken and tries again.
- * @returns false where all are taken (spec 9.8).
+ * Takes a free slot of the agent. If two calls try the same slot at once, the second retries with another slot.
+ * @returns false if all slots are taken (spec 9.8).
  */
 export async function takeLease(sql: Sql, agentId: string, id: string): Promise<boolean> {
   for (let attempt = 0; attempt <= LIMITS.streamsPerIdentity; attempt += 1) {
@@ -27,7 +27,7 @@ export async function takeLease(sql: Sql, agentId: string, id: string): Promise<
   return false
 }
 
-/** @returns those that are still this process's: one that had run out may have been taken by another. */
+/** @returns the leases that this process still holds. Another process may have taken a lease that had expired. */
 export async function renewLeases(sql: Sql, ids: readonly string[]): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     update stream.leases l set expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
@@ -39,7 +39,7 @@ export async function releaseLeases(sql: Sql, ids: readonly string[]): Promise<v
   await sql`delete from stream.leases l where l.id = any (${[...ids]}::uuid[])`
 }
 
-/** Removes what killed processes have left. Nothing waits for it: what has run out is free. */
+/** Removes leases that killed processes left behind. This only saves space: an expired lease is free already. */
 export async function purgeLeases(sql: Sql): Promise<void> {
   await sql`
     delete from stream.leases l where l.ctid = any (array(

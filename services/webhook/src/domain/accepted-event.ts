@@ -4,16 +4,16 @@ import { MessageId, UnixSeconds } from '@svc/contracts/ids.ts'
 import { EventCursor } from '@svc/contracts/resources.ts'
 import { parseAcceptedJson } from '@svc/envelope/i-json.ts'
 
-/** What of an inbox event a job is made of. */
+/** The parts of an inbox event from which a job is made. */
 export interface InboxEvent {
   readonly agentId: string
   readonly cursor: number
   readonly messageId: string
-  /** Of the message, Unix seconds. */
+  /** Expiry of the message, Unix seconds. */
   readonly expiresAt: number
-  /** The text of the envelope as it is stored and read, character for character. */
+  /** The text of the envelope exactly as it is stored and read. */
   readonly envelope: string
-  /** Of the request that it comes from, where that is traced. */
+  /** The trace of the request that caused the event, if it is traced. */
   readonly traceparent?: string | undefined
 }
 
@@ -25,18 +25,19 @@ const eventCheck = TypeCompiler.Compile(
   }),
 )
 
-/** Whose event it is; '' for what is no subject of an inbox event. */
+/** The agent of an inbox event; '' if the subject is not one of inbox events. */
 export function agentOf(subject: string): string {
   return SUBJECT.exec(subject)?.[1] ?? ''
 }
 
-/** Levels of brackets: the 64 of an envelope (spec 2.5), and those of the event around it. */
+/** Maximum nesting of brackets: the 64 levels of an envelope (spec 2.5), and those of the event around it. */
 const MAX_LEVELS = 80
 
 /**
- * Reads what the outbox published. Source: libs/contracts, accepted.ts. The envelope is cut out of the text and never
- * serialized again: every reader gets the same bytes. What others wrote is in it, so that it is not left to JSON.parse, whose fault lets one message change how the next one is read.
- * @throws SyntaxError where it is no such event.
+ * Parses an event that the outbox published (libs/contracts, accepted.ts). Cuts the envelope out of the text and never
+ * serializes it again, so that every reader gets the same bytes. The envelope comes from outsiders, so JSON.parse must
+ * not parse it: it has a fault that lets one message change how the next is read.
+ * @throws SyntaxError if the text is no such event.
  */
 export function parseInboxEvent(subject: string, text: string): InboxEvent {
   const agentId = agentOf(subject)
@@ -60,7 +61,7 @@ function parseEvent(text: string): unknown {
   }
 }
 
-/** The text of an object's member, as it stands in the object's text. @param json valid JSON of an object. */
+/** Returns the text of an object's member, exactly as it stands in the object's text. @param json Valid JSON of an object. */
 export function memberText(json: string, name: string): string | undefined {
   let at = json.indexOf('{') + 1
   for (;;) {
@@ -81,14 +82,14 @@ function skipSpace(json: string, from: number): number {
   return at
 }
 
-/** @returns the place behind the closing quote. */
+/** @returns the index after the closing quote. */
 function skipString(json: string, from: number): number {
   let at = from + 1
   while (json[at] !== '"') at += json[at] === '\\' ? 2 : 1
   return at + 1
 }
 
-/** @returns the place behind the value. */
+/** @returns the index after the value. */
 function skipValue(json: string, from: number): number {
   let at = from
   let depth = 0

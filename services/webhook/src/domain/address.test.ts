@@ -7,7 +7,7 @@ import { IPV4_SPECIAL_PURPOSE, IPV6_SPECIAL_PURPOSE } from './special-purpose.ts
 const V4_NOT_PUBLIC = IPV4_SPECIAL_PURPOSE.filter(([, reachable]) => !reachable).map(([block]) => block)
 const V4_MULTICAST = '224.0.0.0/4'
 
-/** First and last address of a block. */
+/** The first and the last address of a block. */
 function bordersOf(block: string): string[] {
   const kind = block.includes(':') ? ipaddr.IPv6 : ipaddr.IPv4
   const [first, last] = [
@@ -26,7 +26,7 @@ function lastOfV6(block: string): ipaddr.IPv6 {
   return new ipaddr.IPv6(bytes)
 }
 
-/** Addresses just outside of a block, which may be in another one. */
+/** Whether an address lies in one of the blocks. */
 function isInside(address: string, blocks: readonly string[]): boolean {
   const parsed = ipaddr.parse(address)
   return blocks.some((block) => {
@@ -35,7 +35,10 @@ function isInside(address: string, blocks: readonly string[]): boolean {
   })
 }
 
-/** The ways to write an IPv4 address inside an IPv6 one, of which none may lead where the IPv4 address itself does not. */
+/**
+ * The ways to embed an IPv4 address in an IPv6 address. None of them may reach a target that the IPv4 address itself
+ * may not.
+ */
 const FORMS: readonly (readonly [name: string, form: (v4: ipaddr.IPv4) => string])[] = [
   ['IPv4-mapped', (v4) => `::ffff:${v4}`],
   ['IPv4-mapped in hexadecimal', (v4) => `::ffff:${hex(v4)}`],
@@ -61,10 +64,10 @@ function inverted(v4: ipaddr.IPv4): ipaddr.IPv4 {
 
 describe('spec 10.3: every block of the IANA special-purpose registries', () => {
   test.each([...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE])('%s globally reachable: %s', (block, reachable) => {
-    // 64:ff9b::/96 is as reachable as what it translates, 0.0.0.0 and 255.255.255.255 at its borders.
+    // 64:ff9b::/96 is as reachable as the IPv4 address in it: at its borders those are 0.0.0.0 and 255.255.255.255.
     const expected = block === '64:ff9b::/96' ? false : reachable
     for (const address of bordersOf(block)) {
-      // A smaller block inside may say otherwise.
+      // A smaller block inside may have another verdict.
       const smaller = [...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE].filter(
         ([other]) => Number(other.split('/')[1]) > Number(block.split('/')[1]) && isInside(address, [other]),
       )

@@ -8,30 +8,33 @@ interface Block<A> {
   readonly isPublic: boolean
 }
 
-// The longest prefix first: the first block that matches is the one that counts.
+// Sorted by prefix length, longest first, so that the first block that matches is the most specific.
 const V4 = blocksOf(IPV4_SPECIAL_PURPOSE, (text) => ipaddr.IPv4.parseCIDR(text))
 const V6 = blocksOf(IPV6_SPECIAL_PURPOSE, (text) => ipaddr.IPv6.parseCIDR(text))
 
 const V4_MULTICAST = ipaddr.IPv4.parseCIDR('224.0.0.0/4')
-/** All that IANA has given out of IPv6 as global unicast; what is outside and not in the registry is nobody's. */
+/** All of IPv6 that IANA has assigned as global unicast. An address outside of it and of the registry belongs to nobody. */
 const V6_GLOBAL = ipaddr.IPv6.parseCIDR('2000::/3')
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
-/** The last 64 bits of ISATAP (RFC 5214) begin so, in any prefix: the IPv4 address that the packet goes to follows. */
+/**
+ * An ISATAP address (RFC 5214) can have any prefix. Its last 64 bits begin with one of these two pairs, and end with
+ * the IPv4 address to which the packet goes.
+ */
 const ISATAP = [
   [0x0000, 0x5efe],
   [0x0200, 0x5efe],
 ] as const
 
 /**
- * Whether a request may be sent to an address: not where IANA's special-purpose registries have it and do not mark it
- * globally reachable, not to multicast or to what nobody was given, and not to an IPv6 form of such an IPv4 address
- * (spec 10.3; ADR 22).
- * @param text an address as the system's resolver or the URL parser spells it. Anything else is not public.
+ * Says whether a request may be sent to an address (spec 10.3; ADR 22). Refuses blocks of IANA's special-purpose
+ * registries that are not marked globally reachable, multicast, unassigned addresses, and IPv6 forms of all such IPv4
+ * addresses.
+ * @param text An address as the system's resolver or the URL parser spells it. Any other text is not public.
  */
 export function isPublicAddress(text: string): boolean {
   const family = isIP(text)
   if (family === 4) return isPublicV4(ipaddr.IPv4.parse(text))
-  // With a zone it is an address of one link.
+  // An address with a zone is valid on one link only.
   if (family === 6 && !text.includes('%')) return isPublicV6(ipaddr.IPv6.parse(text))
   return false
 }

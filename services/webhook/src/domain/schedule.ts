@@ -1,14 +1,14 @@
-/** When each attempt is due after the one before, in seconds: one entry for each attempt (spec 10.7). */
+/** The delay of each attempt after the one before, in seconds, with one entry per attempt (spec 10.7). */
 export type Backoff = readonly number[]
 
-/** Each pause is up to 20 % longer or shorter, at random (spec 10.7). */
+/** Each delay is randomly up to 20 % longer or shorter (spec 10.7). */
 const JITTER = 0.2
 
 /**
- * Seconds until the next attempt.
- * @param ended attempts that have ended; 0 for a new job.
- * @param random from 0 to less than 1.
- * @returns undefined where no attempt is left: the job is given up.
+ * Returns the seconds until the next attempt.
+ * @param ended Number of attempts that have ended; 0 for a new job.
+ * @param random From 0 to less than 1.
+ * @returns undefined if no attempt is left: the job has failed.
  */
 export function secondsToNext(backoff: Backoff, ended: number, random: number): number | undefined {
   const seconds = backoff[ended]

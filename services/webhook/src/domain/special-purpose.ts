@@ -1,10 +1,10 @@
 /**
- * IANA's special-purpose address registries (RFC 6890), every row: the block, and whether it is marked "Globally
- * Reachable". What is marked "N/A" is not marked so. https://www.iana.org/assignments/iana-ipv4-special-registry and
- * https://www.iana.org/assignments/iana-ipv6-special-registry, as of 2026.
+ * Every row of IANA's special-purpose address registries (RFC 6890): the block, and whether it is marked "Globally
+ * Reachable". A block marked "N/A" counts as not reachable. https://www.iana.org/assignments/iana-ipv4-special-registry
+ * and https://www.iana.org/assignments/iana-ipv6-special-registry, as of 2026.
  *
- * The classes that ipaddr.js gives are not these: it has one for AS112, AMT and ORCHIDv2, which are globally reachable, and
- * none for some that are not. So it parses and matches, and the verdict is the registries' own.
+ * ipaddr.js only parses and matches, because its own classes differ from the registries. It has a class for AS112, AMT
+ * and ORCHIDv2, which are globally reachable, and none for some blocks that are not.
  */
 export const IPV4_SPECIAL_PURPOSE: readonly (readonly [block: string, globallyReachable: boolean])[] = [
   ['0.0.0.0/8', false], // "this network"
@@ -39,7 +39,7 @@ export const IPV6_SPECIAL_PURPOSE: readonly (readonly [block: string, globallyRe
   ['::1/128', false], // loopback
   ['::/128', false], // unspecified
   ['::ffff:0:0/96', false], // IPv4-mapped
-  ['64:ff9b::/96', true], // IPv4-IPv6 translation, where what is translated is
+  ['64:ff9b::/96', true], // IPv4-IPv6 translation: as reachable as the IPv4 address in it
   ['64:ff9b:1::/48', false], // IPv4-IPv6 translation, local use
   ['100::/64', false], // discard only
   ['100:0:0:1::/64', false], // dummy prefix

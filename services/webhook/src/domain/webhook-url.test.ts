@@ -25,7 +25,7 @@ describe('spec 10.2: what a webhook URL may be', () => {
     'https://xn--bcher-kva.example/',
     'https://8.8.8.8/',
     'https://[2606:4700:4700::1111]/',
-    // A name that resolves to an address that is not public is refused when connecting.
+    // A name may be set even if it resolves to an address that is not public. The delivery then refuses to connect.
     'https://localhost/',
     'https://metadata.google.internal/',
   ])('%s', (text) => {

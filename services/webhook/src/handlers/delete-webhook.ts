@@ -6,7 +6,7 @@ import { lockEndpoint, lockExisting, markRevoked, replaceConfiguration } from '.
 
 type Deps = Pick<WebhookDeps, 'database'>
 
-/** Removes the webhook and, with it, what was pending. */
+/** Deletes the webhook together with its pending jobs. */
 export async function deleteWebhook(
   { database }: Deps,
   { agent_id: agentId }: RequestOf<typeof deleteWebhookCall>,
@@ -19,7 +19,7 @@ export async function deleteWebhook(
   return {}
 }
 
-/** As `deleteWebhook`, and no other can be set: also not by a request that was admitted before the revocation. */
+/** Deletes the webhook and prevents a new one, even by a request that was admitted before the revocation. */
 export async function closeWebhook(
   { database }: Deps,
   { agent_id: agentId }: RequestOf<typeof closeWebhookCall>,

@@ -4,7 +4,7 @@ import type { getWebhook as getWebhookCall } from '@svc/contracts/webhook.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { findEndpoint } from '../store/endpoints.ts'
 
-/** The agent's webhook and its counts since it was set; never its secret (spec 10.1). */
+/** Returns the agent's webhook and its counts since it was set, but never its secret (spec 10.1). */
 export async function getWebhook(
   { database }: Pick<WebhookDeps, 'database'>,
   { agent_id }: RequestOf<typeof getWebhookCall>,

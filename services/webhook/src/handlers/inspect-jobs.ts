@@ -5,7 +5,7 @@ import { runReport } from '@svc/postgres/report.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { listInspected, retryFailed } from '../store/job-inspection.ts'
 
-/** What waits and what was given up, webhook by webhook. */
+/** Lists pending and failed jobs by webhook. */
 export async function inspectJobs(
   { database }: Pick<WebhookDeps, 'database'>,
   { agent_id: only, after, limit }: RequestOf<typeof inspectJobsCall>,
@@ -18,7 +18,7 @@ export async function inspectJobs(
   }
 }
 
-/** @param wake has this process look for due jobs; others find them by themselves. */
+/** @param wake Makes this process look for due jobs at once; other processes find them at their next turn. */
 export async function retryJobs(
   { database, wake }: Pick<WebhookDeps, 'database'> & { wake: () => void },
   { agent_id: agentId, message_id: messageId, limit, dry_run: dryRun }: RequestOf<typeof retryJobsCall>,

@@ -8,12 +8,12 @@ import { lockEndpoint, replaceConfiguration } from '../store/endpoints.ts'
 
 type Deps = Pick<WebhookDeps, 'database' | 'charging' | 'operations' | 'secrets' | 'exemptTargets'>
 
-/** Every PUT of a webhook costs 1 unit, a repeat too (spec 11.2). */
+/** Every PUT of a webhook costs 1 unit, even a repeat (spec 11.2). */
 const UNITS = 1
 
 /**
- * Sets the webhook, in one transaction with the end of what was pending for the one before. Every call is an operation of its
- * own: one that repeats what is there cancels and costs as any other (spec 10.1, 11.2).
+ * Sets the webhook, and voids the pending jobs of the previous one in the same transaction. Every call is an operation
+ * of its own, so a repeat also voids pending jobs and costs 1 unit (spec 10.1, 11.2).
  */
 export async function setWebhook(
   { database, charging, operations, secrets, exemptTargets }: Deps,
@@ -29,7 +29,7 @@ export async function setWebhook(
     database.transaction(async (tx) => {
       const endpoint = await lockEndpoint(tx, agentId)
       if (endpoint.revoked) throw new ServiceError('signer_revoked')
-      // A duplicate is this very transaction, run again after it had been committed.
+      // A duplicate means that this transaction was committed before and ran again.
       if ((await operations.commit(tx, reservation)) === 'duplicate') return
       await replaceConfiguration(tx, agentId, endpoint, { id, url, after, ...sealed })
     }),

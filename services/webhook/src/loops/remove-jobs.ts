@@ -3,16 +3,17 @@ import type { WebhookDeps } from '../deps.ts'
 import { purgeJobs, removeRetired } from '../store/jobs.ts'
 
 const INTERVAL_MS = 5_000
-/** Rows of one transaction. */
+/** Maximum of rows per transaction. */
 const BATCH_ROWS = 500
 /**
- * The stream keeps an event for a day and the outbox publishes it again for a day, so after this long one comes again only where
- * NATS has lost its data day after day. Its job is then made once more, with the delivery id that it had. Reconciliation
- * looks at no entry twice, and a job is kept until it has passed the job's message, however long that takes.
+ * Ended jobs are kept so that a repeated event makes no second job. The stream keeps an event for a day, and the outbox
+ * republishes it for a day. After this time an event comes again only if NATS has lost its data day after day. Its job
+ * is then made once more, with the same delivery id. Reconciliation examines no entry twice, and a job is kept until
+ * reconciliation has passed its message, however long that takes.
  */
 const KEEP_SECONDS = 3 * 24 * 60 * 60
 
-/** Removes jobs that are void, and forgets those that ended long ago. Any number at once: rows that another takes are skipped. */
+/** Removes void jobs, and forgets jobs that ended long ago. Safe on many replicas: each skips the rows that another takes. */
 export function startRemoveJobs({ database, logger }: Pick<WebhookDeps, 'database' | 'logger'>): Loop {
   return startLoop({
     name: 'remove-jobs',

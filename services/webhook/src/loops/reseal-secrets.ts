@@ -7,9 +7,9 @@ const BATCH_ROWS = 100
 const BEGINNING: SealedPlace = { keyId: '', agentId: '' }
 
 /**
- * Puts secrets that an older key has sealed under the present one; when none is left the older key may go. One that does not
- * open is passed over: it is counted, said once in each round, and stays as it is, for a key that may yet be put
- * back. Any number at once.
+ * Seals secrets again with the current key if an older key has sealed them. When none is left, the older key may go. A
+ * secret that cannot be decrypted stays as it is, since its key may be put back. It is skipped, counted, and logged
+ * once per round. Safe on many replicas.
  */
 export function startResealSecrets({
   database,

@@ -9,21 +9,21 @@ export interface ClaimedJob extends Occupant {
   readonly agentId: string
   readonly configuration: string
   readonly messageId: string
-  /** Names the claim. */
+  /** Identifies the claim. */
   readonly lease: string
   readonly url: string
   readonly keyId: string
   readonly sealed: Buffer
   readonly body: string
-  /** Of the message, Unix seconds. */
+  /** Expiry of the message, Unix seconds. */
   readonly expiresAt: number
-  /** That have ended. */
+  /** Number of attempts that have ended. */
   readonly attempts: number
-  /** Of the request that it comes from, where that is traced. */
+  /** The trace of the request that caused the job, if it is traced. */
   readonly traceparent?: string | undefined
 }
 
-/** How an attempt ended. `delivered` and `failed` end the job; `postponed` is no attempt. */
+/** How an attempt ended. `delivered` and `failed` end the job. `postponed` does not count as an attempt. */
 export type Outcome =
   | { readonly kind: 'delivered' | 'failed' }
   | { readonly kind: 'retry' | 'postponed'; readonly afterSeconds: number }
@@ -31,15 +31,15 @@ export type Outcome =
 export interface Ended {
   readonly job: ClaimedJob
   readonly outcome: Outcome
-  /** It took long, however it ended. */
+  /** Whether the attempt was slow, however it ended. */
   readonly slow: boolean
 }
 
-/** Makes jobs of events, those that come together in one transaction. `made` is called where there were any. */
+/** Makes jobs of events. Concurrent events share a transaction. Calls `made` if there were any jobs to make. */
 export function createIngest(database: Database, backoff: Backoff, made: () => void): Batcher<InboxEvent, void> {
   return createBatcher<InboxEvent, void>({
     name: 'webhook.ingest',
-    // A body is 96 KiB at most.
+    // A body has at most 96 KiB.
     maxItems: 64,
     run: async (events) => {
       const traced = events.filter(({ traceparent }) => traceparent !== undefined)
@@ -55,7 +55,7 @@ export function createIngest(database: Database, backoff: Backoff, made: () => v
   })
 }
 
-/** Makes jobs of events, where there are any to be made. @returns how many. */
+/** Makes jobs of those events that need one. @returns how many it made. */
 export async function makeJobs(sql: Sql | Tx, events: readonly InboxEvent[], backoff: Backoff): Promise<number> {
   const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
   const [row] = await sql<{ jobs: number }[]>`
@@ -81,7 +81,7 @@ async function noteTraces(sql: Sql | Tx, events: readonly InboxEvent[]): Promise
     where j.configuration = e.configuration and j.message_id = u.message_id and j.traceparent is null`
 }
 
-/** The traces that these jobs go on with; asked for where there are any at all. @returns one for each job. */
+/** Reads the traces that these jobs continue. Called only if tracing is on. @returns one for each job. */
 export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise<(string | null)[]> {
   const rows = await sql<{ traceparent: string | null }[]>`
     select j.traceparent
@@ -93,7 +93,7 @@ export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise
   return rows.map(({ traceparent }) => traceparent)
 }
 
-/** Leases due jobs to this process, of each endpoint as many as it has slots free, and fairly within a host. */
+/** Leases due jobs to this process, fairly within a host, and at most as many per endpoint as it has free slots. */
 export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): Promise<ClaimedJob[]> {
   return sql<ClaimedJob[]>`
     select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.host,
@@ -111,8 +111,8 @@ export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): P
 }
 
 /**
- * The last look before a connection: true where the job is still this process's and of the present configuration. Its lease
- * begins anew, so that it covers the attempt.
+ * The last check before a connection: true if the job is still this process's and of the current configuration. Renews
+ * its lease, so that it covers the attempt.
  */
 export function createBegin(database: Database, leaseSeconds: number): Batcher<ClaimedJob, boolean> {
   return createBatcher<ClaimedJob, boolean>({
@@ -134,7 +134,7 @@ export function createBegin(database: Database, leaseSeconds: number): Batcher<C
   })
 }
 
-/** Records how attempts ended. What another worker holds by now, or belongs to no configuration any more, stays as it is. */
+/** Records how attempts ended. Ignores jobs that another worker holds by now or whose configuration is gone. */
 export function createFinish(database: Database): Batcher<Ended, void> {
   return createBatcher<Ended, void>({
     name: 'webhook.finish',
@@ -159,7 +159,7 @@ export function createFinish(database: Database): Batcher<Ended, void> {
   })
 }
 
-/** Removes jobs of one configuration that was changed or deleted, `limit` at most. @returns whether more may be waiting. */
+/** Removes at most `limit` jobs of one replaced or deleted configuration. @returns whether more may be left. */
 export async function removeRetired(sql: Sql, limit: number): Promise<boolean> {
   const [row] = await sql<{ found: boolean }[]>`
     with one as materialized (
@@ -181,8 +181,8 @@ export async function removeRetired(sql: Sql, limit: number): Promise<boolean> {
 }
 
 /**
- * Forgets jobs that ended so long ago that their event does not come again, and whose messages the positions of their
- * endpoints have passed, so that reconciliation does not make them again. @returns how many.
+ * Forgets jobs that ended so long ago that their event will not come again. Keeps jobs whose message the endpoint's
+ * position has not passed, because reconciliation would make them again. @returns how many it removed.
  */
 export async function purgeJobs(sql: Sql, keepSeconds: number, limit: number): Promise<number> {
   const { count } = await sql`
