@@ -1,12 +1,12 @@
 import { defineConfig } from 'vitest/config'
-import { WaitingFirst } from './test/support/waiting-first.ts'
+import { WaitingFirst } from './test/support/run/waiting-first.ts'
 
 export default defineConfig({
   test: {
     include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/{local,npm}/**/*.test.ts', 'test/**/*.test.ts'],
     exclude: ['**/node_modules/**'],
-    globalSetup: ['test/support/global-setup.ts'],
-    setupFiles: ['test/support/past-midnight.ts'],
+    globalSetup: ['test/support/run/global-setup.ts'],
+    setupFiles: ['test/support/run/past-midnight.ts'],
     // Integration tests share two cores with Postgres and NATS; while some wait, others work.
     maxWorkers: 3,
     sequence: { sequencer: WaitingFirst },

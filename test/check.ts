@@ -1,14 +1,17 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, citations, the last release, what is in the repository. Changes nothing. */
+/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the last release, what is in the repository. Changes nothing. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findCircles } from './check/circles.ts'
 import { findBadCitations } from './check/citations.ts'
-import { findWrongDependencies, type SourceFile } from './check/dependency-direction.ts'
+import { findWrongDependencies } from './check/dependency-direction.ts'
+import { findNeedlessExports } from './check/exports.ts'
 import { findBreaks, type ReleaseRecord } from './check/release-growth.ts'
 import { RECORD_PATH, recordRelease } from './check/release-record.ts'
+import type { SourceFile } from './check/source-file.ts'
 import { findMisplacedFiles } from './check/tracked-files.ts'
-import { readCommandLine } from './support/command-line.ts'
+import { readCommandLine } from './support/run/command-line.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
@@ -23,6 +26,8 @@ const CHECKS: readonly Check[] = [
   { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
   { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.ts$|package\.json$/)).join('\n') },
+  { name: 'circles', run: () => findCircles(readSources(/\.ts$|package\.json$/)).join('\n') },
+  { name: 'exports', run: () => findNeedlessExports(readSources(/\.ts$|package\.json$/)).join('\n') },
   { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
   { name: 'last release', run: findBreaksWithLastRelease },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
@@ -66,7 +71,7 @@ function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, citations, the last release, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, circles, exports, citations, the last release, what is in the repository. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

@@ -9,14 +9,14 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { watchStarter } from '@svc/local/starter.ts'
+import { watchStarter } from '@svc/local/processes/starter.ts'
 import { runChecks } from './check.ts'
 import { conformanceOf, PAGE_PATH } from './conformance/page.ts'
-import type { TestRunReport } from './support/count-reporter.ts'
+import type { TestRunReport } from './support/run/count-reporter.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const VITEST = fileURLToPath(new URL('../node_modules/vitest/vitest.mjs', import.meta.url))
-const REPORTERS = ['--reporter=default', '--reporter=./test/support/count-reporter.ts']
+const REPORTERS = ['--reporter=default', '--reporter=./test/support/run/count-reporter.ts']
 
 const args = process.argv.slice(2)
 if (args.includes('--help') || args.includes('-h')) {

@@ -15,7 +15,7 @@ export const FLOODS = [
 ] as const
 export type Flood = (typeof FLOODS)[number]
 
-export interface Target {
+interface Target {
   readonly url: string
   readonly authority: string
   /** A registered agent that attacks. */

@@ -11,7 +11,7 @@ import type { AttackOrder, AttackReport, CrowdOrder, FloodOrder } from './hostil
 import { FLOODS, type Flood } from './hostile-attacks.ts'
 import { type Round, runRound } from './rounds.ts'
 
-export interface HostileOptions {
+interface HostileOptions {
   readonly secondsPerRound: number
 }
 

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net'
  * A load generator that only sends: requests are ready bytes, answers are read just far enough to know the status and
  * where they end, so that its own cost stays small beside what it measures.
  */
-export interface LoadOptions {
+interface LoadOptions {
   port: number
   connections: number
   /** Ready requests; whichever connection is free takes the next. */

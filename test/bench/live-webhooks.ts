@@ -13,7 +13,7 @@ import { generate } from 'selfsigned'
 import { type BenchAgent, createBenchAgent, dataOf, envelopeText, registerAgent, setWebhook } from './bench-agents.ts'
 import { type BenchSystem, startBenchSystem } from './bench-system.ts'
 import { median, percentile } from './http-load.ts'
-import { askClient, type LiveOptions, startClient } from './live.ts'
+import { askClient, type LiveOptions, startClient } from './live-client-process.ts'
 import type { ReceiverOrder, ReceiverReport } from './live-receiver.ts'
 
 const ENDPOINTS = [1, 10, 100]

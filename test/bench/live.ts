@@ -2,12 +2,12 @@
  * Event streams: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
  * pushes what Postgres notifies; what an open stream costs in memory; how much slower sending is with streams open.
  */
-import { type ChildProcess, fork } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
+import type { ChildProcess } from 'node:child_process'
 import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './bench-agents.ts'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
 import { median } from './http-load.ts'
 import type { LiveOrder, LiveReport } from './live-client.ts'
+import { askClient, type LiveOptions, startClient } from './live-client-process.ts'
 import { benchWebhooks } from './live-webhooks.ts'
 import { cpuMs } from './process-cpu.ts'
 import { cpuPerRequest, type Round, rateOf, runRound } from './rounds.ts'
@@ -20,12 +20,6 @@ const IDLE_STREAMS = 4_000
 const CLOSED_MS = 1_500
 /** Until what the work before has left is done. */
 const QUIET_MS = 3_000
-
-export interface LiveOptions {
-  connections: number
-  rounds: number
-  secondsPerRound: number
-}
 
 type Sent = Extract<LiveReport, { kind: 'sent' }>
 
@@ -84,6 +78,14 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
   }
   console.log(`${STREAMS} open streams, medians of ${rounds} rounds of ${secondsPerRound} s; sending at most`)
   console.log(`${throughput.toFixed(0)}/s with no stream open, ${options.connections} connections\n`)
+  printDelivery(shares, throughput)
+  const ratio = median(withStreams.map((round, at) => rateOf([round]) / rateOf(without.slice(at, at + 1))))
+  console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
+  console.log(`CPU milliseconds for each accepted message, without and with streams: ${cpuOf(without, withStreams)}`)
+}
+
+/** A table of how long deliveries took, of the system and of the floor. */
+function printDelivery(shares: readonly { share: number; system: Sent[]; floor: Sent[] }[], throughput: number): void {
   console.log(
     '| from acceptance to delivery | sent/s | p50 ms | p99 ms | floor p50 ms | floor p99 ms | p99 of the floor |',
   )
@@ -108,9 +110,6 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
     const [accepted, delivered] = [sum(ours, 'accepted'), sum(ours, 'delivered')]
     if (delivered < accepted) console.log(`\n${accepted - delivered} of ${accepted} were not delivered in time`)
   }
-  const ratio = median(withStreams.map((round, at) => rateOf([round]) / rateOf(without.slice(at, at + 1))))
-  console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
-  console.log(`CPU milliseconds for each accepted message, without and with streams: ${cpuOf(without, withStreams)}`)
 }
 
 /** `gateway 0.145 0.168, …`: of those to which the streams make a difference that shows. */
@@ -157,22 +156,6 @@ async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
     FLOOR_AUTHORITY: system.authority,
     FLOOR_KEYS: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, hex(agent)]))),
     FLOOR_NAMES: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, agent.name]))),
-  })
-}
-
-export function startClient(): ChildProcess {
-  return fork(fileURLToPath(new URL('./live-client.ts', import.meta.url)))
-}
-
-export function askClient(client: ChildProcess, order: LiveOrder): Promise<LiveReport> {
-  return new Promise((resolve, reject) => {
-    const onExit = (): void => reject(new Error('the client ended'))
-    client.once('exit', onExit)
-    client.once('message', (report: LiveReport) => {
-      client.off('exit', onExit)
-      resolve(report)
-    })
-    client.send(order)
   })
 }
 

@@ -1,6 +1,6 @@
 /** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
-import { takeTurns } from '@svc/local/scheduling.ts'
-import { readCommandLine } from '../support/command-line.ts'
+import { takeTurns } from '@svc/local/processes/scheduling.ts'
+import { readCommandLine } from '../support/run/command-line.ts'
 import { benchHostile } from './hostile.ts'
 import { benchIdleStreams, benchLive, benchStreams } from './live.ts'
 import { benchWebhooks } from './live-webhooks.ts'

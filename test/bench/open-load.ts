@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net'
 import { contentLength, percentile } from './http-load.ts'
 
 /** Requests that come when they come, however long the answers take: what a server is under that is asked too much. */
-export interface OpenLoadOptions {
+interface OpenLoadOptions {
   port: number
   /** Ready requests, each sent once. */
   requests: Buffer[]
@@ -12,7 +12,7 @@ export interface OpenLoadOptions {
   connections: number
 }
 
-export interface Answers {
+interface Answers {
   count: number
   p50Ms: number
   p99Ms: number

@@ -11,7 +11,7 @@ import type { OpenLoadResult } from './open-load.ts'
 import type { OverloadOrder } from './overload-generator.ts'
 import { type Round, rateOf, runRound } from './rounds.ts'
 
-export interface OverloadOptions {
+interface OverloadOptions {
   connections: number
   rounds: number
   secondsPerRound: number

@@ -8,7 +8,7 @@ import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rou
 /** A board has at most 100 membership records (spec 8.7); its owner is none of them. */
 const SUBSCRIBERS = 100
 
-export interface PostsOptions {
+interface PostsOptions {
   connections: number
   rounds: number
   secondsPerRound: number

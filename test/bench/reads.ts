@@ -10,7 +10,7 @@ import type { Order, Work } from './generator.ts'
 import { median } from './http-load.ts'
 import { printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
-export interface ReadsOptions {
+interface ReadsOptions {
   connections: number
   rounds: number
   secondsPerRound: number

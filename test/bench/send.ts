@@ -8,7 +8,7 @@ import { median } from './http-load.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
-export interface SendOptions {
+interface SendOptions {
   connections: number
   rounds: number
   secondsPerRound: number

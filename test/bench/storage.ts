@@ -13,7 +13,7 @@ import { runRound } from './rounds.ts'
 const AGENTS = 128
 const SETTLED_LIMIT_MS = 60_000
 
-export interface StorageOptions {
+interface StorageOptions {
   connections: number
   rounds: number
   secondsPerRound: number

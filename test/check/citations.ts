@@ -1,7 +1,7 @@
-import type { SourceFile } from './dependency-direction.ts'
+import type { SourceFile } from './source-file.ts'
 
 /** What a citation may name. */
-export interface Citable {
+interface Citable {
   /** Numbers of the sections of docs/specification, `6.3`. */
   readonly sections: ReadonlySet<string>
   /** Numbers of its chapters, `6`. */
@@ -25,7 +25,7 @@ const ADR_CITED = /\bADR (\d+(?:(?:, | and )\d+)*)/g
 const INSIDE = /(?:\(|\b(?:see|by|of|in|than|as|that) )(\d+\.\d+(?:(?:, | and | to )\d+\.\d+)*)(?=$|[),.;: ])/g
 
 /** Reads what may be cited from the headings of the specification and the names of the decision records. */
-export function citableIn(files: readonly SourceFile[]): Citable {
+function citableIn(files: readonly SourceFile[]): Citable {
   const headings = files
     .filter(({ path }) => SPECIFICATION.test(path))
     .flatMap(({ text }) => [...text.matchAll(/^#{1,2} (\d+(?:\.\d+)?) /gm)].map(([, number = '']) => number))

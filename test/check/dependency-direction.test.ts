@@ -54,11 +54,3 @@ test.each([
   const file = { path: 'services/identity/package.json', text: `{"${kind}":{"@svc/test":"workspace:*"}}` }
   expect(findWrongDependencies([...PACKAGES, file])).toHaveLength(count)
 })
-
-test('libs that import each other in a circle are a violation', () => {
-  const circle = [
-    { path: 'libs/nats/src/a.ts', text: FORMS.value?.('@svc/contracts/b.ts') ?? '' },
-    { path: 'libs/contracts/src/b.ts', text: FORMS.value?.('@svc/nats/a.ts') ?? '' },
-  ]
-  expect(findWrongDependencies([...PACKAGES, ...circle])).toEqual(['a cycle: libs/nats -> libs/contracts -> libs/nats'])
-})

@@ -1,15 +1,11 @@
 /**
- * Dependencies run one way: services and deploy/local import libs, libs import libs without a
- * cycle, nobody imports a service, and only tests import `test/`. An import by package name, an import by relative path
- * and an entry in a package.json all count.
+ * Dependencies run one way: services and deploy/local import libs, libs import libs, nobody imports a service, and only tests
+ * import `test/`. An import by package name, an import by relative path and an entry in a package.json all count. circles.ts
+ * finds circles.
  */
 import { posix } from 'node:path'
-
-export interface SourceFile {
-  /** From the root of the repository. */
-  readonly path: string
-  readonly text: string
-}
+import { isTest, packageOf, readPackageFolders, readSpecifiers } from './imports.ts'
+import type { SourceFile } from './source-file.ts'
 
 type Kind = 'libs' | 'services' | 'deploy' | 'test'
 
@@ -24,11 +20,7 @@ interface Edge {
 
 /** @returns one sentence for each violation. */
 export function findWrongDependencies(files: readonly SourceFile[]): string[] {
-  const folderOf = new Map(
-    files
-      .filter(({ path }) => path.endsWith('/package.json'))
-      .map(({ path, text }) => [String(JSON.parse(text).name), posix.dirname(path)]),
-  )
+  const folderOf = readPackageFolders(files)
   const edges = files.flatMap((file) => {
     const from = packageOf(file.path)
     if (from === undefined) return []
@@ -38,7 +30,7 @@ export function findWrongDependencies(files: readonly SourceFile[]): string[] {
     })
   })
   const wrong = edges.filter((edge) => !isAllowed(edge)).map(({ path, to }) => `${path} must not depend on ${to}`)
-  return [...new Set(wrong), ...findCycles(edges.filter(({ forTests }) => !forTests))]
+  return [...new Set(wrong)]
 }
 
 function isAllowed({ from, to, forTests }: Edge): boolean {
@@ -57,37 +49,13 @@ function targetsOf({ path, text }: SourceFile): { target: string; forTests: bool
       ...Object.keys(devDependencies).map((target) => ({ target, forTests: true })),
     ]
   }
-  const specifiers = [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(['"])(.+?)\1/g)].map((match) => match[2] ?? '')
-  const targets = specifiers.flatMap((specifier) => {
+  const targets = readSpecifiers(text).flatMap((specifier) => {
     if (specifier.startsWith('.')) return [posix.join(posix.dirname(path), specifier)]
     return /^@svc\/[^/]+/.exec(specifier)?.slice(0, 1) ?? []
   })
   return targets.map((target) => ({ target, forTests: isTest(path) }))
 }
 
-/** A path along the edges that ends where it began, if there is one. */
-function findCycles(edges: readonly Edge[]): string[] {
-  const targets = new Map<string, Set<string>>()
-  for (const { from, to } of edges) targets.set(from, (targets.get(from) ?? new Set()).add(to))
-  const finished = new Set<string>()
-  const visit = (folder: string, trail: string[]): string[] => {
-    if (trail.includes(folder)) return [`a cycle: ${[...trail.slice(trail.indexOf(folder)), folder].join(' -> ')}`]
-    if (finished.has(folder)) return []
-    const found = [...(targets.get(folder) ?? [])].flatMap((next) => visit(next, [...trail, folder]))
-    finished.add(folder)
-    return found
-  }
-  return [...targets.keys()].flatMap((folder) => visit(folder, []))
-}
-
-function packageOf(path: string): string | undefined {
-  return /^(?:(?:libs|services|deploy)\/[^/]+|test)(?=\/)/.exec(path)?.[0]
-}
-
 function kindOf(folder: string): Kind {
   return folder.split('/')[0] as Kind
-}
-
-function isTest(path: string): boolean {
-  return /(^|\/)test\/.+\.ts$|\.test\.ts$/.test(path)
 }

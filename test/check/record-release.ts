@@ -1,6 +1,6 @@
 /** `npx pnpm release:record`: writes down what this tree is, as a release that the next one has to run beside. */
 import { writeFileSync } from 'node:fs'
-import { readCommandLine } from '../support/command-line.ts'
+import { readCommandLine } from '../support/run/command-line.ts'
 import { RECORD_PATH, recordRelease } from './release-record.ts'
 
 readCommandLine({

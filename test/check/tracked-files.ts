@@ -1,4 +1,4 @@
-import type { SourceFile } from './dependency-direction.ts'
+import type { SourceFile } from './source-file.ts'
 
 /** Made by running something, or secret: neither belongs into the repository. */
 const GENERATED_OR_SECRET = [

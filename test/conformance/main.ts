@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { readCommandLine } from '../support/command-line.ts'
+import { readCommandLine } from '../support/run/command-line.ts'
 import type { NamedTest } from './cite.ts'
 import { conformanceOf, PAGE_PATH } from './page.ts'
 

@@ -7,7 +7,7 @@ import { readSections } from './sections.ts'
 /** From the root of the repository. */
 export const PAGE_PATH = 'docs/conformance.md'
 
-export interface Conformance {
+interface Conformance {
   /** The text of the page. */
   readonly page: string
   /** One sentence for each row without a test. */

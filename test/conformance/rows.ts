@@ -3,7 +3,7 @@
  * its larger tables. A test belongs to a row if the front of its name cites the section (`spec 6.5: …`) and, for a row of
  * a table, if its name also says what the row is about.
  */
-import { SPECIFIED } from '../support/specified.ts'
+import { SPECIFIED } from '../support/description/specified.ts'
 import { readSections } from './sections.ts'
 
 export interface Row {

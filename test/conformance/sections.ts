@@ -1,7 +1,7 @@
 /** The sections of docs/specification, as its headings name them. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-export interface Section {
+interface Section {
   /** `6.3`. */
   readonly number: string
   readonly title: string
@@ -13,7 +13,7 @@ export interface Section {
   readonly holdsRules: boolean
 }
 
-export const SPECIFICATION = 'docs/specification'
+const SPECIFICATION = 'docs/specification'
 const ROOT = new URL('../../', import.meta.url)
 const NO_RULE = '_This section holds no rule._'
 

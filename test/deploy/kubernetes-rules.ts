@@ -18,7 +18,7 @@ import {
   workloadsOf,
 } from './kubernetes-render.ts'
 
-export interface RuleContext {
+interface RuleContext {
   readonly manifests: readonly Manifest[]
   readonly overlay: Overlay
   readonly facts: Facts

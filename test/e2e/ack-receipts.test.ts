@@ -1,17 +1,17 @@
 /** Single reads, acknowledgements and receipts of direct messages. Source: spec 7.10, 7.13, 7.14, 7.16. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let sender: Agent
 let recipient: Agent
 let stranger: Agent
 let revoked: Agent
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[sender, recipient, stranger, revoked] = await h.agents(4)
   await Promise.all([recipient, sender].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
 })

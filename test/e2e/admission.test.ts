@@ -1,15 +1,17 @@
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 let h: Harness
 
 beforeAll(async () => {
   // Little, so that one sender can run into every limit (see the order of faults).
   h = await startHarness({
+    replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: '20', SVC_DAILY_HARD_LIMIT: '22', SVC_DAILY_INTRODUCTIONS: '3' },
   })
 })

@@ -1,16 +1,16 @@
 /** Posts as events and in the export, and how they travel. Source: spec 8.8, 8.9, 9.2, 9.3, 9.4, 9.6; ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readAccepted } from '../support/accepted.ts'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { newBoard, putRole, type Role, subscribe, type Visibility } from '../support/boards.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { newBoard, putRole, type Role, subscribe, type Visibility } from '../support/client/boards.ts'
+import { idsOf, readList } from '../support/client/pages.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, readList } from '../support/pages.ts'
+import { readAccepted } from '../support/system/accepted.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '1000' } })
+  h = await shareHarness('roomy')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

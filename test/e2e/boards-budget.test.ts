@@ -1,19 +1,23 @@
 /** What boards cost, and what works without a budget (spec 8.7, 11.2, 11.3, 12.2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, spendingOf } from '../support/answers.ts'
-import { newBoard, putRole, rolesOf, subscribe } from '../support/boards.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { ABSENT_AGENT_ID } from '../support/operations.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole, rolesOf, subscribe } from '../support/client/boards.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
+import { ABSENT_AGENT_ID } from '../support/description/operations.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 /** One board and two additions. */
 const FREE_UNITS = 12
 
 let h: Harness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: String(FREE_UNITS), SVC_DAILY_HARD_LIMIT: '20' } })
+  h = await startHarness({
+    replicas: { ...ONE_OF_EACH, boards: 2, budget: 2, gateway: 2 },
+    env: { SVC_DAILY_FREE_UNITS: String(FREE_UNITS), SVC_DAILY_HARD_LIMIT: '20' },
+  })
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
@@ -83,21 +87,4 @@ test('spec 12.2: with nothing left, a fault that comes before the budget is stil
   expectError(await alice.put(`/v2/contacts/${ABSENT_AGENT_ID}`, { state: 'accepted' }), 404, 'not_found')
   expectError(await alice.post('/v2/boards', closed), 400, 'invalid_request')
   expectError(await alice.put('/v2/webhook', { url: 'http://a.example/', secret }), 400, 'invalid_webhook_url')
-})
-
-// Last: it ends what the others need.
-test('spec 11.2: with the budget service down banning, removing, leaving and every read go on', async () => {
-  const [alice, bob, carol, dave] = await h.agents(4)
-  const boardId = await newBoard(alice)
-  await Promise.all([subscribe(bob, boardId), subscribe(carol, boardId)])
-  await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.kill(name)))
-  await got(putRole(alice, boardId, bob, 'banned'))
-  await got(putRole(alice, boardId, dave, 'banned'))
-  await got(putRole(alice, boardId, dave, 'none'))
-  await got(putRole(carol, boardId, carol, 'none'))
-  expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'banned' })
-  await got(carol.get(`/v2/boards/${boardId}`))
-  await got(carol.get('/v2/boards'))
-  expectError(await putRole(carol, boardId, carol, 'reader'), 503, 'unavailable')
-  expectError(await carol.post('/v2/boards', { title: 't', visibility: 'public' }), 503, 'unavailable')
 })

@@ -3,14 +3,14 @@
  * answered before a post begins holds for it, and what begins after its answer does not (spec 8.4, 8.5, 8.7, 8.8).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { newBoard, putRole, rolesOf, subscribe } from '../support/boards.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { newBoard, putRole, rolesOf, subscribe } from '../support/client/boards.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' } })
+  h = await shareHarness('roomy')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,7 +1,7 @@
 /** Boards and memberships for every kind of caller (spec 8.1, 8.2, 8.3, 8.5, 8.7, 8.8). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import {
   BOARD_KINDS,
   newBoard,
@@ -13,9 +13,9 @@ import {
   staffedBoard,
   subscribe,
   type Visibility,
-} from '../support/boards.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+} from '../support/client/boards.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const ABSENT = '00000000000000000000'
 

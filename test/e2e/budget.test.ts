@@ -2,13 +2,14 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, type Spending, spendingOf } from '../support/answers.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, type Spending, spendingOf } from '../support/client/answers.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
+import { draft, freshNonce, send } from '../support/client/signed-request.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { type Operator, startOperator } from '../support/operator.ts'
-import { untilAnswered } from '../support/retrying.ts'
-import { draft, freshNonce, send } from '../support/signed-request.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { type Operator, startOperator } from '../support/system/operator.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const FREE = 20
 const CEILING = 30
@@ -22,6 +23,7 @@ let open: Agent
 
 beforeAll(async () => {
   h = await startHarness({
+    replicas: { ...ONE_OF_EACH, budget: 2, messaging: 2, identity: 2, gateway: 2 },
     env: {
       SVC_DAILY_FREE_UNITS: String(FREE),
       SVC_DAILY_HARD_LIMIT: String(CEILING),

@@ -1,17 +1,21 @@
 /** Many at once, through two gateways and two processes of each service. Source: spec 7.7, 7.9, 9.3; ADR 19. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { idsOf, type ListedMessage, readList } from '../support/client/pages.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 let h: Harness
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' } })
+  h = await startHarness({
+    replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 },
+    env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' },
+  })
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Agent } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { readPages } from '../support/pages.ts'
+import { Agent } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { readPages } from '../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,9 +1,10 @@
 /** The public directory, lookup by name, and the own identity. */
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { expectError, expectStamped } from '../support/client/expect-answer.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 // In byte order; a collation of a language would put - and _ elsewhere, or ignore them.
 const LISTED = [
@@ -43,7 +44,7 @@ let hidden: Agent
 let withdrawn: Agent
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, identity: 2, gateway: 2 } })
   startedSeconds = Math.floor(Date.now() / 1000)
   const names = [...LISTED, 'abc-revoked', 'abc-hidden', 'abc-withdrawn'].entries()
   const registerAll = async (): Promise<void> => {

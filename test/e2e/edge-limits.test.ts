@@ -2,14 +2,14 @@
 import { randomBytes } from 'node:crypto'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, type HttpAnswer } from '../support/agent.ts'
+import { Agent, type HttpAnswer } from '../support/client/agent.ts'
+import { expectError, expectStamped } from '../support/client/expect-answer.ts'
+import { type Exchange, exchange } from '../support/client/raw-http.ts'
+import { draft, headersOf, send } from '../support/client/signed-request.ts'
+import { ABSENT_PUBKEY } from '../support/description/operations.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { ABSENT_PUBKEY } from '../support/operations.ts'
-import type { TestProcess } from '../support/processes.ts'
-import { type Exchange, exchange } from '../support/raw-http.ts'
-import { draft, headersOf, send } from '../support/signed-request.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import type { TestProcess } from '../support/system/processes.ts'
 
 /** Enough for the requests for health as well that are made, by one client, until the system is up. */
 const BURST = 20

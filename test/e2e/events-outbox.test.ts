@@ -1,18 +1,22 @@
 /** Every event is on the stream ACCEPTED, whatever happens to NATS and to who committed it. Source: ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type AcceptedMessage, readAccepted } from '../support/accepted.ts'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type AcceptedMessage, readAccepted } from '../support/system/accepted.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 let h: Harness
 /** Everybody that has received something. */
 const recipients: Agent[] = []
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' } })
+  h = await startHarness({
+    replicas: { ...ONE_OF_EACH, messaging: 2, gateway: 2 },
+    env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' },
+  })
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,19 +1,19 @@
 /** GET /v2/events. Source: spec 9.1 to 9.4, 9.6. Expiry is in expiry.test.ts. */
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { newBoard, type Posting, putRole, type Role, type Visibility } from '../support/boards.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { newBoard, type Posting, putRole, type Role, type Visibility } from '../support/client/boards.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let alice: Agent
 /** Has seven events: alternately of a friend and of strangers. */
 let bob: Agent
 let sent: { id: string; kind: string }[]
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[alice, bob] = await h.agents(2)
   const strangers = await h.agents(3)
   await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }))

@@ -1,12 +1,13 @@
 /** Expiry and purge. Source: spec 6.8, 6.9, 7.4, 7.6, 7.7, 7.12, 9.4, 9.6. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { idsOf, type ListedMessage, readList } from '../support/client/pages.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, type ListedMessage, readList } from '../support/pages.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const RETENTION_SECONDS = 30
 /** All must be made before the first of it expires: where that takes longer, it is made again, to live longer. */
@@ -31,7 +32,10 @@ let long: ReturnType<Agent['envelope']>
 let longExpiresAt: number
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_RETENTION_DAYS: String(RETENTION_SECONDS / 86_400) } })
+  h = await startHarness({
+    replicas: { ...ONE_OF_EACH, messaging: 2, gateway: 2 },
+    env: { SVC_RETENTION_DAYS: String(RETENTION_SECONDS / 86_400) },
+  })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
   for (const ttl of TTLS_SECONDS) {
     ;[alice, bob, carol, dave, erin] = await h.agents(5)

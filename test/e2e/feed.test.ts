@@ -1,12 +1,12 @@
 /** GET /v2/boards/{board}/messages. Source: spec 7.9, 7.12, 7.16, 8.2, 8.8, 8.9. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { newBoard, putRole } from '../support/boards.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { type ListedMessage, readList, readPages } from '../support/pages.ts'
+import { type Agent, call } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { newBoard, putRole } from '../support/client/boards.ts'
+import { type ListedMessage, readList, readPages } from '../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let olga: Agent
 let wes: Agent
 let eve: Agent
@@ -16,7 +16,7 @@ let root: string
 let posts: string[]
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[olga, wes, eve] = await h.agents(3)
   board = await newBoard(olga, { posting: 'anyone' })
   root = (await got(wes.send(`board:${board}`, 'root'))).body.msg_id

@@ -1,13 +1,13 @@
 /** PUT /v2/boards/{board}/messages/{id}/visibility. Source: spec 8.9, 11.2. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { newBoard, putRole, subscribe } from '../support/boards.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, readList } from '../support/pages.ts'
+import { type Agent, call } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole, subscribe } from '../support/client/boards.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { idsOf, readList } from '../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let olga: Agent
 let wes: Agent
 let rita: Agent
@@ -15,7 +15,7 @@ let board: string
 let first: string
 let second: string
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[olga, wes, rita] = await h.agents(3)
   board = await newBoard(olga)
   await got(putRole(olga, board, wes, 'writer'))

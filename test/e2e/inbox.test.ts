@@ -1,12 +1,12 @@
 /** GET /v2/inbox and GET /v2/export. Source: spec 3.10, 3.12, 7.9, 7.11, 7.12, 7.15, 11.7. */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, type ListedMessage, readList, readPages } from '../support/pages.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { idsOf, type ListedMessage, readList, readPages } from '../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let reader: Agent
 let friend: Agent
 /** What the reader sent and received, in the order of acceptance. */
@@ -16,7 +16,7 @@ let root: string
 const PAGE_BYTES = 512 * 1024
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '10000', SVC_DAILY_HARD_LIMIT: '10000' } })
+  h = await shareHarness('roomy')
   ;[reader, friend] = await h.agents(2)
   const strangers = await h.agents(6)
   await got(reader.put(`/v2/contacts/${friend.id}`, { state: 'accepted' }))

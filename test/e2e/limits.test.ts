@@ -5,19 +5,19 @@
 import { randomBytes } from 'node:crypto'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
+import { draft, send, unixSeconds } from '../support/client/signed-request.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { type Operator, startOperator } from '../support/operator.ts'
-import { untilAnswered } from '../support/retrying.ts'
-import { draft, send, unixSeconds } from '../support/signed-request.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
+import { type Operator, startOperator } from '../support/system/operator.ts'
 
 const KIB = 1024
 const DAY_SECONDS = 86_400
 const MANY_CREDITS = 10_000
 
-let h: Harness
+let h: SharedHarness
 let operator: Operator
 /** Takes everything into the inbox. */
 let open: Agent
@@ -26,7 +26,7 @@ let rich: Agent
 let board: string
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   operator = await startOperator(h.system)
   ;[open, rich] = await h.agents(2)
   await got(open.patch('/v2/me', { inbox_policy: 'open' }))

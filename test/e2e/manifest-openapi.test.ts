@@ -1,11 +1,11 @@
 /** What the system says of itself: the discovery manifest, and the OpenAPI description held against what is answered. */
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { ApiDescription, type OpenApi, type Json as Schema } from '../support/api-description.ts'
-import { expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { expectedManifest } from '../support/manifest.ts'
-import { OPERATIONS, type SpecOperation } from '../support/operations.ts'
+import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { expectStamped } from '../support/client/expect-answer.ts'
+import { ApiDescription, type OpenApi, type Json as Schema } from '../support/description/api-description.ts'
+import { expectedManifest } from '../support/description/manifest.ts'
+import { OPERATIONS, type SpecOperation } from '../support/description/operations.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 // All of them other than the defaults, so that a number that is written down somewhere is found.
 const CONFIGURED = {

@@ -6,25 +6,25 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
+import { type Agent, call } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
 import {
   ApiDescription,
   type Json,
   type OpenApi,
   type SeenAnswer,
   type SentRequest,
-} from '../support/api-description.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { SPECIFIED } from '../support/specified.ts'
+} from '../support/description/api-description.ts'
+import { SPECIFIED } from '../support/description/specified.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let description: ApiDescription
 let alice: Agent
 let bob: Agent
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, gateway: 1 } })
+  h = await shareHarness('usual')
   description = new ApiDescription((await call(h.place, 'GET', '/openapi.json')).body as OpenApi)
   ;[alice, bob] = await h.agents(2)
   await got(bob.patch('/v2/me', { inbox_policy: 'open' }))

@@ -1,12 +1,12 @@
 /** reply_to and thread_id (spec 6.9), and listing by thread (spec 7.12). */
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf, type Spending, spendingOf } from '../support/answers.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf, type Spending, spendingOf } from '../support/client/answers.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let alice: Agent
 let bob: Agent
 let carol: Agent
@@ -15,7 +15,7 @@ let carol: Agent
 const ids: Record<string, string> = {}
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[alice, bob, carol] = await h.agents(3)
   await Promise.all([alice, bob, carol].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
   const send = async (

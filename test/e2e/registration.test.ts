@@ -7,11 +7,12 @@ import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { checkWork, solveWork } from '@svc/svc1/pow.ts'
 import postgres from 'postgres'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { exchange } from '../support/raw-http.ts'
-import { type Draft, draft, headersOf, send, unixSeconds } from '../support/signed-request.ts'
+import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { expectError, expectStamped } from '../support/client/expect-answer.ts'
+import { exchange } from '../support/client/raw-http.ts'
+import { type Draft, draft, headersOf, send, unixSeconds } from '../support/client/signed-request.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const DIFFICULTY = 6
 const CHALLENGE_SECONDS = 300
@@ -24,6 +25,7 @@ let made = 0
 beforeAll(async () => {
   const env = { SVC_CHALLENGE_KEY: CHALLENGE_KEY }
   h = await startHarness({
+    replicas: { ...ONE_OF_EACH, identity: 2, gateway: 2 },
     env: { SVC_POW_DIFFICULTY: String(DIFFICULTY) },
     envOf: { 'identity-1': env, 'identity-2': env },
   })

@@ -3,16 +3,16 @@ import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import { openEnvelope } from '@svc/envelope/seal.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let alice: Agent
 let open: Agent
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' } })
+  h = await shareHarness('roomy')
   ;[alice, open] = await h.agents(2)
   await got(open.patch('/v2/me', { inbox_policy: 'open' }))
 })

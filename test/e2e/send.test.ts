@@ -4,18 +4,18 @@ import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Agent } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
+import { Agent } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { unixSeconds } from '../support/client/signed-request.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { unixSeconds } from '../support/signed-request.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 /** Takes messages from everybody into the inbox. */
 let open: Agent
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   ;[open] = await h.agents(1)
   await got(open.patch('/v2/me', { inbox_policy: 'open' }))
 })

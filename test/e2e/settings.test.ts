@@ -1,26 +1,23 @@
 /** PATCH /v2/me: what changes, what it costs, and when it is in force. */
 import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
+import { costOf, current, PATCHES, STATES, usedUnits } from './settings-costs.ts'
 
-const DAILY_FREE_UNITS = 40
+const DAILY_FREE_UNITS = 100
+const BOARD_UNITS = 10
 const SECONDS_PER_DAY = 86_400
-/** A 503 comes within 5 s; the rest is for a busy machine. */
-const REFUSED_LIMIT_MS = 9_000
-const POLICIES: readonly InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
 
-let h: Harness
+let h: SharedHarness
 
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: String(DAILY_FREE_UNITS) } })
+  h = await shareHarness('usual')
   return () => h[Symbol.asyncDispose]()
 })
-
-type Current = Required<Settings>
 
 async function agents(count: number): Promise<[Agent, ...Agent[]]> {
   const [first, ...others] = await h.agents(count)
@@ -28,43 +25,13 @@ async function agents(count: number): Promise<[Agent, ...Agent[]]> {
   return [first, ...others]
 }
 
-async function usedUnits(agent: Agent): Promise<number> {
-  const answer = await agent.get('/v2/budget')
-  expect(answer.status, answer.text).toBe(200)
-  return answer.body.used_units
-}
-
-async function current(agent: Agent): Promise<Current> {
-  const { status, text, body } = await agent.get('/v2/me')
-  expect(status, text).toBe(200)
-  return { inbox_policy: body.inbox_policy, discoverable: body.discoverable }
-}
-
-/** Every PATCH body that there is: each member absent or with each of its values. */
-const PATCHES: readonly Settings[] = [undefined, ...POLICIES].flatMap((inbox_policy) =>
-  [undefined, false, true].map((discoverable) => ({
-    ...(inbox_policy === undefined ? {} : { inbox_policy }),
-    ...(discoverable === undefined ? {} : { discoverable }),
-  })),
-)
-const STATES: readonly Current[] = POLICIES.flatMap((inbox_policy) =>
-  [false, true].map((discoverable) => ({ inbox_policy, discoverable })),
-)
-
-/** spec 5.10: 1 unit where it changes anything besides closing the inbox; closing alone is free, and so is changing nothing. */
-function costOf(before: Current, patch: Settings): number {
-  const after = { ...before, ...patch }
-  const closes = after.inbox_policy === 'closed' && before.inbox_policy !== 'closed'
-  const changesPolicy = after.inbox_policy !== before.inbox_policy
-  const changesDiscoverable = after.discoverable !== before.discoverable
-  return changesDiscoverable || (changesPolicy && !closes) ? 1 : 0
-}
-
-/** Uses up the free units of the day, with settings. */
-async function exhaust(agent: Agent): Promise<void> {
-  for (let discoverable = true; (await usedUnits(agent)) < DAILY_FREE_UNITS; discoverable = !discoverable) {
+/** Uses up the free units of the day but for some, with boards, and with settings in the end. */
+async function exhaust(agent: Agent, left = 0): Promise<void> {
+  const units = DAILY_FREE_UNITS - left
+  for (let used = 0; used + BOARD_UNITS <= units; used += BOARD_UNITS)
+    expect(await agent.post('/v2/boards', { title: 't', visibility: 'private' })).toMatchObject({ status: 201 })
+  for (let discoverable = true; (await usedUnits(agent)) < units; discoverable = !discoverable)
     expect(await agent.patch('/v2/me', { discoverable })).toMatchObject({ status: 200 })
-  }
 }
 
 function expectExhausted(answer: HttpAnswer): void {
@@ -174,7 +141,7 @@ describe('spec 11.2: with an exhausted budget', () => {
 
   test('spec 11.3: of many changes at once as many are done as there are units', async () => {
     const [agent] = await agents(1)
-    await exhaustUpTo(agent, 3)
+    await exhaust(agent, 3)
     const before = await current(agent)
     const patches = Array.from({ length: 10 }, (_, at) => ({
       discoverable: at % 2 === 0 ? !before.discoverable : before.discoverable,
@@ -183,12 +150,6 @@ describe('spec 11.2: with an exhausted budget', () => {
     for (const answer of answers) if (answer.status !== 200) expectExhausted(answer)
     await eventually(async () => expect(await usedUnits(agent)).toBeLessThanOrEqual(DAILY_FREE_UNITS))
   })
-
-  async function exhaustUpTo(agent: Agent, left: number): Promise<void> {
-    for (let discoverable = true; (await usedUnits(agent)) < DAILY_FREE_UNITS - left; discoverable = !discoverable) {
-      expect(await agent.patch('/v2/me', { discoverable })).toMatchObject({ status: 200 })
-    }
-  }
 })
 
 describe('spec 7.6: an inbox policy is in force when it has been answered', () => {
@@ -214,83 +175,4 @@ describe('spec 7.6: an inbox policy is in force when it has been answered', () =
     expect(await stranger.send(owner)).toMatchObject({ status: 202, body: { lane: 'requests' } })
     expectError(await stranger.send(owner), 409, 'request_pending')
   })
-})
-
-// From here on tests stop what the others need.
-describe('with messaging down', () => {
-  test('spec 3.17: 503 in time, and a repeat converges, paid for once', async () => {
-    const [open, closed, sender] = await agents(3)
-    if (closed === undefined || sender === undefined) throw new Error('three agents were asked for')
-    const names = ['messaging-1', 'messaging-2']
-    await Promise.all(names.map((name) => h.system.kill(name)))
-    for (const [agent, inbox_policy] of [
-      [open, 'open'],
-      [closed, 'closed'],
-    ] as const) {
-      const since = performance.now()
-      expectError(await agent.patch('/v2/me', { inbox_policy }), 503, 'unavailable')
-      expect(performance.now() - since).toBeLessThan(REFUSED_LIMIT_MS)
-    }
-    // What needs no messaging goes on.
-    expect(await sender.patch('/v2/me', { discoverable: true })).toMatchObject({ status: 200 })
-
-    await Promise.all(names.map((name) => h.system.start(name)))
-    for (let repeat = 0; repeat < 2; repeat += 1) {
-      expect(await open.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
-      expect(await closed.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({ status: 200 })
-    }
-    expect(await sender.send(open)).toMatchObject({ status: 202, body: { lane: 'inbox' } })
-    expectError(await sender.send(closed), 403, 'admission_denied')
-    expect(await usedUnits(open)).toBe(1)
-    expect(await usedUnits(closed)).toBe(0)
-  })
-})
-
-describe('spec 11.2: with the budget service down', () => {
-  test('spec 11.2: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
-    const [agent, exhausted] = await agents(2)
-    if (exhausted === undefined) throw new Error('two agents were asked for')
-    await exhaust(exhausted)
-    // Refused for good: what it was charged is settled, and is not left held by who is killed.
-    await eventually(async () => (await exhausted.patch('/v2/me', { inbox_policy: 'open' })).status === 429)
-    await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.kill(name)))
-
-    for (const caller of [agent, exhausted]) {
-      for (const policy of ['requests', 'closed'] as const) {
-        if (policy === 'closed') {
-          expect(await caller.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({
-            status: 200,
-            body: { inbox_policy: 'closed' },
-          })
-        }
-        const before = await current(caller)
-        expect(before.inbox_policy).toBe(policy)
-        const patches = PATCHES.filter((patch) => !closesAlone(before, patch))
-        const since = performance.now()
-        await Promise.all(
-          patches.map(async (change) => {
-            // Each as it comes: what was answered at once is stamped with that time.
-            const answer = await caller.patch('/v2/me', change)
-            if (costOf(before, change) > 0) expectError(answer, 503, 'unavailable')
-            else expect(answer).toMatchObject({ status: 200, body: before })
-            expectStamped(answer)
-          }),
-        )
-        expect(performance.now() - since).toBeLessThan(REFUSED_LIMIT_MS)
-        expect(await current(caller)).toEqual(before)
-      }
-    }
-    // It is closed in messaging, too.
-    expectError(await exhausted.send(agent), 403, 'admission_denied')
-
-    await Promise.all(['budget-1', 'budget-2'].map((name) => h.system.start(name)))
-    const used = await usedUnits(agent)
-    expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
-    expect(await usedUnits(agent)).toBe(used + 1)
-    expectExhausted(await patch(exhausted, { inbox_policy: 'open' }))
-  })
-
-  function closesAlone(before: Current, patch: Settings): boolean {
-    return before.inbox_policy !== 'closed' && patch.inbox_policy === 'closed' && costOf(before, patch) === 0
-  }
 })

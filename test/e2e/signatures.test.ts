@@ -3,11 +3,9 @@
 import { ORDER } from '@svc/svc1/ed25519.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { bodyTextOf, OPERATIONS, targetOf } from '../support/operations.ts'
-import { exchange } from '../support/raw-http.ts'
+import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { expectError, expectStamped } from '../support/client/expect-answer.ts'
+import { exchange } from '../support/client/raw-http.ts'
 import {
   AUTHORIZATION,
   type Draft,
@@ -19,9 +17,11 @@ import {
   send,
   TIMESTAMP,
   unixSeconds,
-} from '../support/signed-request.ts'
+} from '../support/client/signed-request.ts'
+import { bodyTextOf, OPERATIONS, targetOf } from '../support/description/operations.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 let alice: Agent
 let bob: Agent
 /** Was registered and has revoked itself. */
@@ -32,7 +32,7 @@ let stranger: Agent
 const used = freshNonce()
 
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
   const [first, second, third] = await h.agents(3)
   if (first === undefined || second === undefined || third === undefined) throw new Error('three agents were asked for')
   alice = first
@@ -710,18 +710,6 @@ describe('spec 3.8: the key of the body', () => {
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
   ])('spec 3.8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
-  })
-})
-
-describe('spec 3.7: consumed nonces are stored durably', () => {
-  test('spec 3.7: a nonce is used up also when every process of identity and both gateways were killed since', async () => {
-    const request = draft(alice)
-    await use(request, 200)
-    const names = ['identity-1', 'identity-2', 'gateway-1', 'gateway-2']
-    await Promise.all(names.map((name) => h.system.kill(name)))
-    await Promise.all(names.map((name) => h.system.start(name)))
-    for (const url of h.system.urls) expectError(await send({ ...request, url }), 409, 'nonce_replayed')
-    await use(draft(alice), 200)
   })
 })
 

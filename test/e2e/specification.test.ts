@@ -4,16 +4,16 @@
  */
 import { ERRORS } from '@svc/contracts/errors.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { startOperator } from '../support/operator.ts'
-import { idsOf, readList } from '../support/pages.ts'
+import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { idsOf, readList } from '../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
+import { startOperator } from '../support/system/operator.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '1000', SVC_DAILY_HARD_LIMIT: '1000' } })
+  h = await shareHarness('roomy')
   return () => h[Symbol.asyncDispose]()
 })
 

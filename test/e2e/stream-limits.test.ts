@@ -6,12 +6,13 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { openEventStream, openSilentStream, type TestStream } from '../support/event-stream.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { openEventStream, openSilentStream, type TestStream } from '../support/client/event-stream.ts'
+import { expectError } from '../support/client/expect-answer.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const ROOM = 3
 const MAX_SECONDS = 4
@@ -28,7 +29,7 @@ beforeAll(async () => {
     SVC_STREAM_MAX_SECONDS: String(MAX_SECONDS),
     SVC_STREAMS_PER_PROCESS: String(ROOM),
   }
-  h = await startHarness({ env })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, stream: 2, messaging: 2, gateway: 2 }, env })
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,17 +1,17 @@
 /** The event stream over HTTP, through two gateways and two stream processes. Source: spec 9.4 to 9.9. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { call } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { newBoard, putRole, subscribe } from '../support/boards.ts'
-import { openEventStream, type TestStream } from '../support/event-stream.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { call } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { newBoard, putRole, subscribe } from '../support/client/boards.ts'
+import { openEventStream, type TestStream } from '../support/client/event-stream.ts'
+import { expectError, expectStamped } from '../support/client/expect-answer.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError, expectStamped } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '1000', SVC_DAILY_INTRODUCTIONS: '1000' } })
+  h = await shareHarness('roomy')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -1,16 +1,16 @@
 /** PUT and DELETE /v2/messages/{id}/vote. Source: spec 7.8, 8.10, 11.2, 11.3. Who may vote is in boards.test.ts. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call } from '../support/agent.ts'
-import { countOutcomes, got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { newBoard, putRole } from '../support/boards.ts'
+import { type Agent, call } from '../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole } from '../support/client/boards.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness()
+  h = await shareHarness('usual')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 

@@ -3,11 +3,12 @@ import { createHmac } from 'node:crypto'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { expectError } from '../support/client/expect-answer.ts'
 import { eventually } from '../support/eventually.ts'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { startReceiver, type WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
 
@@ -19,6 +20,7 @@ let admin: postgres.Sql
 beforeAll(async () => {
   receiver = await startReceiver()
   h = await startHarness({
+    replicas: { ...ONE_OF_EACH, webhook: 2, messaging: 2, gateway: 2 },
     env: {
       SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
       SVC_WEBHOOK_BACKOFF_SECONDS: '0,0.1,0.1,0.1,0.1',

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { watchAnswers } from '../support/described-answers.ts'
-import { startOperator } from '../support/operator.ts'
+import { watchAnswers } from '../support/description/described-answers.ts'
+import { startOperator } from '../support/system/operator.ts'
 import { check } from './checker/check.ts'
 import { readFinal, untilAtRest } from './checker/final.ts'
 import type { Violation } from './checker/violation.ts'
@@ -20,7 +20,7 @@ import { startHookReceiver } from './workload/hook-receiver.ts'
 import { createRandom } from './workload/random.ts'
 import { type RoundOptions, runRound } from './workload/round.ts'
 
-export interface CampaignOptions {
+interface CampaignOptions {
   readonly seed: number
   /** Rounds begin until this time is over, */
   readonly minutes?: number
@@ -51,7 +51,7 @@ export interface RoundReport {
 }
 
 /** High enough for some agents of a round, and low enough for others to come to them. */
-export const CAMPAIGN_LIMITS = { freeUnits: 80, hardLimit: 320, introductions: 8 }
+const CAMPAIGN_LIMITS = { freeUnits: 80, hardLimit: 320, introductions: 8 }
 
 const MINUTE_MS = 60_000
 const WATCH_MS = 2_000

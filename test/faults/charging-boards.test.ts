@@ -4,11 +4,12 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { newBoard, putRole, rolesOf } from '../support/boards.ts'
-import { withDeathAt } from '../support/dying.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole, rolesOf } from '../support/client/boards.ts'
+import { withDeathAt } from '../support/system/dying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 let h: Harness
@@ -17,7 +18,7 @@ let admin: postgres.Sql
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { boards: 1 } })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {

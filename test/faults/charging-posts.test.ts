@@ -5,13 +5,14 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { newBoard, putRole } from '../support/boards.ts'
-import { withDeathAt } from '../support/dying.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { newBoard, putRole } from '../support/client/boards.ts'
+import { idsOf, readList } from '../support/client/pages.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { idsOf, readList } from '../support/pages.ts'
+import { withDeathAt } from '../support/system/dying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 /** Two KiB to three subscribers. */
@@ -26,7 +27,7 @@ const outcomes: Outcome[] = []
 
 beforeAll(async () => {
   // One process of those that die, so that the one that is armed is the one that is asked.
-  h = await startHarness({ replicas: { messaging: 1, boards: 1, budget: 1 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {

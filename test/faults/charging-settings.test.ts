@@ -4,13 +4,14 @@
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { findWrongBooks, untilResolved } from '../support/books.ts'
-import { withDeathAt } from '../support/dying.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { findWrongBooks, untilResolved } from '../support/system/books.ts'
+import { withDeathAt } from '../support/system/dying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 
 let h: Harness
 let admin: postgres.Sql
@@ -18,7 +19,7 @@ let admin: postgres.Sql
 const outcomes: { done: Promise<unknown>; check: () => Promise<void> }[] = []
 
 beforeAll(async () => {
-  h = await startHarness({ replicas: { identity: 1 } })
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
 afterAll(async () => {

@@ -6,14 +6,15 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf, spendingOf } from '../support/answers.ts'
-import { withDeathAt } from '../support/dying.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../support/client/answers.ts'
+import { idsOf, readList } from '../support/client/pages.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { type Operator, startOperator } from '../support/operator.ts'
-import { idsOf, readList } from '../support/pages.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { withDeathAt } from '../support/system/dying.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
+import { type Operator, startOperator } from '../support/system/operator.ts'
+import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 /** A message takes all free units and 3 credits. */
@@ -30,7 +31,7 @@ const outcomes: Outcome[] = []
 beforeAll(async () => {
   // One process of those that die, so that the one that is armed is the one that is asked.
   h = await startHarness({
-    replicas: { messaging: 1, budget: 1 },
+    replicas: { ...ONE_OF_EACH, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: String(FREE), SVC_DAILY_HARD_LIMIT: '10000', SVC_DAILY_INTRODUCTIONS: '1000' },
   })
   operator = await startOperator(h.system)

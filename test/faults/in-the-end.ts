@@ -1,9 +1,9 @@
 import type { Sql } from 'postgres'
 import { describe, expect, test } from 'vitest'
-import type { HttpAnswer } from '../support/agent.ts'
-import { findWrongBooks, untilResolved } from '../support/books.ts'
+import type { HttpAnswer } from '../support/client/agent.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 
 /** What one client did while something died, judged when everything has had the time to be resolved. */
 export interface Outcome {
@@ -15,7 +15,7 @@ export interface Outcome {
 }
 
 /** Repeats a call until it is answered, as the specification asks of clients; or does not come back. */
-export type Client = 'repeats' | 'gives up'
+type Client = 'repeats' | 'gives up'
 export const CLIENTS: Client[] = ['repeats', 'gives up']
 
 export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise<HttpAnswer> {

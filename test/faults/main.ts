@@ -3,7 +3,7 @@
  * what was broken and what was found, and fails where anything was.
  */
 import { randomInt } from 'node:crypto'
-import { readCommandLine } from '../support/command-line.ts'
+import { readCommandLine } from '../support/run/command-line.ts'
 import { type RoundReport, runCampaign } from './campaign.ts'
 import { failpoint, failpointAmong } from './nemesis/failpoint.ts'
 import { FAILPOINTS } from './nemesis/failpoints.ts'

@@ -4,14 +4,14 @@
  * `npx pnpm test:faults` is the long one. Source: spec 9.3, 9.7.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { newBoard, subscribe } from '../support/boards.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { newBoard, subscribe } from '../support/client/boards.ts'
+import { type Follower, startFollower, untilCaughtUp } from '../support/client/follower.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Follower, startFollower, untilCaughtUp } from '../support/follower.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { untilAnswered } from '../support/retrying.ts'
-import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+import { startTcpProxy, type TcpProxy } from '../support/stand-ins/tcp-proxy.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const ROUNDS = IS_LONG ? 10 : 1

@@ -14,12 +14,12 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
-import { startBudgetPeer } from '../support/budget-peer.ts'
-import { createTestDatabase } from '../support/database.ts'
-import { findTestRun, startTestNats } from '../support/engines.ts'
+import { createTestDatabase } from '../support/engines/database.ts'
+import { findTestRun, startTestNats } from '../support/engines/engines.ts'
+import { startNatsCluster } from '../support/engines/nats-cluster.ts'
 import { eventually } from '../support/eventually.ts'
-import { startNatsCluster } from '../support/nats-cluster.ts'
-import { startTestProcess, type TestProcess } from '../support/processes.ts'
+import { startBudgetPeer } from '../support/stand-ins/budget-peer.ts'
+import { startTestProcess, type TestProcess } from '../support/system/processes.ts'
 
 const READERS = 3
 /** Where nothing listens: jobs are what is counted, and they stay. */

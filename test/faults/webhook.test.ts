@@ -3,10 +3,10 @@
  * Source: spec 10.7: at least once, and never to another's endpoint.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
+import type { Agent } from '../support/client/agent.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { startReceiver, type WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const SECRET = '0123456789abcdef0123456789abcdef'
 const ENDPOINTS = 3

@@ -1,8 +1,8 @@
 /** Cursors: what a list did not issue is refused, whatever it looks like. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
 import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 import { type Scene, startScene } from './scene.ts'

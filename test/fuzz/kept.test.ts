@@ -1,12 +1,12 @@
 /** What fuzzing has found, each as it was found. */
 import { beforeAll, expect, test } from 'vitest'
-import { expectError } from '../support/expect-answer.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { openRaw, parseAnswers } from '../support/raw-http.ts'
+import { expectError } from '../support/client/expect-answer.ts'
+import { openRaw, parseAnswers } from '../support/client/raw-http.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, boards: 1, gateway: 1 } })
+  h = await shareHarness('usual')
   return () => h[Symbol.asyncDispose]()
 })
 

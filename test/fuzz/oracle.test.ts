@@ -4,9 +4,9 @@
  * Source: spec 7.16, 3.11, 6.2, 6.9, 8.2, 8.9.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Agent, call, type HttpAnswer } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { ABSENT_BOARD_ID, ABSENT_MESSAGE_ID } from '../support/operations.ts'
+import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { ABSENT_BOARD_ID, ABSENT_MESSAGE_ID } from '../support/description/operations.ts'
 import { type Scene, startScene } from './scene.ts'
 
 let scene: Scene

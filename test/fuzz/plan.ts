@@ -23,7 +23,7 @@ export const CASES = {
 } as const
 
 const { SVC_FUZZ_SEED, SVC_FUZZ_TIMES = '1' } = process.env
-export const SEED = SVC_FUZZ_SEED === undefined ? randomInt(2 ** 31) : Number(SVC_FUZZ_SEED)
+const SEED = SVC_FUZZ_SEED === undefined ? randomInt(2 ** 31) : Number(SVC_FUZZ_SEED)
 console.log(`fuzzed with SVC_FUZZ_SEED=${SEED}`)
 
 /** For a property over HTTP; there is no haste in a long run. */

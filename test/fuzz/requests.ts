@@ -5,9 +5,8 @@
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { jsonValues } from '../../libs/envelope/test/json-texts.ts'
-import type { Agent, HttpAnswer } from '../support/agent.ts'
-import type { ApiDescription, DescribedOperation, Json } from '../support/api-description.ts'
-import { exchange } from '../support/raw-http.ts'
+import type { Agent, HttpAnswer } from '../support/client/agent.ts'
+import { exchange } from '../support/client/raw-http.ts'
 import {
   AUTHORIZATION,
   type Draft,
@@ -16,7 +15,8 @@ import {
   NONCE,
   TIMESTAMP,
   unixSeconds,
-} from '../support/signed-request.ts'
+} from '../support/client/signed-request.ts'
+import type { ApiDescription, DescribedOperation, Json } from '../support/description/api-description.ts'
 import { brokenBytes } from './broken.ts'
 import type { Scene } from './scene.ts'
 import { valuesOf } from './schema-values.ts'

@@ -1,9 +1,9 @@
 /** A running system with something of every kind in it, and everybody's view of what must not change. */
 import postgres from 'postgres'
-import type { Agent } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { untilResolved } from '../support/books.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { untilResolved } from '../support/system/books.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 export interface Scene extends AsyncDisposable {
   readonly h: Harness

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { jsonValues } from '../../libs/envelope/test/json-texts.ts'
-import type { ApiDescription, Json } from '../support/api-description.ts'
+import type { ApiDescription, Json } from '../support/description/api-description.ts'
 
 /** Values that fit a schema of the description; a keyword that is not known here is an error. */
 export function valuesOf(api: ApiDescription, schema: Json): fc.Arbitrary<unknown> {

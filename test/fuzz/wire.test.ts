@@ -1,11 +1,11 @@
 /** Bytes on a connection that may be HTTP: each connection is answered or closed, and the gateway goes on. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { call } from '../support/agent.ts'
+import { call } from '../support/client/agent.ts'
+import { openRaw, parseAnswers } from '../support/client/raw-http.ts'
+import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { openRaw, parseAnswers } from '../support/raw-http.ts'
-import { untilAnswered } from '../support/retrying.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 
@@ -13,9 +13,9 @@ const TOGETHER = 24
 /** A gateway gives a client 10 s for its headers, and then ends the connection within some more, also on a busy machine. */
 const LIMIT_MS = 40_000
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1, boards: 1, gateway: 1 } })
+  h = await shareHarness('usual')
 })
 afterAll(() => h?.[Symbol.asyncDispose]())
 

@@ -1,12 +1,12 @@
 /** Everything that the system does, well and badly, a little of each. */
 import { connect } from 'node:net'
 import { checkWork } from '@svc/svc1/pow.ts'
-import { Agent, call } from '../support/agent.ts'
-import { newBoard, subscribe } from '../support/boards.ts'
-import { openEventStream } from '../support/event-stream.ts'
+import { Agent, call } from '../support/client/agent.ts'
+import { newBoard, subscribe } from '../support/client/boards.ts'
+import { openEventStream } from '../support/client/event-stream.ts'
 import { eventually } from '../support/eventually.ts'
-import type { Harness } from '../support/harness.ts'
-import type { WebhookReceiver } from '../support/webhook-receiver.ts'
+import type { WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
+import type { Harness } from '../support/system/harness.ts'
 
 export interface Driven {
   /** The request that sent a direct message, to an agent with a stream and a webhook. */
@@ -15,7 +15,7 @@ export interface Driven {
   readonly ids: readonly string[]
 }
 
-export interface DriveOptions {
+interface DriveOptions {
   readonly h: Harness
   readonly receiver: WebhookReceiver
   /** In every body. */

@@ -9,8 +9,8 @@ import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.ts'
+import { startReceiver, type WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 import { type Driven, driveAll } from './drive.ts'
 import { type CollectedSpan, type OtlpCollector, startOtlpCollector } from './otlp-collector.ts'
 import { type Matcher, matches, parsePromql, type Selector } from './promql.ts'
@@ -25,11 +25,11 @@ const SECRETS = {
 }
 
 const COUNTED_LATER = [
-  ['svc_webhook_attempts_total', 'delivered'],
-  ['svc_webhook_outcomes_total', 'delivered'],
-  ['svc_webhook_outcomes_total', 'retry'],
-  ['svc_stream_events_total', 'heard'],
-  ['svc_outbox_published_total', 'committer'],
+  ['agentmsg_webhook_attempts_total', 'delivered'],
+  ['agentmsg_webhook_outcomes_total', 'delivered'],
+  ['agentmsg_webhook_outcomes_total', 'retry'],
+  ['agentmsg_stream_events_total', 'heard'],
+  ['agentmsg_outbox_published_total', 'committer'],
 ] as const
 
 let h: Harness
@@ -104,7 +104,7 @@ async function refuseRows(): Promise<void> {
 
 describe('metrics', () => {
   test('every process has them, under the name of its service, and is ready and alive', async () => {
-    const readiness = scrapes.samples.filter(({ name }) => name === 'svc_ready')
+    const readiness = scrapes.samples.filter(({ name }) => name === 'agentmsg_ready')
     const told = readiness.map(({ process, labels, value }) => `${process} ${labels.component} ${value}`)
     const expected = SERVICES.flatMap((service) => [1, 2].map((index) => `${service}-${index} ${service} 1`))
     expect(told.sort()).toEqual(expected.sort())
@@ -119,7 +119,7 @@ describe('metrics', () => {
     const paths = Object.values((openApi as { paths: Record<string, Record<string, { operationId: string }>> }).paths)
     const operations = paths.flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
     const counted = scrapes.samples.filter(
-      ({ name, labels }) => name === 'svc_http_requests_total' && labels.code === 'ok',
+      ({ name, labels }) => name === 'agentmsg_http_requests_total' && labels.code === 'ok',
     )
     const done = new Set(counted.map(({ labels }) => labels.operation))
     expect(operations.filter((operation) => !done.has(operation))).toEqual([])
@@ -134,7 +134,7 @@ describe('metrics', () => {
         )
         .reduce((total, { value }) => total + value, 0)
     const requests = (operation: string, status: string, code: string): number =>
-      sum('svc_http_requests_total', { operation, status, code })
+      sum('agentmsg_http_requests_total', { operation, status, code })
     expect(requests('sendMessage', '200', 'ok')).toBe(1)
     expect(requests('sendMessage', '500', 'internal')).toBe(1)
     expect(requests('sendMessage', '401', 'signature_invalid')).toBe(1)
@@ -144,16 +144,18 @@ describe('metrics', () => {
     expect(requests('registerAgent', '400', 'pow_invalid')).toBe(1)
     expect(requests('getMe', '401', 'signer_unknown')).toBe(1)
     expect(requests('notFound', '404', 'not_found')).toBe(1)
-    expect(sum('svc_http_refused_total', { reason: 'not_http' })).toBe(1)
-    const accepted = sum('svc_http_requests_total', { operation: 'sendMessage', status: '202' })
-    expect(sum('svc_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // less the post
-    expect(sum('svc_sql_total', { statement: 'call messaging.append_within', outcome: 'ok' })).toBeGreaterThan(0)
-    expect(sum('svc_sql_total', { statement: 'call messaging.append_within', outcome: '23514' })).toBeGreaterThan(0)
-    expect(sum('svc_webhook_attempts_total', { result: 'delivered' })).toBeGreaterThan(0)
-    expect(sum('svc_webhook_attempts_total', { result: 'status_5xx' })).toBeGreaterThanOrEqual(4)
-    expect(sum('svc_webhook_outcomes_total', { outcome: 'retry' })).toBeGreaterThan(0)
-    expect(sum('svc_stream_events_total', { source: 'heard' })).toBeGreaterThan(0)
-    expect(sum('svc_outbox_published_total', { by: 'committer' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_http_refused_total', { reason: 'not_http' })).toBe(1)
+    const accepted = sum('agentmsg_http_requests_total', { operation: 'sendMessage', status: '202' })
+    expect(sum('agentmsg_batch_items_sum', { batch: 'messaging.append' })).toBeGreaterThanOrEqual(accepted - 1) // less the post
+    expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: 'ok' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_sql_total', { statement: 'call messaging.append_within', outcome: '23514' })).toBeGreaterThan(
+      0,
+    )
+    expect(sum('agentmsg_webhook_attempts_total', { result: 'delivered' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_webhook_attempts_total', { result: 'status_5xx' })).toBeGreaterThanOrEqual(4)
+    expect(sum('agentmsg_webhook_outcomes_total', { outcome: 'retry' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_stream_events_total', { source: 'heard' })).toBeGreaterThan(0)
+    expect(sum('agentmsg_outbox_published_total', { by: 'committer' })).toBeGreaterThan(0)
   })
 
   test('ADR 22: no label holds an id, a name, an address, or anything that somebody wrote', () => {
@@ -239,8 +241,8 @@ describe('dashboards and alerts ask for what there is', () => {
 
   test('every metric of ours has its row in docs/observability.md, and every row its metric', () => {
     const text = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8')
-    const rows = [...text.matchAll(/^\| `(svc_\w+)` /gm)].map(([, name]) => name)
-    const own = [...scrapes.types.keys()].filter((name) => name.startsWith('svc_'))
+    const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` /gm)].map(([, name]) => name)
+    const own = [...scrapes.types.keys()].filter((name) => name.startsWith('agentmsg_'))
     expect(rows.sort()).toEqual(own.sort())
   })
 
@@ -394,7 +396,7 @@ describe('probes', () => {
     await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is away\n')))
     expect(await probe('live')).toEqual(all('200 ok\n'))
     const { samples } = await scrapeAll(h.system.processes.values())
-    const told = samples.filter(({ name }) => ['svc_ready', 'svc_nats_connected'].includes(name))
+    const told = samples.filter(({ name }) => ['agentmsg_ready', 'agentmsg_nats_connected'].includes(name))
     expect(new Set(told.map(({ value }) => value))).toEqual(new Set([0]))
     await h.system.nats.restart()
     await eventually(async () => expect(await probe('ready')).toEqual(all('200 ok\n')))

@@ -12,7 +12,7 @@ export interface Matcher {
   readonly value: string
 }
 
-export interface Query {
+interface Query {
   readonly selectors: readonly Selector[]
   /** Of `by`, `without`, `on`, `ignoring`, `group_left`. */
   readonly labels: readonly string[]

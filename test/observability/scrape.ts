@@ -1,4 +1,4 @@
-import type { TestProcess } from '../support/processes.ts'
+import type { TestProcess } from '../support/system/processes.ts'
 
 /** One line of a scrape. */
 export interface Sample {

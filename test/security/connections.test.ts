@@ -95,9 +95,9 @@ describe('a body in many small pieces', () => {
 
 describe('requests on one connection that wait for no answer', () => {
   test('past 16 the connection is reset, and of what it had asked for nothing is worked on any more', async () => {
-    const before = await countOf(/svc_http_closed_total\{reason="pipelined",component="gateway"\}/)
+    const before = await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
     const answersBefore = await countOf(
-      /svc_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
+      /agentmsg_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
     )
     const request = `GET /v2/x HTTP/1.1\r\nHost: ${AUTHORITY}\r\n\r\n`
     const connections = await Promise.all(Array.from({ length: 20 }, (_, at) => openConnection(`127.0.3.${at + 1}`)))
@@ -109,10 +109,10 @@ describe('requests on one connection that wait for no answer', () => {
     for (const { socket } of connections) socket.resume()
     await Promise.all(connections.map(({ closed }) => closed))
     expect(served).toBe(true)
-    expect(await countOf(/svc_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before + 20)
+    expect(await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)).toBe(before + 20)
     expect(
       await countOf(
-        /svc_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
+        /agentmsg_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
       ),
     ).toBe(answersBefore)
   })

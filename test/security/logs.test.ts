@@ -2,12 +2,12 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got } from '../support/answers.ts'
-import { newBoard } from '../support/boards.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got } from '../support/client/answers.ts'
+import { newBoard } from '../support/client/boards.ts'
+import { openRaw } from '../support/client/raw-http.ts'
 import { eventually } from '../support/eventually.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { openRaw } from '../support/raw-http.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 /** In everything that must not be logged. */
 const MARK = `mark${randomBytes(8).toString('hex')}`

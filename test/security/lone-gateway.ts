@@ -8,9 +8,9 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { parse } from 'yaml'
 import { residentBytes } from '../bench/process-cpu.ts'
-import { findTestRun, startTestNats, takePorts } from '../support/engines.ts'
-import { startPeer } from '../support/peer.ts'
-import { startTestProcess } from '../support/processes.ts'
+import { findTestRun, startTestNats, takePorts } from '../support/engines/engines.ts'
+import { startPeer } from '../support/stand-ins/peer.ts'
+import { startTestProcess } from '../support/system/processes.ts'
 
 const MANIFEST = fileURLToPath(new URL('../../deploy/kubernetes/base/gateway/deployment.yaml', import.meta.url))
 

@@ -1,10 +1,10 @@
 /** A browser's preflight is not signed. An attacker's may be, and is checked like any other signed request. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { got, outcomeOf } from '../support/answers.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
-import { exchange } from '../support/raw-http.ts'
-import { draft, type HeaderLines, headersOf } from '../support/signed-request.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { got, outcomeOf } from '../support/client/answers.ts'
+import { exchange } from '../support/client/raw-http.ts'
+import { draft, type HeaderLines, headersOf } from '../support/client/signed-request.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const TARGET = '/v2/messages'
 const FROM_BROWSER = { origin: 'https://app.example', 'access-control-request-method': 'POST' }

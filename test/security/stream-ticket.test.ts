@@ -5,8 +5,8 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Agent } from '../support/agent.ts'
-import { type Harness, startHarness } from '../support/harness.ts'
+import type { Agent } from '../support/client/agent.ts'
+import { type Harness, startHarness } from '../support/system/harness.ts'
 
 let h: Harness
 let open: (agent: Agent) => Promise<StreamPlace>

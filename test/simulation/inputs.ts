@@ -28,9 +28,6 @@ export const RESERVE_US: Readonly<Record<number, readonly [least: number, most: 
   128: [15, 25],
 }
 
-/** `npx pnpm bench posts`: a post to 100 subscribers costs so many direct messages. */
-export const POST_TO_100 = 7
-
 /** `npx pnpm bench storage`: bytes for each direct message with a body of about 100 bytes, tables with their indexes. */
 export const STORAGE = {
   messages: 1_020,
@@ -42,9 +39,8 @@ export const STORAGE = {
   stream: 680,
 } as const
 
-/** Computed from the columns: a tombstone and its index entry, and a pair that was introduced, both kept for ever. */
+/** Computed from the columns: a tombstone and its index entry, kept for ever. */
 export const TOMBSTONE_BYTES = 200
-export const INTRODUCTION_BYTES = 180
 
 /** How long rows are kept, in days (README of each service). */
 export const KEPT_DAYS = { messages: 30, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const

@@ -1,6 +1,6 @@
 /** `npx pnpm simulate`: writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { readCommandLine } from '../support/command-line.ts'
+import { readCommandLine } from '../support/run/command-line.ts'
 import { fillPage, renderTables } from './tables.ts'
 
 const PAGE = new URL('../../docs/scaling.md', import.meta.url)

@@ -13,7 +13,7 @@ import {
   UTILISATION,
 } from './inputs.ts'
 
-export const SECONDS_PER_DAY = 86_400
+const SECONDS_PER_DAY = 86_400
 const DAYS_PER_MONTH = 30
 const HOURS_PER_MONTH = 730
 const GB = 1e9
@@ -28,7 +28,7 @@ export function perCore(piece: Service | 'nats' | 'postgres'): number {
   return (1_000 / MEASURED.cpuMs[piece]) * UTILISATION
 }
 
-export interface PrimaryLimit {
+interface PrimaryLimit {
   readonly what: string
   readonly perSecond: number
 }
@@ -55,7 +55,7 @@ export function cellCapacity(): number {
   return Math.floor(least / 500) * 500
 }
 
-export interface Plan {
+interface Plan {
   readonly perSecond: number
   readonly cells: number
   /** Of all cells together; two at least in each cell. */
@@ -120,7 +120,7 @@ function costOf(plan: Pick<Plan, 'perSecond' | 'processes' | 'natsServers' | 'po
   }
 }
 
-export interface StreamPlan {
+interface StreamPlan {
   readonly streams: number
   readonly streamProcesses: number
   readonly gatewayProcesses: number

@@ -1,7 +1,7 @@
 import type { Agenda } from './events.ts'
 
 /** Cores that processes share: work that finds none free waits its turn. */
-export interface Cores {
+interface Cores {
   /** Milliseconds that they have worked. */
   readonly busyMs: number
   /** Works so long without a pause, then says so. */

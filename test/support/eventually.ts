@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-const POLL_MS = 20
+const FIRST_PAUSE_MS = 20
+/** A long wait is not worth fifty questions a second, which the processes that it waits for would have to answer as well. */
+const MAX_PAUSE_MS = 100
+const PAUSE_GROWTH = 1.2
 /** So long that only what does not come at all is too late: a machine that others use as well may be slow. */
 const PATIENCE_MS = 30_000
 
@@ -13,7 +16,7 @@ export async function eventually<T>(
   { timeoutMs = PATIENCE_MS, what = 'the condition' }: { timeoutMs?: number; what?: string } = {},
 ): Promise<Exclude<T, false>> {
   const deadline = Date.now() + timeoutMs
-  for (;;) {
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS)) {
     // Looks once more when the time is over: a process that stood still has not looked for long.
     const isLast = Date.now() > deadline
     let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
@@ -24,7 +27,7 @@ export async function eventually<T>(
       problem = error
     }
     if (isLast) throw problem
-    await sleep(POLL_MS)
+    await sleep(pauseMs)
   }
 }
 

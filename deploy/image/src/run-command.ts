@@ -1,7 +1,7 @@
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 
-export interface Command {
+interface Command {
   args: readonly string[]
   env: NodeJS.ProcessEnv
   /** One line of JSON, as services log. */

@@ -5,26 +5,26 @@ import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
 export interface LocalConfig {
-  /** Absolute. */
+  /** An absolute path. */
   dataDir: string
-  /** What the gateways listen on; loopback unless told otherwise. */
+  /** The address on which the gateways listen; loopback by default. */
   httpHost: string
-  /** Of the first gateway; further ones follow. */
+  /** Port of the first gateway. The next ports are those of further gateways. */
   httpPort: number
   authority: string
-  /** Processes of each service. */
+  /** Number of processes of each service. */
   replicas: Record<ServiceName, number>
-  /** Instead of the embedded Postgres: of a role that may make roles, and of a database for this alone. */
+  /** Replaces the embedded Postgres: the URL of a role that may create roles, and of a database used for nothing else. */
   databaseUrl: string | undefined
-  /** Instead of the embedded NATS: every service uses it as it is. */
+  /** Replaces the embedded NATS. Every service uses this URL unchanged. */
   natsUrl: string | undefined
   logLevel: string
-  /** Instead of the keys that the stack makes up: as text, or from the files that `…_FILE` names. */
+  /** Replace the generated keys. Given as text, or in the files that `…_FILE` names. */
   challengeKey: string | undefined
   webhookSecretKey: string | undefined
   /** Connections of each process with a store. */
   databasePool: number
-  /** Where the first process answers for its metrics; the others follow. Undefined: none does. */
+  /** Metrics port of the first process. The next ports are those of the others. Undefined: no metrics. */
   metricsPort: number | undefined
 }
 
@@ -45,7 +45,11 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     replicas: readReplicas(e),
     databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDatabaseUrl(e),
     natsUrl: e.optional('SVC_NATS_URL') === undefined ? undefined : readNatsUrl(e),
-    logLevel: e.string('SVC_LOG_LEVEL', { default: 'info', pattern: LEVELS, hint: 'is not a level of pino' }),
+    logLevel: e.string('SVC_LOG_LEVEL', {
+      default: 'info',
+      pattern: LEVELS,
+      hint: 'must be trace, debug, info, warn, error, fatal or silent',
+    }),
     databasePool: e.int('SVC_DATABASE_POOL', { default: 8, min: 1, max: 100 }),
     metricsPort:
       e.optional('SVC_METRICS_PORT') === undefined ? undefined : e.int('SVC_METRICS_PORT', { min: 1, max: 65_535 }),
@@ -58,13 +62,13 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   return config
 }
 
-/** A key of the person who starts the stack; the service that gets it checks what is in it. */
+/** Reads an optional key from the environment. The service that gets the key checks its content. */
 function readOwnKey(e: EnvReader, name: string): string | undefined {
   const given = [name, `${name}_FILE`].some((variable) => e.optional(variable) !== undefined)
   return given ? e.secret(name) : undefined
 }
 
-/** `messaging:2,gateway:2`; what is not named has one. */
+/** Parses `messaging:2,gateway:2`. Services that are not named have one process. */
 function readReplicas(e: EnvReader): Record<ServiceName, number> {
   const replicas = Object.fromEntries(SERVICES.map((service) => [service, 1])) as Record<ServiceName, number>
   for (const entry of e.list('SVC_REPLICAS')) {

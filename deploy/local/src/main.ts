@@ -1,13 +1,13 @@
-/** `npx pnpm start`: the whole system on this machine, until Ctrl-C. */
+/** `npx pnpm start`: runs the whole system on this machine until Ctrl-C. */
 import { relative } from 'node:path'
 import { ConfigError } from '@svc/config/env-reader.ts'
 import { type LocalConfig, readConfig } from './config.ts'
-import { formatLogEvent, type LogEvent } from './log-lines.ts'
-import { metricsTargets } from './metrics-targets.ts'
-import { takeTurns } from './scheduling.ts'
+import { formatLogEvent, type LogEvent } from './output/log-lines.ts'
+import { metricsTargets } from './output/metrics-targets.ts'
+import { takeTurns } from './processes/scheduling.ts'
+import { watchStarter } from './processes/starter.ts'
 import { startStack } from './stack.ts'
 import { codeOf, StartError } from './start-error.ts'
-import { watchStarter } from './starter.ts'
 
 const DEFAULT_URL = 'http://127.0.0.1:8080'
 
@@ -18,10 +18,10 @@ const colour = process.stdout.isTTY === true && (process.env.NO_COLOR ?? '') ===
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
 watchStarter(() => {
   if (stop.signal.aborted) return
-  console.log('Stopping, as npx or pnpm, which started this, has ended.')
+  console.log('Stopping, because the npx or pnpm that started this has ended.')
   stop.abort()
 })
-// Who reads this may go away first, as in `pnpm start | head`; the stack then stops like at any other end.
+// The reader of the output may end first, as in `pnpm start | head`. The stack then stops as usual.
 process.stdout.on('error', () => stop.abort())
 process.stderr.on('error', () => {})
 takeTurns()
@@ -43,13 +43,13 @@ async function main(): Promise<number> {
   }
 }
 
-/** The first one asks, the second one insists. */
+/** The first signal stops the stack in order; the second stops it at once. */
 function onSignal(): void {
   if (stop.signal.aborted) {
     force.abort()
     return
   }
-  console.log('\nStopping; again to stop at once.')
+  console.log('\nStopping. Press Ctrl-C again to stop at once.')
   stop.abort()
 }
 
@@ -59,7 +59,7 @@ function log(name: string, event: LogEvent): void {
 
 function welcome(config: LocalConfig, urls: string[]): string {
   const { dataDir, databaseUrl, authority } = config
-  // The CLI's own default is the first gateway at its default port.
+  // The CLI uses the first gateway at its default port without `--url`.
   const options = urls[0] === DEFAULT_URL ? '' : ` --url ${urls[0]}`
   return `
   The system is up at ${urls.join(' and ')} (authority ${authority}).

@@ -1,70 +1,70 @@
-/** The whole system on one machine, in start order; it stops in the opposite one. */
+/** Starts the whole system on one machine, step by step. It stops in the opposite order. */
 import { rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Child } from './child.ts'
 import type { LocalConfig } from './config.ts'
-import { openDiscovery } from './discovery.ts'
-import { lockFolder } from './folder-lock.ts'
-import { startKeeper } from './keep.ts'
-import { type LogEvent, parseLogLine } from './log-lines.ts'
-import { createMark, type Mark, reclaim } from './marks.ts'
-import { metricsTargets, writeMetricsTargets } from './metrics-targets.ts'
-import { startNats } from './nats.ts'
-import { isPortFree } from './ports.ts'
-import { startPostgres } from './postgres.ts'
-import { removeScratch } from './postgres-user.ts'
-import { checkMemory, prepareDataFolder } from './resources.ts'
-import { createDatabase, databaseExists, databaseUrl, migrateStores, prepareRoles, storeUrl } from './roles.ts'
-import { mayInterrupt } from './scheduling.ts'
-import { loadSecrets, type Secrets, secretsOfServer } from './secrets.ts'
-import { environmentFor, type SystemSettings, superviseService } from './services.ts'
+import { openDiscovery } from './engines/discovery.ts'
+import { startNats } from './engines/nats.ts'
+import { isPortFree } from './engines/ports.ts'
+import { startPostgres } from './engines/postgres.ts'
+import { removeScratch } from './engines/postgres-user.ts'
+import { createDatabase, databaseExists, databaseUrl, migrateStores, prepareRoles, storeUrl } from './engines/roles.ts'
+import { loadSecrets, type Secrets, secretsOfServer } from './engines/secrets.ts'
+import { lockFolder } from './machine/folder-lock.ts'
+import { checkMemory, prepareDataFolder } from './machine/resources.ts'
+import { type LogEvent, parseLogLine } from './output/log-lines.ts'
+import { metricsTargets, writeMetricsTargets } from './output/metrics-targets.ts'
+import type { Child } from './processes/child.ts'
+import { startKeeper } from './processes/keep.ts'
+import { createMark, type Mark, reclaim } from './processes/marks.ts'
+import { mayInterrupt } from './processes/scheduling.ts'
+import { environmentFor, type SystemSettings, superviseService } from './processes/services.ts'
 import { codeOf, StartError } from './start-error.ts'
 import { type NatsUser, type ServiceName, START_GROUPS, STORES, type StoreName } from './topology.ts'
 
-export interface StackOptions {
+interface StackOptions {
   config: LocalConfig
-  /** The launcher's own; every service gets it too, with its own credentials in place of these. */
+  /** The launcher's environment. Every service gets it, with its own credentials instead of the launcher's. */
   env: NodeJS.ProcessEnv
-  /** Every event of every process, and the launcher's own. */
+  /** Called with every event of every process and of the launcher. */
   log: (process: string, event: LogEvent) => void
-  /** Aborted: nothing more is begun, and what was begun is ended. */
+  /** When aborted, nothing more is started, and all that was started is stopped. */
   signal: AbortSignal
-  /** Aborted: nothing is given time to finish. */
+  /** When aborted, processes get no time to finish. */
   force: AbortSignal
 }
 
-export interface Stack extends AsyncDisposable {
-  /** Base addresses of the gateways. */
+interface Stack extends AsyncDisposable {
+  /** Base URLs of the gateways. */
   readonly urls: string[]
-  /** Settles, with a sentence, when an engine ended by itself. */
+  /** Settles with a sentence if an engine ends by itself. */
   readonly failed: Promise<string>
 }
 
-/** What is under way, from the first process on. */
+/** The state of a run, from its first process on. */
 interface Run extends StackOptions {
   readonly mark: Mark
   readonly secrets: Secrets
-  /** Ended in the opposite order. */
+  /** Everything that was started. Stopped in the opposite order. */
   readonly started: AsyncDisposableStack
-  /** With a sentence: an engine ended by itself. */
+  /** Aborted with a sentence if an engine ends by itself. */
   readonly engineLost: AbortController
 }
 
 const DATABASE = 'svc'
 const SHARED_BUFFERS_MIB = 128
-/** For migrations, and for looking into it. */
+/** Reserved for migrations and for manual inspection. */
 const SPARE_CONNECTIONS = 30
 const HEALTH_LIMIT_MS = 30_000
 const HEALTH_POLL_MS = 50
 const MAX_FAILED_STARTS = 3
-/** How a service ends over its configuration (libs/config, run-service.ts): trying again would change nothing. */
+/** Exit code of a service with a wrong configuration (libs/config, run-service.ts). A restart would not help. */
 const EX_CONFIG = 78
 const INFO = 30
 const WARN = 40
 
-/** @throws StartError with one sentence for what is in the way; nothing is left running then. */
+/** @throws StartError with one sentence that says what is wrong. No process is left running then. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { config } = options
   await using started = new AsyncDisposableStack()
@@ -79,7 +79,8 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   started.defer(() => keeper.release())
   started.use(await lockFolder(config.dataDir, mark))
   const leftovers = await reclaim(mark.stack)
-  if (leftovers.length > 0) say(options, INFO, `ended what the run before had left: ${leftovers.join(', ')}`)
+  if (leftovers.length > 0)
+    say(options, INFO, `stopped processes that the previous run had left: ${leftovers.join(', ')}`)
   removeScratch(mark)
   await checkPorts(config)
 
@@ -107,7 +108,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   }
 }
 
-/** @returns where each store's service finds its schema, at its latest migration. */
+/** Starts Postgres if needed, and migrates every schema. @returns a function from a store to its service's database URL. */
 async function startDatabase(run: Run): Promise<(store: StoreName) => string> {
   const { config, secrets, signal } = run
   const external = config.databaseUrl
@@ -137,7 +138,7 @@ async function startEmbeddedPostgres(run: Run): Promise<string> {
     sharedBuffersMib: SHARED_BUFFERS_MIB,
     onProblem: (line) => run.log('postgres', { timeMs: Date.now(), level: WARN, message: line, fields: {} }),
   })
-  // SIGQUIT: Postgres ends without a checkpoint and recovers at the next start.
+  // On SIGQUIT, Postgres ends without a checkpoint and recovers at the next start.
   adopt(run, 'Postgres', postgres, 'SIGQUIT')
   if (!(await databaseExists(postgres.url, DATABASE))) await createDatabase(postgres.url, DATABASE)
   return databaseUrl(postgres.url, DATABASE)
@@ -156,14 +157,14 @@ async function startMessageBus(run: Run): Promise<(user: NatsUser) => string> {
   adopt(run, 'NATS', nats, 'SIGKILL')
   if (nats.pid !== undefined) mayInterrupt(nats.pid)
   run.signal.throwIfAborted()
-  // Where the operator's commands find it (libs/cli).
+  // The operator's commands read the URL from this file (libs/cli).
   const file = join(config.dataDir, 'admin-nats-url')
   writeFileSync(file, nats.urlFor('admin'), { mode: 0o600 })
   started.defer(() => rmSync(file, { force: true }))
   return (user) => nats.urlFor(user)
 }
 
-/** An engine is stopped with the run; should it end before, the run has failed. */
+/** Makes the engine part of the run: the run stops it, and if it ends earlier, the run has failed. */
 function adopt(
   run: Run,
   name: string,
@@ -172,7 +173,7 @@ function adopt(
 ): void {
   let stopping = false
   void engine.ended.then(({ reason }) => {
-    if (!stopping) run.engineLost.abort(`${name} ended by itself (${reason}), and nothing works without it.`)
+    if (!stopping) run.engineLost.abort(`${name} ended by itself (${reason}), and the stack cannot work without it.`)
   })
   run.force.addEventListener('abort', () => engine.kill(forceSignal))
   run.started.defer(async () => {
@@ -181,7 +182,7 @@ function adopt(
   })
 }
 
-/** Starts the services, those that others call first, and returns when every gateway finds all of them healthy. */
+/** Starts the services in the order of their dependencies. Returns when every gateway reports all of them healthy. */
 async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
   const givenUp = Promise.withResolvers<never>()
   const ended = new AbortController()
@@ -205,8 +206,8 @@ async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
 }
 
 /**
- * Starts all processes of these services at once; they are stopped at once as well.
- * @param giveUp told, with a StartError, of a service that cannot start, which has a meaning until the stack is up.
+ * Starts all processes of these services at once. They also stop at once.
+ * @param giveUp Called with a StartError if a service cannot start. Has no effect once the stack is up.
  */
 function startServices(
   run: Run,
@@ -231,14 +232,14 @@ function startServices(
           run.log(name, event)
         },
         onRestart: ({ code, reason }, delayMs, failures) => {
-          say(run, WARN, `${name} ended (${reason}) and starts again in ${delayMs / 1000} s`)
+          say(run, WARN, `${name} ended (${reason}) and restarts in ${delayMs / 1000} s`)
           if (code === EX_CONFIG || failures >= MAX_FAILED_STARTS)
             giveUp(new StartError(`${name} does not start: ${lastWords || reason}`))
         },
       })
     }),
   )
-  // Without an engine they could finish nothing, and would only wait for it.
+  // Without an engine, services could finish nothing and would only wait for it.
   for (const end of [run.force, run.engineLost.signal]) {
     for (const { kill } of supervisors) end.addEventListener('abort', kill)
   }
@@ -247,7 +248,7 @@ function startServices(
   })
 }
 
-/** The gateway's health asks every service. */
+/** Waits for a gateway's health, which covers every service. */
 async function waitForHealth(url: string, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + HEALTH_LIMIT_MS
   let last = 'no answer'
@@ -298,7 +299,7 @@ function gatewayUrls(config: LocalConfig): string[] {
   return gatewayPorts(config).map((port) => `http://${reachableHost(config.httpHost)}:${port}`)
 }
 
-/** Where one asks a gateway that listens on `host`. */
+/** The host under which this machine reaches a gateway that listens on `host`. */
 function reachableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -320,7 +321,7 @@ function explainDatabaseError(error: unknown, adminUrl: string, external: boolea
     : new StartError(`${join(dataDir, 'secret.key')} is not the one that this data was made with: put that back.`)
 }
 
-/** Settles with what `signal` is aborted with. */
+/** Settles with the reason for which `signal` is aborted. */
 function reasonOf(signal: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve(String(signal.reason))
@@ -332,7 +333,7 @@ function removeIfEmpty(folder: string): void {
   try {
     rmdirSync(folder)
   } catch {
-    // It holds data.
+    // It contains data.
   }
 }
 

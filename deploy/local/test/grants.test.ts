@@ -1,7 +1,7 @@
-/** What Postgres itself says of the rights of roles: every role against every object, whatever is added. */
+/** Asks Postgres for the rights of every role on every object, so that new objects are covered too. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
 import { STORES } from '../src/topology.ts'
 
 let database: TestDatabase

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { findTestRun } from '../../../test/support/engines.ts'
+import { findTestRun } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type Mark, reclaim } from '../src/marks.ts'
+import { createMark, findMarked, type Mark, reclaim } from '../src/processes/marks.ts'
 
 let folder: string
 let mark: Mark
@@ -25,12 +25,12 @@ afterEach(async () => {
   await eventually(() => findMarked(mark.stack).length === 0)
 })
 
-/** It goes with the test run, however that ends. */
+/** A folder that is removed with the test run, however that ends. */
 async function makeFolder(): Promise<string> {
   return mkdtempSync(join((await findTestRun()).folder, 'leftovers-'))
 }
 
-/** @returns what it printed first. */
+/** @returns the first line that it printed. */
 async function hold(): Promise<string> {
   const path = fileURLToPath(new URL('./holder.ts', import.meta.url))
   const holder = spawn(process.execPath, [path, folder], { stdio: ['pipe', 'pipe', 'inherit'] })

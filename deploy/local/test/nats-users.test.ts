@@ -12,12 +12,12 @@ import * as stream from '../../../libs/contracts/src/stream.ts'
 import * as webhook from '../../../libs/contracts/src/webhook.ts'
 import { connectNats, drainNats } from '../../../libs/nats/src/connect.ts'
 import { createLogger } from '../../../libs/telemetry/src/logger.ts'
-import { startTestNats, type TestNats } from '../../../test/support/engines.ts'
+import { startTestNats, type TestNats } from '../../../test/support/engines/engines.ts'
 import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from '../src/topology.ts'
 
 const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boards', 'webhook']
 
-/** Who may ask for a call besides the gateway, which may ask for every one. */
+/** The callers of each call besides the gateway, which may make all calls. */
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
@@ -112,7 +112,7 @@ describe('a NATS user may use its own subjects alone', () => {
     'svc.messaging.measure': ['gateway', 'admin'],
     'svc.stream.measure': ['gateway', 'admin'],
     'svc.stream.open-at.0123': ['gateway', 'stream'],
-    // The operator may ask for each of its calls by name, and for nothing else.
+    // The operator may make each of its calls by name, and no others.
     'admin.anything': [],
     'admin.budget.anything': [],
     'admin.messaging.anything': [],
@@ -121,7 +121,7 @@ describe('a NATS user may use its own subjects alone', () => {
     '$JS.API.STREAM.UPDATE.ACCEPTED': ['messaging'],
     '$JS.API.STREAM.INFO.ACCEPTED': ['messaging', 'admin'],
     '$JS.API.STREAM.INFO.OTHER': [],
-    // What agents have written is not for the operator.
+    // The operator must not read messages of agents.
     '$JS.API.STREAM.MSG.GET.ACCEPTED': [],
     '$JS.API.DIRECT.GET.ACCEPTED': [],
     '$JS.API.STREAM.NAMES': [],
@@ -212,7 +212,7 @@ describe('a NATS user may use its own subjects alone', () => {
   })
 })
 
-/** The server reports a violation before it answers the flush that follows. */
+/** The server reports a violation before it answers the following flush. */
 async function isAllowed(user: NatsUser, act: (connection: NatsConnection) => unknown): Promise<boolean> {
   const connection = connections.get(user)
   const found = violations.get(user)

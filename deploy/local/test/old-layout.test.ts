@@ -1,15 +1,15 @@
 /**
- * Databases from before ADR 23, when functions were made by numbered files: what such a database has and a new one does not
- * is made here, and the migration step has to bring it to what a new one is.
+ * Databases from before ADR 23, when numbered files made the functions. The test recreates the differences between
+ * such a database and a new one. The migration must remove them.
  */
 import { fileURLToPath } from 'node:url'
 import { migrate } from '@svc/postgres/migrate.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
 import { STORES, type StoreName } from '../src/topology.ts'
 
-/** Numbered files that made functions alone, and are gone. */
+/** Removed numbered files that only made functions. */
 const GONE: Partial<Record<StoreName, string[]>> = {
   budget: [
     '0002_reserve',
@@ -38,7 +38,7 @@ const BATCH = `log_ids text[], ids text[], digests text[], senders text[], recip
   envelopes text[], expiry_caps bigint[], standings bigint[], operations text[], deadlines_ms bigint[],
   retention_seconds double precision, lease_seconds double precision`
 
-/** Functions that such a database has besides, or with another text. */
+/** Functions that such a database has in addition, or with another text. */
 const OTHERWISE: Partial<Record<StoreName, string[]>> = {
   messaging: [
     `create function messaging.append(${BATCH}, policies text[], contacts text[]) returns table ${APPENDED}
@@ -87,7 +87,7 @@ test.each(STORES)('ADR 23: a database of %s from before functions had files is l
   })
 
   expect(await objectsOf(owner.sql, store)).toEqual(await objectsOf(other.sql, store))
-  // A rollback finds the names that the old code looks for.
+  // A rollback finds the names that the old code expects.
   expect(await namesRun(owner.sql, store)).toEqual(names)
 })
 
@@ -101,7 +101,7 @@ async function namesRun(sql: postgres.Sql, store: StoreName): Promise<string[]> 
   return rows.map(({ name }) => name)
 }
 
-/** Functions and tables, with rights, and what is recorded of functions. */
+/** Functions and tables with their rights, and the records about functions. */
 async function objectsOf(sql: postgres.Sql, store: StoreName): Promise<unknown[]> {
   const functions = await sql`
     select p.proname, pg_get_functiondef(p.oid) as text, p.proacl::text from pg_proc p

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../../../test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
 import { STORES, type StoreName } from '../src/topology.ts'
 
 let database: TestDatabase
@@ -25,7 +25,7 @@ afterAll(async () => {
   await database[Symbol.asyncDispose]()
 })
 
-/** Whether the store's role may do it; what it did is undone. */
+/** Whether the store's role may run the statement. Its effect is rolled back. */
 async function may(store: StoreName, statement: string): Promise<boolean> {
   const undo = new Error('undone')
   try {

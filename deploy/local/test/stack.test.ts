@@ -5,10 +5,10 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { Agent } from '../../../test/support/agent.ts'
-import { findTestRun, takePorts } from '../../../test/support/engines.ts'
+import { Agent } from '../../../test/support/client/agent.ts'
+import { findTestRun, takePorts } from '../../../test/support/engines/engines.ts'
 import { eventually } from '../../../test/support/eventually.ts'
-import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/marks.ts'
+import { createMark, findMarked, type MarkedProcess, reclaim } from '../src/processes/marks.ts'
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const START_LIMIT_MS = 100_000
@@ -27,7 +27,7 @@ let launchers: Launcher[]
 beforeEach(async () => {
   dataDir = mkdtempSync(join((await findTestRun()).folder, 'stack-'))
   stack = createMark(dataDir).stack
-  // A second gateway takes the next one.
+  // A second gateway takes the next port.
   port = await takePorts(2)
   launchers = []
 })
@@ -56,7 +56,7 @@ function launch(env: NodeJS.ProcessEnv = {}): Launcher {
   return launcher
 }
 
-/** @returns when the last screen is there. */
+/** @returns when the welcome text was printed. */
 async function launchUntilUp(env: NodeJS.ProcessEnv = {}): Promise<Launcher> {
   const launcher = launch(env)
   await eventually(
@@ -82,7 +82,7 @@ function pidOf(name: string): number {
   return found.pid
 }
 
-/** One that has ended meanwhile is as good as killed. */
+/** A process that has ended meanwhile counts as killed. */
 function killNow(pid: number | undefined): void {
   try {
     process.kill(pid ?? 0, 'SIGKILL')
@@ -95,7 +95,7 @@ async function health(at = port): Promise<number> {
   return (await fetch(`http://127.0.0.1:${at}/v2/health`)).status
 }
 
-/** What is left of the output when nothing but the reason is in it. */
+/** The output of a refused start, which must hold only the reason. */
 async function refusalOf({ ended, output }: Launcher): Promise<string> {
   expect(await ended).toBe(1)
   const lines = output().trim().split('\n')
@@ -156,7 +156,7 @@ describe('if something is in the way, one clear sentence says so, and nothing st
     const first = await launchUntilUp()
     const before = processes().map(({ pid }) => pid)
     first.child.kill('SIGKILL')
-    // It says what it does as soon as it has noticed.
+    // Its title changes as soon as it notices.
     await eventually(() => !processes().some(({ name }) => name === 'keeper'))
     await launchUntilUp()
     expect(await health()).toBe(200)
@@ -165,7 +165,7 @@ describe('if something is in the way, one clear sentence says so, and nothing st
 
   test('a second Ctrl-C does not wait', async () => {
     const launcher = await launchUntilUp()
-    process.kill(pidOf('messaging-1'), 'SIGSTOP') // it would drain for ever
+    process.kill(pidOf('messaging-1'), 'SIGSTOP') // so that its drain never ends
     launcher.child.kill('SIGINT')
     await eventually(() => launcher.output().includes('again to stop at once'))
     launcher.child.kill('SIGINT')

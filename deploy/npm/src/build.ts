@@ -33,7 +33,7 @@ interface Manifest {
   readonly dependencies?: Record<string, string>
 }
 
-export interface Built {
+interface Built {
   readonly folder: string
   readonly dependencies: Readonly<Record<string, string>>
 }

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 
 /** A module of the workspace, as `<lib>/<file>.ts`. */
-export type Module = string
+type Module = string
 
 /** Of imports as biome formats them; texts and comments hold other words that look like some. */
 const SPECIFIER = /(^(?:import|export|\})[^'\n]*\bfrom |^import |\bimport\()'([^'\n]+)'/gm

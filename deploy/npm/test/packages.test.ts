@@ -1,15 +1,19 @@
 /** What is published: what is in it, and that it works where there is npm and nothing of this repository. */
-import { execFile } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFile, spawn } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { PACKAGES } from '@svc/npm/packages.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { environment, hasRegistry, installAlone, type Packed, packAll, temporaryFolder } from './installed.ts'
 
 const run = promisify(execFile)
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
 /** What is never part of a client: it is the server's. */
 const SERVERS = ['sodium-native', 'nats', 'postgres', 'pg', 'fastify', 'pino']
@@ -92,15 +96,15 @@ describe('what is in the packages', () => {
   })
 })
 
-describe.runIf(online)('installed with npm alone', { timeout: 300_000 }, () => {
+describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
   let home: string
+  let system: TestSystem
   beforeAll(async () => {
-    home = await installAlone(
-      folder.path,
-      'home',
-      packages.map(({ tarball }) => tarball),
-    )
+    const tarballs = packages.map(({ tarball }) => tarball)
+    home = await installAlone(folder.path, 'home', tarballs)
+    system = await startSystem({ replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1 } })
   }, 300_000)
+  afterAll(() => system?.[Symbol.asyncDispose]())
 
   test.each([
     ['nodenext', 'nodenext'],
@@ -140,37 +144,60 @@ describe.runIf(online)('installed with npm alone', { timeout: 300_000 }, () => {
     expect(stdout).toBe('hello\nprocessed\n')
   })
 
-  test.each(['22', '24'])('the SDK and svc work under Node %s', async (major) => {
+  test.each(['22', '24'])('the SDK and the first exchange of the README work under Node %s', async (major) => {
     const name = `node-${major}`
     const place = await installAlone(folder.path, name, [`node@${major}`, ...packages.map(({ tarball }) => tarball)])
     const node = join(place, 'node_modules/.bin/node')
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
     await using service = await startFakeService()
     expect((await run(node, [writeProgram(place), service.url])).stdout).toBe('hello\nprocessed\n')
-    // As npx finds it: the shebang looks for node on the PATH.
+    // As npx finds it: the shebang looks for node on the PATH. Names are never given twice.
     const env = {
       PATH: `${join(place, 'node_modules/.bin')}:${process.env.PATH}`,
       SVC_CONFIG_DIR: place,
-      SVC_URL: service.url,
+      SVC_URL: system.urls[0],
     }
-    const svc = async (...args: string[]) => (await run('svc', args, { env, cwd: place })).stdout
-    const id = expect.stringMatching(/^[0-9a-f]{32}\n$/)
-    for (const agent of ['carol', 'bob']) await svc('init', agent)
-    await svc('policy', 'open', '--profile', 'bob')
-    const sent = await svc('send', 'bob', 'for bob alone', '--seal', '--quiet')
-    expect(sent).toEqual(id)
-    expect(await svc('inbox', '--profile', 'bob', '--quiet')).toBe(sent)
-    expect(await svc('inbox', '--profile', 'bob', '--open', '--verify', 'carol')).toContain('| for bob alone')
-    await svc('ack', sent.trim(), '--profile', 'bob')
-    expect(await svc('receipt', sent.trim(), '--quiet')).toBe('processed\n')
-    expect(await svc('--help')).not.toContain('admin <')
+    const exchange = blockOf('README.md', 'Two agents in two minutes', 'bash').replaceAll(
+      /\b(alice|bob)\b/g,
+      `$1-${major}`,
+    )
+    const script = `npx() { shift 2; svc "$@"; }\n${exchange}`
+    const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { env, cwd: place })
+    expect(stdout).toMatch(
+      /\| hello\n[\s\S]*\[sealed, signature verified\]\n {4}\| for bob-\d+ alone\n[\s\S]*^processed /m,
+    )
+    expect((await run('svc', ['--help'], { env, cwd: place })).stdout).not.toContain('admin <')
   })
 
-  test('npx runs the tarball of svc', async () => {
-    const { tarball } = packageOf('libs/cli')
-    const env = environment()
-    const { stdout } = await run('npx', ['--yes', `file:${tarball}`, '--version'], { cwd: folder.path, env })
-    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/)
+  test('npx runs the tarball of svc, as the guide configures a client of the Model Context Protocol', async () => {
+    const { mcpServers } = JSON.parse(blockOf('docs/guides/mcp.md', 'Configure a client', 'json'))
+    const { command, args }: { command: string; args: string[] } = mcpServers.mailbox
+    const given = args.map((arg) =>
+      arg
+        .replace(/^file:.*/, `file:${packageOf('libs/cli').tarball}`)
+        .replace(/^\/.*\.key$/, join(folder.path, 'mcp.key'))
+        .replace(/^http:.*/, system.urls[0] ?? ''),
+    )
+    const cwd = join(folder.path, 'empty')
+    mkdirSync(cwd)
+    const clientInfo = { name: 'test', version: '1' }
+    const messages = [
+      { id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
+      { method: 'notifications/initialized' },
+      { id: 2, method: 'tools/call', params: { name: 'whoami', arguments: {} } },
+    ]
+    const server = spawn(command, given, { cwd, env: environment() })
+    const stderr = text(server.stderr)
+    server.stdin.write(messages.map((one) => `${JSON.stringify({ jsonrpc: '2.0', ...one })}\n`).join(''))
+    const answers = []
+    for await (const line of createInterface(server.stdout)) {
+      if (answers.push(JSON.parse(line)) === 2) server.stdin.end()
+    }
+    expect(answers, await stderr).toMatchObject([
+      { id: 1, result: { serverInfo: { name: 'svc' } } },
+      { id: 2, result: { structuredContent: { name: 'alice', unread: { inbox: 0 } } } },
+    ])
+    expect(readdirSync(cwd)).toEqual([])
   })
 
   test('nothing that is the server’s was installed', () => {
@@ -179,6 +206,12 @@ describe.runIf(online)('installed with npm alone', { timeout: 300_000 }, () => {
     expect(existsSync(join(home, 'node_modules/@svc/contracts'))).toBe(false)
   })
 })
+
+/** The first block of a language under a heading of a page of this repository. */
+function blockOf(page: string, heading: string, language: string): string {
+  const [, section = ''] = readFileSync(join(ROOT, page), 'utf8').split(`\n## ${heading}\n`)
+  return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(section)?.[1] ?? ''
+}
 
 function writeProgram(home: string): string {
   const program = join(home, 'program.mjs')

@@ -1,45 +1,45 @@
 /**
- * Natural batching: the first call runs at once, calls that come while it runs go together in the next run. No timers:
- * nothing is slower when idle, and under load one packet and one commit serve many.
+ * Natural batching: the first call runs at once, and calls that arrive while it runs share the next run. There are no timers, so
+ * an idle system adds no latency, and under load one packet and one commit serve many calls.
  */
 import { defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 import { activeTrace, inBatchSpan, isTracing } from '@svc/telemetry/tracing.ts'
 
 export interface BatcherOptions<Item, Result> {
   /**
-   * Does the work of one batch. Answers one outcome for each item, in order; an Error is that item's own failure. What
-   * it throws is every item's failure.
+   * Does the work of one batch. Returns one outcome for each item, in order; an Error rejects that item alone. If it throws,
+   * every item of the batch is rejected.
    */
   run: (items: Item[]) => Promise<readonly (Result | Error)[]>
-  /** What its batches are called in metrics and traces; without a name they are in neither. */
+  /** The name in metrics and traces; without it the batches appear in neither. */
   name?: string
-  /** Items in one run at most. */
+  /** The most items in one run. */
   maxItems?: number
-  /** Runs under way at once at most; more fill a slow round trip, fewer make larger batches. */
+  /** The most concurrent runs. More runs use the time of a slow round trip; fewer make larger batches. */
   concurrency?: number
-  /** Items with a key in common never share a run, so that set-based work sees each key once; their order is kept. */
+  /** Items with a common key never share a run, so that set-based work sees each key once. Their order is kept. */
   keyOf?: (item: Item) => string | readonly string[]
   /**
-   * When a run that may start does so: at the end of the microtask turn (the default), or once a turn of the event loop has
-   * brought no more items (`loop`), which groups calls that come from different sockets.
+   * When a run starts: at the end of the microtask turn (the default), or after a turn of the event loop that brought no more
+   * items (`loop`), which groups calls from different sockets.
    */
   turn?: 'microtask' | 'loop'
-  /** Items that wait at most; past that a call is refused with `overloaded()`. No queue is without a bound. */
+  /** The most items that wait. Past that a call is rejected with `overloaded()`, because no queue may be unbounded. */
   maxWaiting?: number
-  /** What a call is refused with when too many wait. */
+  /** The error of a call that is rejected because too many wait. */
   overloaded?: () => Error
 }
 
 export type Batcher<Item, Result> = (item: Item) => Promise<Result>
 
 const batchItems = defineDistribution({
-  name: 'svc_batch_items',
+  name: 'agentmsg_batch_items',
   help: 'Items that went together in one batch',
   labels: ['batch'],
   buckets: [1, 2, 4, 8, 16, 32, 64, 128, 1_000],
 })
 const batchWaiting = defineLevel({
-  name: 'svc_batch_waiting',
+  name: 'agentmsg_batch_waiting',
   help: 'Items that wait for their batch',
   labels: ['batch'],
 })
@@ -47,8 +47,8 @@ const batchWaiting = defineLevel({
 const DEFAULT_MAX_ITEMS = 128
 const DEFAULT_MAX_WAITING = 10_000
 /**
- * Turns of the event loop that bring more items before a run starts all the same. One turn takes in what was ready when it
- * began, and work on that is slower than clients are: a run after each would take a few items, and the next one a few more.
+ * A run starts after this many turns of the event loop, even if each brought more items. One turn takes in only what was ready
+ * when it began, and clients send faster than that work is done. A run after each turn would get only a few items.
  */
 const MAX_GATHERING_TURNS = 3
 
@@ -73,7 +73,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       schedule()
     })
 
-  // A run starts at the end of the turn, so that calls made together go together.
+  // A run starts at the end of the turn, so that calls made in the same turn share it.
   function schedule(): void {
     if (scheduled || running >= concurrency) return
     scheduled = true
@@ -119,7 +119,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
       const itemKeys = typeof own === 'string' ? [own] : own
       if (taken.length < maxItems && !itemKeys.some((key) => keys.has(key))) taken.push(pending)
       else left.push(pending)
-      // The keys of one that waits are taken too: what comes after it must not overtake it.
+      // Also add the keys of an item that waits, so that later items with these keys do not overtake it.
       for (const key of itemKeys) keys.add(key)
     }
     waiting = left
@@ -142,7 +142,7 @@ export function createBatcher<Item, Result>(options: BatcherOptions<Item, Result
     }
   }
 
-  /** A batch is part of the work of each of its items, and was begun by whichever came first, of this batch or another. */
+  /** Traces the batch as part of all its items, not only of the call in whose context it happens to start. */
   function runTraced(batch: Pending<Item, Result>[], items: Item[]): Promise<readonly (Result | Error)[]> {
     return inBatchSpan(
       name,
@@ -156,6 +156,6 @@ interface Pending<Item, Result> {
   item: Item
   resolve: (result: Result) => void
   reject: (error: unknown) => void
-  /** What it is part of, where that is traced. */
+  /** The trace of the call, if there is one. */
   trace: string | undefined
 }

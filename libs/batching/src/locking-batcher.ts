@@ -1,14 +1,14 @@
 /**
- * Batches of items that each lock something in a database. A lock that is held for long must not hold up the items that do not
- * need it, so they go on without those that do (docs/adr/0014-locks-are-not-waited-for-long.md).
+ * Batches of items that each need a lock in a database. One stalled lock must not delay the items that do not need it
+ * (head-of-line blocking). So those go on without the items that do (docs/adr/0014-locks-are-not-waited-for-long.md).
  */
 import { type Batcher, type BatcherOptions, createBatcher } from './batcher.ts'
 
-/** How one run treats locks that another transaction holds. */
+/** How a run handles locks that another transaction holds. */
 export interface LockWait {
-  /** For each lock. Past it the run throws, and has done nothing. */
+  /** The longest wait for each lock. After that the run throws and has done nothing. */
   readonly waitMs: number
-  /** Waits for no item's lock, and answers `BUSY` for each item whose lock is held. */
+  /** If true, the run waits for no item's lock, and returns `BUSY` for each item whose lock is held. */
   readonly skipBusy: boolean
 }
 
@@ -16,7 +16,7 @@ export const BUSY = Symbol('busy')
 
 type Outcome<Result> = Result | Error | typeof BUSY
 
-export interface LockingBatcherOptions<Item, Result>
+interface LockingBatcherOptions<Item, Result>
   extends Pick<BatcherOptions<Item, Result>, 'name' | 'maxItems' | 'keyOf'> {
   /** The lock by which items queue while it is busy. */
   lockOf: (item: Item) => string
@@ -29,13 +29,13 @@ export interface LockingBatcherOptions<Item, Result>
 
 /** A commit takes milliseconds. A lock that is held for longer belongs to a transaction that is stalled. */
 const USUAL: LockWait = { waitMs: 100, skipBusy: false }
-/** The wait is for locks that no item names. */
+/** The wait is only for locks that do not belong to an item. */
 const SKIPPING: LockWait = { waitMs: 1_000, skipBusy: true }
-/** A queue waits for so long, and then makes room for the next one. */
+/** A queue waits this long, and then makes room for the next queue. */
 const TURN: LockWait = { waitMs: 250, skipBusy: false }
-/** Queues that wait in the database at once. Each takes a connection of the pool. */
+/** The most queues that wait in the database at once. Each takes a connection of the pool. */
 export const MAX_WAITERS = 2
-/** An item gives up after this. Its caller gives up after 5 s. */
+/** An item gives up after this time, so that it answers before its caller gives up, after 5 s. */
 const GIVE_UP_MS = 4_000
 
 interface Waiting<Item> {
@@ -44,15 +44,15 @@ interface Waiting<Item> {
 }
 
 /**
- * As `createBatcher`, one run at a time. A run that does not get its locks in time is repeated without the items whose locks are
- * busy. Those items, and later ones for the same lock, queue in order until the lock is free.
+ * Like `createBatcher`, with one run at a time. If a run does not get its locks in time, it is repeated without the items whose
+ * locks are busy. Those items, and later ones for the same lock, queue in order until the lock is free.
  */
 export function createLockingBatcher<Item, Result>(
   options: LockingBatcherOptions<Item, Result>,
 ): Batcher<Item, Result> {
   const { name, maxItems, keyOf, lockOf, run, isLockTimeout, unavailable } = options
   const shared = {
-    overloaded: () => unavailable('too many wait'),
+    overloaded: () => unavailable('too many items wait for a batch'),
     ...(maxItems === undefined ? {} : { maxItems }),
   }
   const queues = new Map<string, { items: number; call: Batcher<Item, Result> }>()

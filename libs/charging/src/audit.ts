@@ -1,4 +1,4 @@
-/** What an owner says of its operations to who verifies the books (`svc admin verify`). */
+/** Answers `svc admin verify` about an owner's operations. */
 import { AUDITED_MS, judgeOperations, listOperations } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
@@ -8,14 +8,14 @@ import { runReport } from '@svc/postgres/report.ts'
 
 type Verdict = ReplyOf<ReturnType<typeof judgeOperations>>['verdicts'][number]
 
-export interface AuditOptions {
+interface AuditOptions {
   owner: ChargeOwner
   database: Database
-  /** Of operations that leave a row which stands in for their record; undefined: it is in `operations`. */
+  /** Judges operations whose own row is their record. Answers undefined for an operation that is recorded in `operations`. */
   judge?: (tx: Tx, operations: readonly string[]) => Promise<readonly (Verdict | undefined)[]>
 }
 
-/** The calls of the operator's tool that every owner answers. */
+/** The calls that every owner serves to the operator's tool. */
 export function auditEndpoints({ owner, database, judge = async () => [] }: AuditOptions): Endpoint[] {
   return [
     handle(listOperations(owner), (request) => runReport(database, (tx) => list(tx, owner, request))),

@@ -1,6 +1,6 @@
 /**
- * Charging: reserve, commit, settle (ADR 21). Killing any process between any two steps leaves neither a
- * charge without its effect nor an effect without its charge; README.md has the argument.
+ * Charging: reserve, commit, settle (ADR 21). If any process is killed between any two steps, there is no charge without its
+ * effect and no effect without its charge. README.md explains why.
  *
  * Failpoints: `charging.<owner>.reserved`, `.committed`; in settle-later.ts `.settled`; in abandon.ts `.fenced`,
  * `.resolved`; in purge.ts `.confirmed`.
@@ -16,23 +16,23 @@ import { createAbandon } from './abandon.ts'
 import { type Fences, NotCommitted, type Reservation } from './fences.ts'
 import { createSettleLater } from './settle-later.ts'
 
-/** What an operation takes from the budget of `agentId`. What is free does not come here (spec 11.2). */
+/** The cost of an operation to the budget of `agentId`. Free operations do not use this library (spec 11.2). */
 export interface Cost {
   /**
-   * `<owner>:` and what is the same for every attempt at this operation and for no other one: the message's id and
-   * digest, or an id drawn for the request. The same operation again is not charged again.
+   * `<owner>:` and a key that all attempts at this operation share and no other operation has: the message's id and digest, or
+   * an id drawn for the request. A repeated operation is not charged again.
    */
   readonly operation: string
   readonly agentId: string
   /** At least 1. */
   readonly units: number
-  /** The other agent of a DM, null where nobody is introduced (spec 11.5). */
+  /** The other agent of a DM; null if the operation introduces nobody (spec 11.5). */
   readonly introductionPeer: string | null
 }
 
-/** What one attempt has taken. */
+/** The reservation of one attempt. */
 export interface Reserved extends Reservation {
-  /** The operation was settled before: nothing was taken now. */
+  /** The operation was settled before, so nothing was taken now. */
   readonly settled: boolean
   /** Another attempt may still be under way on the same reservation. */
   readonly shared: boolean
@@ -41,47 +41,47 @@ export interface Reserved extends Reservation {
 export interface Charging {
   readonly owner: ChargeOwner
   /**
-   * Reserves the cost, lets the owner commit the operation, and settles afterwards in the background.
+   * Reserves the cost, lets the owner commit the operation, and then settles in the background.
    *
-   * `commit` is the owner's own transaction: it records the operation, and refuses past the deadline or a fence
-   * (`Operations.commit`, or the owner's own function). What it throws is thrown here. Where that is definite (`isDefinite`, or
-   * `NotCommitted`) the cost has been given back before; otherwise the resolver finds out what happened.
+   * `commit` is the owner's own transaction. It records the operation, and it fails past the deadline or behind a fence
+   * (`Operations.commit`, or the owner's own function). Its errors are thrown here. Before a definite error (`isDefinite`, or
+   * `NotCommitted`) is thrown, the cost is released. After any other error the resolver finds out what happened.
    *
    * @throws ServiceError of `reserve`: `introduction_limit_reached`, `hard_limit_reached`, `budget_exhausted`, `unavailable`.
    */
   charge<T>(cost: Cost, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
-  /** The first half of `charge`, for an owner that reserves before it knows whether there is anything to commit. */
+  /** The first half of `charge`, for an owner that reserves before it knows if there is anything to commit. */
   reserve(cost: Cost, context: CallContext): Promise<Reserved>
-  /** The second half; `reserved` is used at most once, here or in `cancel`. */
+  /** The second half of `charge`. Pass `reserved` at most once, here or to `cancel`. */
   finish<T>(reserved: Reserved, context: CallContext, commit: (reservation: Reservation) => Promise<T>): Promise<T>
   /**
-   * Gives back what an attempt has taken that is never to be committed. It needs no fence: nobody else has its deadline,
-   * and the attempts before it were fenced. Where there may still be one it is abandoned, and with it those before it: their
-   * owner repeats them. Never throws: what fails here is the resolver's.
+   * Releases the charge of an attempt that will never commit. This needs no fence, because no other attempt has its deadline and
+   * earlier attempts were fenced. If another attempt may still be under way (`shared`), this one is abandoned together with
+   * those before it, and their callers repeat them. Never throws: after a failure here the resolver releases the charge.
    */
   cancel(reserved: Reserved, context: CallContext): Promise<void>
   /**
-   * Gives an attempt up: fences it, then gives back what it took, or settles it where it was committed after all.
-   * @throws ServiceError `unavailable` where that is not done yet; asking again is safe, and the resolver does.
+   * Gives up an attempt: fences it, and then releases its charge, or settles it if it was committed after all.
+   * @throws ServiceError `unavailable` if this is not done yet. A repeat is safe, and the resolver repeats it.
    */
   abandon(reservation: Reservation, context: CallContext): Promise<void>
 }
 
-export interface ChargingDeps {
+interface ChargingDeps {
   owner: ChargeOwner
   bus: Bus
   logger: Logger
-  /** Of the owner's database. */
+  /** The fences of the owner's database. */
   fences: Fences
   /**
-   * How long an attempt may take, in milliseconds. More than a call ever takes (spec 3.17: 5 s), because the
-   * rest is what the clocks of budget's and the owner's database may differ by before commits are refused.
+   * How long an attempt may take, in milliseconds. It is longer than any call (spec 3.17: 5 s). The rest is the clock difference
+   * between the databases of budget and the owner that is tolerated before commits are refused.
    */
   holdMs?: number
 }
 
 const charges = defineCount({
-  name: 'svc_charges_total',
+  name: 'agentmsg_charges_total',
   help: 'Steps of charges: reserved, then committed, not_committed or cancelled',
   labels: ['owner', 'step'],
 })
@@ -140,7 +140,7 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
       result = await commit(reservation)
     } catch (error) {
       charges.add({ owner, step: 'not_committed' })
-      // What was settled before stays settled, whatever this attempt met.
+      // An operation that was settled before stays settled, even if this attempt fails.
       if (!settled && (isDefinite(error) || error instanceof NotCommitted))
         await leave(() => abandon(reservation, context))
       throw error
@@ -151,17 +151,17 @@ export function createCharging({ owner, bus, logger, fences, holdMs = RESERVATIO
     return result
   }
 
-  /** The client's answer is the commit's error, not this one's: what fails here is the resolver's. */
+  /** Logs a failure instead of throwing it: the caller must see the error of the commit, and the resolver releases the charge. */
   async function leave(giveBack: () => Promise<unknown>): Promise<void> {
     try {
       await giveBack()
     } catch (error) {
-      logger.warn({ err: error }, 'a charge is given back later')
+      logger.warn({ err: error }, 'a charge could not be released; the resolver will do it')
     }
   }
 }
 
 function checkCost(owner: ChargeOwner, { operation, units }: Cost): void {
-  if (!operation.startsWith(`${owner}:`)) throw new RangeError(`an operation of ${owner} begins with its name`)
-  if (!Number.isSafeInteger(units) || units < 1) throw new RangeError('what is charged costs at least 1 unit')
+  if (!operation.startsWith(`${owner}:`)) throw new RangeError(`an operation of ${owner} must start with "${owner}:"`)
+  if (!Number.isSafeInteger(units) || units < 1) throw new RangeError(`a charge must be at least 1 unit, not ${units}`)
 }

@@ -1,11 +1,11 @@
-/** The record of an owner's operations in its own database, for those that leave no row which could stand in for it. */
+/** Records an owner's operations in its own database. Operations that leave a row of their own, like messages, need no record. */
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { type Database, isLockTimeout, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { PendingQuery, Row } from 'postgres'
 import type { Fences, Reservation } from './fences.ts'
 
-export interface OperationsOptions {
+interface OperationsOptions {
   database: Database
   /** The owner's schema, which has the SQL of `copy-sql.ts`. */
   schema: string
@@ -13,22 +13,22 @@ export interface OperationsOptions {
 
 export interface Operations extends Fences {
   /**
-   * Records the operation in the owner's transaction, which cannot commit when this throws.
+   * Records the operation in the owner's transaction. If this throws, the transaction cannot commit.
    *
-   * @returns `duplicate` where another attempt has committed it: the transaction must not do the work again.
-   * @throws ServiceError `unavailable` past the deadline, or where the attempt was given up.
+   * @returns `duplicate` if another attempt has committed the operation. Then the transaction must not do the work again.
+   * @throws ServiceError `unavailable` past the deadline, or if the attempt was given up.
    */
   commit(tx: Tx, reservation: Reservation): Promise<'committed' | 'duplicate'>
-  /** Operations whose deadline passed at least `ageMs` ago, at most `limit`. */
+  /** At most `limit` committed operations whose deadline passed at least `ageMs` ago. */
   listCommitted(ageMs: number, limit: number): Promise<string[]>
-  /** Forgets committed operations. Only such may be named whose reservations are settled for good. */
+  /** Removes committed operations. Pass only operations whose reservations are durably settled. */
   remove(ids: readonly string[]): Promise<void>
-  /** Forgets fences whose deadline passed at least `ageMs` ago, at most `limit`. @returns how many. */
+  /** Removes at most `limit` fences whose deadline passed at least `ageMs` ago. @returns how many. */
   removeFences(ageMs: number, limit: number): Promise<number>
 }
 
 const REFUSED = 'CHG01'
-/** Each may wait for a second, with a connection of the pool. */
+/** Each of these may hold a connection of the pool for a second while it waits. */
 const MAX_FENCED_ALONE = 2
 
 export function createOperations({ database, schema }: OperationsOptions): Operations {
@@ -50,7 +50,7 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
       try {
         const [row] = await tx<{ outcome: 'committed' | 'duplicate' }[]>`
           /* charging.commit */ select ${tx(commitOperation)}(${operation}, ${deadlineMs}) as outcome`
-        if (row === undefined) throw new Error('commit_operation answers one row')
+        if (row === undefined) throw new Error('commit_operation returned no row')
         return row.outcome
       } catch (error) {
         throw sqlStateOf(error) === REFUSED ? new ServiceError('unavailable', { cause: error }) : error
@@ -62,7 +62,7 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
         return await fenceTogether(items)
       } catch (error) {
         if (!isLockTimeout(error)) throw error
-        // One commit that does not end must not keep the others from their answers.
+        // One stalled commit must not delay the answers for the other operations.
         return items.length === 1 ? [undefined] : Promise.all(items.map(fenceAlone))
       }
     },
@@ -106,13 +106,13 @@ export function createOperations({ database, schema }: OperationsOptions): Opera
     const committed = new Map(rows.map((row) => [row.operation, row.committed]))
     return items.map(({ operation }) => {
       const answer = committed.get(operation)
-      if (answer === undefined) throw new Error('a fence must answer every item')
+      if (answer === undefined) throw new Error('fence_operations must return one row for each item')
       return answer
     })
   }
 }
 
-/** Epoch milliseconds by the clock that the deadlines are held against. */
+/** Epoch milliseconds by the clock that deadlines are compared with. */
 function olderThan(sql: Sql, ageMs: number): PendingQuery<Row[]> {
   return sql`(extract(epoch from statement_timestamp()) * 1000 - ${ageMs}::bigint)::bigint`
 }

@@ -6,13 +6,13 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { Operations } from './operations.ts'
 
-export interface OperationsPurgeDeps {
+interface OperationsPurgeDeps {
   owner: ChargeOwner
   bus: Bus
   logger: Logger
   operations: Operations
   intervalMs?: number
-  /** How long after their deadlines operations and fences are kept. */
+  /** Operations and fences are kept for this long after their deadlines. */
   keptMs?: number
 }
 
@@ -22,11 +22,11 @@ const DAY_MS = 24 * 60 * 60 * 1000
 const MAX_ITEMS = 128
 
 /**
- * Forgets what the record of operations need not know any more.
+ * Removes records of operations that are no longer needed.
  *
- * A fence says no more than the deadline itself once that has passed by the clock of the same database; the day between
- * is for a clock that is set back. A committed operation may still be asked for while its reservation is held, so it
- * goes after budget has confirmed, durably, that the reservation is settled: no clock has a part in that.
+ * Once the deadline has passed by the clock of the same database, a fence adds nothing to it. The extra day allows for a clock
+ * that is set back. A committed operation may be asked about as long as its reservation is held. So it is removed only after
+ * budget has confirmed, durably, that the reservation is settled; this does not depend on any clock.
  */
 export function startOperationsPurge(deps: OperationsPurgeDeps): Loop {
   const { owner, bus, logger, operations, intervalMs = DEFAULT_INTERVAL_MS, keptMs = DAY_MS } = deps

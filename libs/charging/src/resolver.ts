@@ -5,18 +5,18 @@ import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { type AbandonDeps, createAbandon } from './abandon.ts'
 
-export interface ResolverDeps extends AbandonDeps {
+interface ResolverDeps extends AbandonDeps {
   logger: Logger
   intervalMs?: number
 }
 
 const resolved = defineCount({
-  name: 'svc_charges_resolved_total',
-  help: 'Charges that the resolver ended: what dead or failed attempts had left',
+  name: 'agentmsg_charges_resolved_total',
+  help: 'Charges that the resolver ended, left by dead or failed attempts',
   labels: ['owner'],
 })
 const overdue = defineLevel({
-  name: 'svc_charges_overdue_seconds',
+  name: 'agentmsg_charges_overdue_seconds',
   help: 'How long the oldest reservation was past its deadline when budget was last asked',
   labels: ['owner'],
 })
@@ -24,20 +24,20 @@ const overdue = defineLevel({
 const DEFAULT_INTERVAL_MS = 2_000
 const PASS_TIMEOUT_MS = 5_000
 const MAX_ITEMS = 128
-/** Between two attempts to end one reservation, at most. */
+/** The longest pause between two attempts to end a reservation. */
 const MAX_PAUSE_MS = 30_000
-/** No reservation should wait for longer than this after its deadline. */
+/** Warn if a reservation is held this long after its deadline. */
 const LATE_MS = 60_000
 
 /**
- * Ends what an owner's dead or failed attempts have left: asks budget for reservations of the owner that are past their
- * deadline and abandons them. Safe in every process of the owner at once: all may abandon the same ones.
+ * Ends the reservations that an owner's dead or failed attempts have left. It asks budget for the owner's reservations that are
+ * past their deadline, and abandons them. Safe in all processes of the owner at once, because abandoning is idempotent.
  */
 export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...deps }: ResolverDeps): Loop {
   const abandon = createAbandon(deps)
   let oldestMs = 0
   const backoff = createBackoff(intervalMs)
-  resolved.add({ owner: deps.owner }, 0) // there from the beginning, so that the first one is an increase
+  resolved.add({ owner: deps.owner }, 0) // the series exists from the start, so that the first count is an increase
   overdue.read(() => [[{ owner: deps.owner }, oldestMs / 1_000]])
   return startLoop({
     name: 'resolve-charges',
@@ -48,7 +48,7 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
       const { reservations } = await deps.bus.call(listOverdue, { owner: deps.owner, limit: MAX_ITEMS }, context)
       const lateMs = Date.now() - (reservations[0]?.deadline_ms ?? Date.now())
       oldestMs = Math.max(lateMs, 0)
-      if (lateMs > LATE_MS) logger.warn({ late_ms: lateMs }, 'a charge is long overdue')
+      if (lateMs > LATE_MS) logger.warn({ late_ms: lateMs }, 'a charge is overdue by more than a minute')
       const due = reservations.filter(({ operation }) => backoff.isDue(operation))
       const outcomes = await Promise.allSettled(
         due.map(({ operation, deadline_ms: deadlineMs }) => abandon({ operation, deadlineMs }, context)),
@@ -62,16 +62,20 @@ export function startResolver({ logger, intervalMs = DEFAULT_INTERVAL_MS, ...dep
       resolved.add({ owner: deps.owner }, ended)
       if (ended > 0) logger.info({ resolved: ended }, 'overdue charges resolved')
       if (failures.length > 0 && ended === 0) throw failures[0]
-      if (failures.length > 0) logger.warn({ err: failures[0], failures: failures.length }, 'charges stay overdue')
+      if (failures.length > 0)
+        logger.warn(
+          { err: failures[0], failures: failures.length },
+          'some overdue charges could not be ended; they are tried again',
+        )
       return ended === MAX_ITEMS
     },
   })
 }
 
-/** When an operation that could not be ended is tried again. A transaction of it that hangs must not delay the others. */
+/** Backoff for operations that could not be ended, so that one stalled transaction does not delay the others. */
 function createBackoff(firstMs: number): {
   isDue(operation: string): boolean
-  /** @param listed all that are overdue; what is not among them is forgotten. */
+  /** @param listed all overdue operations; the backoff of every other operation is dropped. */
   note(listed: readonly string[], failed: readonly string[]): void
 } {
   let waiting = new Map<string, { pauseMs: number; untilMs: number }>()

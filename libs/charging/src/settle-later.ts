@@ -7,23 +7,22 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { isTracing } from '@svc/telemetry/tracing.ts'
 
-export interface SettleLaterDeps {
+interface SettleLaterDeps {
   owner: ChargeOwner
   bus: Bus
   logger: Logger
 }
 
 /**
- * How long what has ended waits for company: a sender's answer is on its way undisturbed meanwhile, and one call settles what
- * several appends have committed. Nobody waits for it but an agent that is refused right then: whether finally, budget knows
- * when nothing of the agent's is held.
+ * Finished charges wait this long so that one call can settle several of them, off the response path. Only an agent that is
+ * refused at this moment may have to wait: its refusal is final only when none of its charges is held.
  */
 const GATHER_MS = 25
-/** As many as one call takes. */
+/** The most operations in one call. */
 const MAX_ITEMS = 128
 const TIMEOUT_MS = 5_000
 
-/** Makes charges of committed operations final, together. What fails, or is lost, is overdue soon, and the resolver's. */
+/** Settles committed operations in batches. If a settle fails or is lost, the charge goes overdue and the resolver settles it. */
 export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (operation: string) => void {
   const settled = `charging.${owner}.settled`
   const settle = createBatcher<string, undefined>({
@@ -39,7 +38,7 @@ export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (ope
   let timer: NodeJS.Timeout | undefined
 
   return (operation) => {
-    // The batch is a part of each one's trace, not only of that in which it starts.
+    // The batch belongs to the trace of every operation in it, not only to the trace that starts it.
     ended.push(isTracing() ? AsyncResource.bind(() => settleNow(operation)) : () => settleNow(operation))
     if (ended.length >= MAX_ITEMS) settleEnded()
     else timer ??= setTimeout(settleEnded, GATHER_MS).unref()
@@ -54,6 +53,8 @@ export function createSettleLater({ owner, bus, logger }: SettleLaterDeps): (ope
   }
 
   function settleNow(operation: string): void {
-    settle(operation).catch((error: unknown) => logger.debug({ err: error }, 'a charge is settled later'))
+    settle(operation).catch((error: unknown) =>
+      logger.debug({ err: error }, 'a charge could not be settled; the resolver will do it'),
+    )
   }
 }

@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import type { Ending } from '@svc/local/child.ts'
-import { startChild } from '@svc/local/child.ts'
-import { type Mark, markOf } from '@svc/local/marks.ts'
+import { startChild } from '@svc/local/processes/child.ts'
+import { type Mark, markOf } from '@svc/local/processes/marks.ts'
 import { openDatabase, type Sql } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTestProcess } from '@svc/test/support/processes.ts'
+import { startTestProcess } from '@svc/test/support/system/processes.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { PlannedOperation } from './owner-process.ts'
+import { type PlannedOperation, startOwner } from './owner.ts'
 
 const PROGRAM = fileURLToPath(new URL('./owner-process.ts', import.meta.url))
 const RESOLVED_WITHIN_MS = 45_000
@@ -19,7 +18,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
   const stack = new AsyncDisposableStack()
   let database: TestDatabase
   let mark: Mark
-  /** Sees everything; no process of the system does. */
+  /** May read all schemas, unlike any process of the system. */
   let sql: Sql
 
   beforeAll(async () => {
@@ -42,8 +41,8 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
     await process.untilReady()
     return { ...process, [Symbol.asyncDispose]: async () => void (await process.stop()) }
   }
-  const startOwner = (nats: TestNats, plan: PlannedOperation[], env: NodeJS.ProcessEnv = {}) => {
-    const lines: string[] = []
+  /** An owner that is killed. @returns how it ended. */
+  const killOwner = async (nats: TestNats, plan: PlannedOperation[], env: NodeJS.ProcessEnv): Promise<string> => {
     const child = startChild({
       name: 'owner-1',
       command: process.execPath,
@@ -54,28 +53,20 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
         OWNER_PLAN: JSON.stringify(plan),
         ...env,
       },
-      onLine: (line) => lines.push(line),
+      onLine: () => {},
     })
-    let ended: Ending | undefined
-    void child.ended.then((ending) => {
-      ended = ending
-    })
-    return {
-      lines,
-      ended: child.ended,
-      untilIdle: () =>
-        eventually(
-          () => {
-            if (ended !== undefined) throw new Error(`the owner ended (${ended.reason}): ${lines.join('; ')}`)
-            return lines.includes('idle')
-          },
-          { timeoutMs: RESOLVED_WITHIN_MS },
-        ),
-      [Symbol.asyncDispose]: async () => void (await child.stop()),
-    }
+    const { reason } = await child.ended
+    return reason
+  }
+  /** Another owner, in this process: it has done its plan. */
+  const goOn = async (nats: TestNats, plan: PlannedOperation[], purgeAfterMs?: number) => {
+    const lines: string[] = []
+    const settings = { natsUrl: nats.urlFor('identity'), databaseUrl: database.urlFor('identity'), plan, purgeAfterMs }
+    const owner = await startOwner(settings, (line) => lines.push(line))
+    return { lines, [Symbol.asyncDispose]: () => owner[Symbol.asyncDispose]() }
   }
 
-  /** Two operations that take effect, each beside one that is refused after it was paid for; two of them introduce. */
+  /** Two operations that take effect, each beside one that is refused after its cost was reserved. Two of the four introduce. */
   const newPlan = (): { agentId: string; plan: PlannedOperation[] } => {
     const agentId = newAgentId()
     const operation = () => `identity:${randomBytes(8).toString('hex')}`
@@ -132,16 +123,13 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
       ['charging.identity.resolved', 1],
     ])('killed at %s, the %i. time; another process resolves, and a repeat takes effect once', async (point, time) => {
       const { agentId, plan } = newPlan()
-      await using first = startOwner(nats, plan, { SVC_FAILPOINTS: `${point}=kill@${time}` })
-      expect(await first.ended).toMatchObject({ reason: 'signal SIGKILL' })
+      expect(await killOwner(nats, plan, { SVC_FAILPOINTS: `${point}=kill@${time}` })).toBe('signal SIGKILL')
 
-      await using second = startOwner(nats, [])
-      await second.untilIdle()
+      await using _second = await goOn(nats, [])
       await untilResolved(agentId)
       await expectBooksToMatch(agentId, plan)
 
-      await using third = startOwner(nats, plan)
-      await third.untilIdle()
+      await using third = await goOn(nats, plan)
       await untilResolved(agentId)
       expect(await expectBooksToMatch(agentId, plan)).toBe(2)
       expect(third.lines).toEqual([
@@ -157,12 +145,9 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
       'killed at %s while it resolves what another has left',
       async (point) => {
         const { agentId, plan } = newPlan()
-        await using first = startOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
-        await first.ended
-        await using second = startOwner(nats, [], { SVC_FAILPOINTS: `${point}=kill` })
-        expect(await second.ended).toMatchObject({ reason: 'signal SIGKILL' })
-        await using third = startOwner(nats, [])
-        await third.untilIdle()
+        await killOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
+        expect(await killOwner(nats, [], { SVC_FAILPOINTS: `${point}=kill` })).toBe('signal SIGKILL')
+        await using _third = await goOn(nats, [])
         await untilResolved(agentId)
         expect(await expectBooksToMatch(agentId, plan)).toBe(1)
       },
@@ -170,30 +155,24 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
 
     test('killed in the purge, after budget has confirmed: what was done stays charged and is forgotten by the next', async () => {
       const { agentId, plan } = newPlan()
-      await using first = startOwner(nats, plan)
-      await first.untilIdle()
+      await using _first = await goOn(nats, plan)
       const ids = plan.map(({ operation }) => operation)
       const recorded = () => sql`select from identity.operations where id = any(${ids}::text[])`
       await sql`update identity.operations set deadline_ms = deadline_ms - 60000 where id = any(${ids}::text[])`
-      await using second = startOwner(nats, [], {
-        OWNER_PURGE_AFTER_MS: '30000',
-        SVC_FAILPOINTS: 'charging.identity.confirmed=kill',
-      })
-      expect(await second.ended).toMatchObject({ reason: 'signal SIGKILL' })
+      const purging = { OWNER_PURGE_AFTER_MS: '30000', SVC_FAILPOINTS: 'charging.identity.confirmed=kill' }
+      expect(await killOwner(nats, [], purging)).toBe('signal SIGKILL')
       expect(await recorded()).toHaveLength(2)
-      await using third = startOwner(nats, [], { OWNER_PURGE_AFTER_MS: '30000' })
-      await third.untilIdle()
+      await using _third = await goOn(nats, [], 30_000)
       await eventually(async () => (await recorded()).length === 0)
       expect(await expectBooksToMatch(agentId, plan)).toBe(2)
     })
 
     test('several processes that resolve the same at once are as good as one', async () => {
       const { agentId, plan } = newPlan()
-      await using first = startOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
-      await first.ended
-      await using second = startOwner(nats, [])
-      await using third = startOwner(nats, [])
-      await Promise.all([second.untilIdle(), third.untilIdle()])
+      await killOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
+      const [second, third] = await Promise.all([goOn(nats, []), goOn(nats, [])])
+      await using _ = second
+      await using _third = third
       await untilResolved(agentId)
       expect(await expectBooksToMatch(agentId, plan)).toBe(1)
     })
@@ -208,10 +187,10 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
     const { agentId, plan } = newPlan()
     await using nats = await startTestNats()
     await using first = await startBudget(nats, `${point}=kill@${time}`)
-    await using owner = startOwner(nats, plan)
+    const going = goOn(nats, plan)
     expect(await first.ended).toMatchObject({ reason: 'signal SIGKILL' })
     await using _second = await startBudget(nats)
-    await owner.untilIdle()
+    await using _owner = await going
     await untilResolved(agentId)
     expect(await expectBooksToMatch(agentId, plan)).toBe(2)
   })

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createOperations, type Operations } from '../src/operations.ts'
@@ -33,7 +33,7 @@ describe('the record of operations (ADR 21)', () => {
   const fence = async (operation: string, deadlineMs: number) =>
     (await operations.fence([{ operation, deadlineMs }]))[0]
 
-  /** A transaction that has committed the operation and waits before its own end. */
+  /** A transaction that has recorded the operation, and waits before it commits. */
   const openCommit = async (operation: string, deadlineMs: number) => {
     const arrived = Promise.withResolvers<string>()
     const decided = Promise.withResolvers<'commit' | 'roll back'>()
@@ -96,7 +96,7 @@ describe('the record of operations (ADR 21)', () => {
   ] as const)('a fence that meets a commit in flight waits and tells what became of it: %s', async (end, committed) => {
     const { operation, deadlineMs } = newAttempt()
     const finish = await openCommit(operation, deadlineMs)
-    // It gives up after a second, and is asked for again.
+    // The fence gives up after a second and is repeated.
     const answer = eventually(async () => {
       const answered = await fence(operation, deadlineMs)
       return answered !== undefined && [answered]
@@ -197,7 +197,7 @@ describe('the record of operations (ADR 21)', () => {
       const [done, ...more] = own.filter(({ result }) => result === 'committed')
       expect(more).toEqual([])
       for (const { result, deadlineMs } of own) {
-        // Before the fence it would have been a yes, and after it such an attempt is refused.
+        // Had an attempt committed before the fence, the answer would be yes. After the fence such an attempt is refused.
         if (result === false && done !== undefined) expect(done.deadlineMs).toBeGreaterThan(deadlineMs)
         if (result === true || result === 'duplicate') expect(done).toBeDefined()
       }

@@ -1,79 +1,14 @@
-/**
- * An owner as small as one can be, for tests to kill: it does the operations of `OWNER_PLAN` one after the other, prints what came
- * of each, and then only resolves what is overdue. Its database is identity's; an effect is a row of `identity.effects`.
- */
+/** An owner (owner.ts) for tests to kill, as `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS` say. It prints what it says. */
 import { untilSignal } from '@svc/config/run-service.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
-import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { createBus } from '@svc/nats/bus.ts'
-import { connectNats, drainNats } from '@svc/nats/connect.ts'
-import { openDatabase } from '@svc/postgres/database.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createCharging } from '../src/charging.ts'
-import { createOperations } from '../src/operations.ts'
-import { startOperationsPurge } from '../src/purge.ts'
-import { startResolver } from '../src/resolver.ts'
-
-export interface PlannedOperation {
-  operation: string
-  agentId: string
-  peer: string | null
-  /** The owner refuses it in its own transaction, after it was paid for. */
-  refused: boolean
-}
-
-const HOLD_MS = 1_000
-const CALL_MS = 800
-const INTERVAL_MS = 100
-const PATIENCE_MS = 40_000
+import { startOwner } from './owner.ts'
 
 const { SVC_NATS_URL = '', SVC_DATABASE_URL = '', OWNER_PLAN = '[]', OWNER_PURGE_AFTER_MS } = process.env
 const stop = untilSignal('SIGTERM')
-await using stack = new AsyncDisposableStack()
-const logger = createLogger('owner', 'silent')
-const database = stack.use(openDatabase({ url: SVC_DATABASE_URL, application: 'owner', logger }))
-const nats = stack.adopt(await connectNats({ url: SVC_NATS_URL, name: 'owner', logger }), drainNats)
-const bus = stack.use(createBus(nats))
-const operations = createOperations({ database, schema: 'identity' })
-const deps = { owner: 'identity', bus, logger, fences: operations } as const
-const charging = createCharging({ ...deps, holdMs: HOLD_MS })
-
-for (const planned of JSON.parse(OWNER_PLAN) as PlannedOperation[]) {
-  console.log(`${planned.operation} ${await repeat(planned)}`)
+const settings = {
+  natsUrl: SVC_NATS_URL,
+  databaseUrl: SVC_DATABASE_URL,
+  plan: JSON.parse(OWNER_PLAN),
+  purgeAfterMs: OWNER_PURGE_AFTER_MS === undefined ? undefined : Number(OWNER_PURGE_AFTER_MS),
 }
-stack.use(startResolver({ ...deps, intervalMs: INTERVAL_MS }))
-if (OWNER_PURGE_AFTER_MS !== undefined)
-  stack.use(
-    startOperationsPurge({ ...deps, operations, intervalMs: INTERVAL_MS, keptMs: Number(OWNER_PURGE_AFTER_MS) }),
-  )
-console.log('idle')
+await using _owner = await startOwner(settings, console.log)
 await stop
-
-/** As every client does: "unavailable" says nothing, so the same operation is asked for again. */
-async function repeat(planned: PlannedOperation): Promise<string> {
-  const until = Date.now() + PATIENCE_MS
-  for (;;) {
-    const outcome = await attempt(planned)
-    if (outcome !== 'unavailable' || Date.now() > until) return outcome
-  }
-}
-
-async function attempt({ operation, agentId, peer, refused }: PlannedOperation): Promise<string> {
-  const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_MS }
-  const cost = { operation, agentId, units: 1, introductionPeer: peer }
-  try {
-    return await charging.charge(cost, context, (reservation) =>
-      database.transaction(async (tx) => {
-        const outcome = await operations.commit(tx, reservation)
-        if (refused) throw new ServiceError('forbidden')
-        if (outcome === 'committed') await tx`insert into identity.effects (operation) values (${operation})`
-        failpoint('owner.committing')
-        return outcome
-      }),
-    )
-  } catch (error) {
-    if (error instanceof ServiceError) return error.code
-    throw error
-  }
-}

@@ -6,10 +6,10 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Charging, createCharging } from '../src/charging.ts'
 import type { Reservation } from '../src/fences.ts'
@@ -66,7 +66,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
       return row?.state === 'settled'
     })
   }
-  /** An attempt that stands still between its reservation and its commit. */
+  /** An attempt that pauses between its reservation and its commit. */
   const pausedAttempt = async (charging: Charging, cost: ReturnType<typeof newCost>) => {
     const reserved = Promise.withResolvers<Reservation>()
     const resumed = Promise.withResolvers<void>()

@@ -2,12 +2,12 @@ import { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import type { Command } from 'commander'
+import { readKeyFile } from './files/key-file.ts'
+import { configFolder } from './files/places.ts'
+import { defaultProfile, findProfile, listProfiles, type Profile } from './files/profiles.ts'
 import { type Io, UsageError } from './io.ts'
-import { readKeyFile } from './key-file.ts'
 import { nearest } from './nearest.ts'
-import { createOutput, type Output, type OutputFormat } from './output.ts'
-import { configFolder } from './places.ts'
-import { defaultProfile, findProfile, listProfiles, type Profile } from './profiles.ts'
+import { createOutput, type Output, type OutputFormat } from './output/output.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
 /** Somebody waits at the keyboard: some two seconds of repeating, and then the truth. */
@@ -99,7 +99,7 @@ export function contextOf(io: Io, command: Command): Context {
  * said otherwise; the default profile is taken only where no key was named: who names a key means that key and nothing of a profile.
  * @throws UsageError where the profile that was named does not exist.
  */
-export function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
+function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
   const folder = configFolder(env)
   const chosen =
     options.profile === undefined ? undefined : { name: options.profile, profile: existing(options.profile) }

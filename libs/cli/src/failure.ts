@@ -3,10 +3,10 @@ import { AnswerError, ApiError, NetworkError, VerificationError } from '@svc/sdk
 import { CommanderError } from 'commander'
 import { OperatorNetworkError } from './admin/operator-network-error.ts'
 import { EXIT, type ExitCode } from './exit-codes.ts'
-import { duration } from './format.ts'
 import { UsageError } from './io.ts'
+import { duration } from './output/format.ts'
 
-export interface Failure {
+interface Failure {
   readonly exitCode: ExitCode
   /** One sentence; empty where it was said already. */
   readonly sentence: string

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { addAdmin } from './commands/admin.ts'
+import { addAdmin } from './commands/admin/admin.ts'
 import { runProcess } from './run-process.ts'
 
 await runProcess([addAdmin])

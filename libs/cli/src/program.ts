@@ -22,9 +22,9 @@ import { EXIT, type ExitCode } from './exit-codes.ts'
 import { explainFailure } from './failure.ts'
 import { type Io, UsageError } from './io.ts'
 import { nearest } from './nearest.ts'
-import { createOutput } from './output.ts'
-import { isColoured, paint } from './style.ts'
-import { visibleJson } from './visible-text.ts'
+import { createOutput } from './output/output.ts'
+import { isColoured, paint } from './output/style.ts'
+import { visibleJson } from './output/visible-text.ts'
 
 const DEFAULT_COLUMNS = 100
 

@@ -8,7 +8,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { createWebhookHandler } from '@svc/sdk/webhook-receiver.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
@@ -58,7 +59,7 @@ async function startListener(name: string) {
     listen(args: string[], { env = {}, preload = [] as string[] } = {}) {
       const command = ['--key', key(name), '--url', system.urls[0] ?? '', 'listen', '--after', '0', '--state', state]
       const child = spawn(process.execPath, [...preload, MAIN, ...command, ...args], {
-        env: { PATH: process.env.PATH, LOG: log, SVC_CONFIG_DIR: folder.path('none'), ...env },
+        env: { ...ENVIRONMENT, LOG: log, SVC_CONFIG_DIR: folder.path('none'), ...env },
       })
       return { child, stdout: text(child.stdout), stderr: text(child.stderr), ended: exitOf(child) }
     },

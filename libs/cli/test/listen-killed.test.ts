@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './run.ts'
 
@@ -17,7 +18,7 @@ const ACKNOWLEDGED = [1, 4]
 async function listen(folder: string, jobs: number, effects?: number): Promise<boolean> {
   const preload = effects === undefined ? [] : ['--import', KILL_AFTER]
   const child = spawn(process.execPath, [...preload, LISTENER, folder, String(jobs)], {
-    env: { PATH: process.env.PATH, SVC_TEST_KILL_AFTER: String(effects) },
+    env: { ...ENVIRONMENT, SVC_TEST_KILL_AFTER: String(effects) },
   })
   const stderr = text(child.stderr)
   const [code, signal] = await once(child, 'exit')

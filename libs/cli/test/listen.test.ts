@@ -4,7 +4,7 @@ import { runSvc } from '@svc/cli/program.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { parseKey } from '@svc/sdk/keys.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 

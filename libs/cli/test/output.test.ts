@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 import { idOf, startScene } from './scene.ts'
@@ -141,7 +142,7 @@ describe('completion', () => {
       COMP_WORDS=(svc --prof); COMP_CWORD=1; _svc_complete; echo "\${COMPREPLY[@]}"`
     const { stdout } = await run('bash', ['--norc', '-c', session], {
       cwd: folder.path('.'),
-      env: { PATH: process.env.PATH },
+      env: ENVIRONMENT,
     })
     expect(stdout).toBe('writer\n--profile\n')
   })

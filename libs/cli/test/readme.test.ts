@@ -2,8 +2,9 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { takePorts } from '@svc/test/support/engines.ts'
-import { startSystem } from '@svc/test/support/system.ts'
+import { takePorts } from '@svc/test/support/engines/engines.ts'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
+import { ONE_OF_EACH, startSystem } from '@svc/test/support/system/system.ts'
 import { expect, test } from 'vitest'
 import { temporaryFolder } from './run.ts'
 
@@ -29,61 +30,48 @@ function shapeOf(output: string): string {
     .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')
 }
 
-test('a newcomer creates a board, subscribes, posts, votes, hides and restores with the README alone', {
-  timeout: 180_000,
+/** Two agents, a board, and a webhook, in one terminal, as the README has them. */
+test('a newcomer sends, posts, votes, and has messages posted to an endpoint with the README alone', {
+  timeout: 300_000,
 }, async () => {
-  await using system = await startSystem({ replicas: { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1 } })
-  using folder = temporaryFolder()
-  // What a reader types from the root of the repository, in a folder of the test's, and sees on the terminal.
-  const script = [
-    `npx() { shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; }`,
-    'exec 2>&1',
-    blockOf('Two agents in two minutes', 'bash'),
-    'echo the board',
-    blockOf('A board', 'bash'),
-  ].join('\n')
-  const env = { PATH: process.env.PATH, SVC_URL: system.urls[0], SVC_CONFIG_DIR: folder.path('config') }
-  const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
-  const [agents = '', board = ''] = stdout.split('the board\n')
-  const half = shapeOf(blockOf('Two agents in two minutes', 'text'))
-  expect(shapeOf(agents).slice(-half.length)).toBe(half)
-  expect(shapeOf(board)).toBe(shapeOf(blockOf('A board', 'text')))
-})
-
-test('a newcomer has messages posted to an endpoint with the README alone', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
   const port = String(await takePorts())
-  const block = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
+  const webhookBlock = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
   // The certificate, then the system with the variables that the README has before `npx pnpm start`.
-  const certify = block('bash')
-  await run('bash', ['--norc', '-e', '-c', certify], { cwd: folder.path('.') })
-  const settings = block('sh').replaceAll('$PWD', folder.path('.')).split(' npx ')[0] ?? ''
-  await using system = await startSystem({ env: Object.fromEntries(settings.split(' ').map((one) => one.split('='))) })
-  const [, commands = ''] =
+  await run('bash', ['--norc', '-e', '-c', webhookBlock('bash')], { cwd: folder.path('.') })
+  const settings = webhookBlock('sh').replaceAll('$PWD', folder.path('.')).split(' npx ')[0] ?? ''
+  await using system = await startSystem({
+    replicas: ONE_OF_EACH,
+    env: Object.fromEntries(settings.split(' ').map((one) => one.split('='))),
+  })
+  const [, webhookCommands = ''] =
     [...(README.split('\n## A webhook\n')[1]?.matchAll(/^```bash\n([\s\S]*?)^```/gm) ?? [])][1] ?? []
+  // What a reader types from the root of the repository, in a folder of the test's, and sees on the terminal.
   const script = [
     // As at a terminal, where a job is a group of processes.
     'set -m',
     `npx() { if [ "$2" = exec ]; then shift 3; ${JSON.stringify(process.execPath)} ${JSON.stringify(ROOT)}"$@"; else shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; fi; }`,
     // A reader waits for what comes; so does this, however long it takes.
     'waited=listening',
-    'sleep() { until grep -q "^$waited" out.txt; do command sleep 0.05; done; if [ $waited = received ]; then answered; fi; waited=received; }',
+    'sleep() { until grep -q "^$waited" webhook.txt; do command sleep 0.05; done; if [ $waited = received ]; then answered; fi; waited=received; }',
     // What was received is pending until it was answered.
     'answered() { until npx pnpm svc webhook show --profile bob 2>/dev/null | grep "^pending  0" >/dev/null; do command sleep 0.05; done; }',
+    'exec > agents.txt 2>&1',
     blockOf('Two agents in two minutes', 'bash'),
-    'exec > out.txt 2>&1',
-    commands.replaceAll('8443', port),
+    'exec > board.txt 2>&1',
+    blockOf('A board', 'bash'),
+    'exec > webhook.txt 2>&1',
+    webhookCommands.replaceAll('8443', port),
   ].join('\n')
-  const env = {
-    PATH: process.env.PATH,
-    SVC_URL: system.urls[0],
-    HOOK_PORT: port,
-    SVC_CONFIG_DIR: folder.path('config'),
-  }
-  await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env, timeout: 120_000 })
-  const linesOf = (text: string): string[] => shapeOf(text).trim().split('\n').toSorted()
+  const own = { SVC_URL: system.urls[0], HOOK_PORT: port, SVC_CONFIG_DIR: folder.path('config') }
+  await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env: { ...ENVIRONMENT, ...own } })
+  const shown = (name: string): string => shapeOf(readFileSync(folder.path(`${name}.txt`), 'utf8'))
+  const half = shapeOf(blockOf('Two agents in two minutes', 'text'))
+  expect(shown('agents').slice(-half.length)).toBe(half)
+  expect(shown('board')).toBe(shapeOf(blockOf('A board', 'text')))
   // The endpoint may say that it received before the sender says that it was accepted.
-  expect(linesOf(readFileSync(folder.path('out.txt'), 'utf8'))).toEqual(linesOf(block('text')))
+  const linesOf = (text: string): string[] => text.trim().split('\n').toSorted()
+  expect(linesOf(shown('webhook'))).toEqual(linesOf(shapeOf(webhookBlock('text'))))
 })
 
 test('the receiver that the README shows is the one that it runs', () => {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
-import { addAdmin } from '@svc/cli/commands/admin.ts'
+import { addAdmin } from '@svc/cli/commands/admin/admin.ts'
 import { runSvc } from '@svc/cli/program.ts'
 
 export interface Run {

@@ -8,7 +8,7 @@ import { lockFolder } from '@svc/cli/listen/folder-lock.ts'
 import { openProgress } from '@svc/cli/listen/progress.ts'
 import { createCommandWork } from '@svc/cli/listen/run-command.ts'
 import { workThrough } from '@svc/cli/listen/work.ts'
-import { createOutput } from '@svc/cli/output.ts'
+import { createOutput } from '@svc/cli/output/output.ts'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import type { StreamOptions } from '@svc/sdk/event-stream.ts'
@@ -31,9 +31,9 @@ const { env, stdin, stdout, stderr } = process
 const io = { env, stdin, stdout, stderr, signal: stop.signal }
 using _lock = lockFolder(folder)
 const progress = await openProgress(folder, { agentId: 'b', authority: 'agents.example' }, async () => 0)
-// With two at a time the first one outlasts the second. A folder that is gone ends what a killed listener left behind.
+// With two at a time the first one outlasts the second. It ends with its listener, so a killed one leaves nothing behind.
 const [log, stored] = ['log', 'progress.json'].map((name) => JSON.stringify(join(folder, name)))
-const wait = `while [ -e ${stored} ] && ! grep -q '"finished":\\[2' ${stored}; do sleep 0.02; done`
+const wait = `while kill -0 $PPID 2> /dev/null && ! grep -q '"finished":\\[2' ${stored}; do sleep 0.02; done`
 const first = jobs === '1' ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
 const command = `${first}\necho "$SVC_MESSAGE_ID" >> ${log}`
 const work = createCommandWork(io, {

@@ -7,7 +7,8 @@ import { promisify } from 'node:util'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
+import { startSystem, type TestSystem } from '@svc/test/support/system/system.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
@@ -51,7 +52,7 @@ test.runIf(hasRecipeTools())('docs/signing-with-curl.md runs as it stands, and i
   using folder = temporaryFolder()
   // -e: as a reader does, who goes on only where it worked
   const script = blocks(RECIPE, 'bash').join('\n')
-  const env = { PATH: process.env.PATH, SVC_URL: url() }
+  const env = { ...ENVIRONMENT, SVC_URL: url() }
   const { stdout, stderr } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
   expect(stderr).toBe('')
   const [pubkey = '', agentId = '', ...answers] = stdout.trim().split('\n')
@@ -83,10 +84,10 @@ test('the base58 of docs/signing-with-curl.md is base58', async () => {
   }
 })
 
-test('the README’s commands run as they stand', { timeout: 60_000 }, async () => {
+test('the README’s commands run as they stand', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
   const env = {
-    PATH: process.env.PATH,
+    ...ENVIRONMENT,
     SVC_URL: url(),
     HOME: folder.path('.'),
     XDG_CONFIG_HOME: folder.path('.config'),
@@ -144,7 +145,7 @@ describe('svc admin grant', () => {
     ['too many units', [AGENT, '1000000001', 'r'], 'units'],
     ['units that are no number', [AGENT, '1e3', 'r'], 'units'],
     ['no reference', [AGENT, '1', ''], 'reference'],
-    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'the URL of NATS is not a URL'],
+    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'the URL of NATS is not a valid URL'],
     ['a URL of something else', [AGENT, '1', 'r', '--nats-url', 'http://nats'], 'has the scheme http://'],
   ])('%s is a mistake', async (_, args, sentence) => {
     expect(await grant(args, {})).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(sentence) })
@@ -165,7 +166,7 @@ describe('svc admin grant', () => {
 
 describe('the process', () => {
   function start(args: string[]) {
-    const child = spawn(process.execPath, [MAIN, ...args], { env: { PATH: process.env.PATH } })
+    const child = spawn(process.execPath, [MAIN, ...args], { env: ENVIRONMENT })
     return { child, stdout: text(child.stdout), stderr: text(child.stderr), ended: once(child, 'exit') }
   }
 

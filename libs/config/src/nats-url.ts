@@ -1,12 +1,15 @@
-/** Where NATS is: `nats://user:password@host:port`, or `tls://…` for TLS alone. Several servers are separated by commas. */
-export interface NatsUrl {
-  /** TLS or nothing: no server is spoken to without it. */
+/**
+ * The address of NATS: `nats://user:password@host:port`, or `tls://…` to require TLS. Several servers are separated by
+ * commas.
+ */
+interface NatsUrl {
+  /** Whether TLS is required. If so, no server is used without it. */
   readonly tls: boolean
-  /** `host:port`; the port is 4222 if it is left out. */
+  /** `host:port`. The default port is 4222. */
   readonly servers: readonly string[]
-  /** Names and addresses of the servers, without ports: a certificate must be for one of them. */
+  /** Names and addresses of the servers, without ports. A certificate must be for one of them. */
   readonly hosts: readonly string[]
-  /** The login is that of the first server, and holds for all. Empty: there is none. */
+  /** The login of the first server, used for all. Empty if there is none. */
   readonly user: string
   readonly password: string
 }
@@ -14,21 +17,20 @@ export interface NatsUrl {
 const SCHEMES = ['nats:', 'tls:']
 
 /**
- * @throws TypeError whose message goes on after the name of the variable ("… is not a URL"). It never has the password in it,
- *   which the error of `new URL` would.
+ * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). It never contains the
+ *   password, unlike the error of `new URL`.
  */
 export function parseNatsUrl(text: string): NatsUrl {
   const parts = text.split(',')
-  if (!parts.every((part) => URL.canParse(part))) throw new TypeError('is not a URL: check what is escaped')
+  if (!parts.every((part) => URL.canParse(part)))
+    throw new TypeError('is not a valid URL: percent-encode special characters')
   const urls = parts.map((part) => new URL(part))
   for (const { protocol, hostname, pathname, search, hash } of urls) {
     if (!SCHEMES.includes(protocol))
       throw new TypeError(`has the scheme ${protocol}//: write tls:// for TLS, or nats:// without`)
     if (hostname === '') throw new TypeError(`names no host: write ${protocol}//user:password@host:port`)
     if (search !== '' || hash !== '' || !['', '/'].includes(pathname))
-      throw new TypeError(
-        `has more than host and port for ${hostname}: leave out what follows; TLS is asked for by tls://`,
-      )
+      throw new TypeError(`has more than host and port for ${hostname}: remove the rest; to require TLS, write tls://`)
   }
   const [first] = urls
   if (first === undefined || urls.some(({ protocol }) => protocol !== first.protocol))
@@ -48,6 +50,6 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch (cause) {
-    throw new TypeError('is not a URL: check what is escaped', { cause })
+    throw new TypeError('is not a valid URL: percent-encode special characters', { cause })
   }
 }

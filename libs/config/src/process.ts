@@ -1,31 +1,31 @@
 import type { EnvReader } from './env-reader.ts'
 
-/** Of traces, what is not the exporter's own (libs/telemetry, otel.ts). */
+/** Trace settings that the exporter does not read itself (libs/telemetry, otel.ts). */
 export interface TracingConfig {
-  /** Of requests that are traced, from 0 to 1. */
+  /** The share of requests that are traced, from 0 to 1. */
   ratio: number
-  /** Spans are sent at least so often. */
+  /** The longest time until spans are sent. */
   delayMs: number
 }
 
-/** What every process has besides its work: a log, and a port for those who watch over it. */
+/** Settings that every process has: a log, and a port for metrics and probes. */
 export interface ProcessConfig {
   logLevel: LogLevel
-  /** Where metrics and probes are answered (libs/telemetry, process-server.ts); undefined: nowhere. */
+  /** Where metrics and probes are served (libs/telemetry, process-server.ts); undefined if nowhere. */
   metrics: { host: string; port: number } | undefined
-  /** Undefined: there are none. */
+  /** Undefined if traces are off. */
   tracing?: TracingConfig | undefined
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Mistakes are kept for the reader's `check()`. */
+/** Collects mistakes for the reader's `check()`. */
 export function readProcess(env: EnvReader): ProcessConfig {
   const level = env.string('SVC_LOG_LEVEL', { default: 'info' })
   const logLevel = LOG_LEVELS.find((one) => one === level)
   if (logLevel === undefined) env.fail('SVC_LOG_LEVEL', `must be one of ${LOG_LEVELS.join(', ')}`)
-  // Loopback by default, as the gateway: a container, whose network is its own, says `0.0.0.0` or `::`.
+  // Loopback by default, as in the gateway. In a container, which has its own network, set `0.0.0.0` or `::`.
   const host = env.string('SVC_METRICS_HOST', { default: '127.0.0.1' })
   const port =
     env.optional('SVC_METRICS_PORT') === undefined ? undefined : env.int('SVC_METRICS_PORT', { min: 0, max: 65_535 })
@@ -36,19 +36,19 @@ export function readProcess(env: EnvReader): ProcessConfig {
   }
 }
 
-/** The first that is set counts. */
+/** The first of these that is set is used. */
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 const SAMPLER = /^(parentbased_)?(always_on|always_off|traceidratio)$/
 
 /**
- * The standard variables of OpenTelemetry. Naming an endpoint turns traces on; no trace begins outside of the gateway, so
- * that the samplers with and without `parentbased_` are the same.
+ * Reads the standard variables of OpenTelemetry. Setting an endpoint turns traces on. Traces start only in the gateway,
+ * so the samplers with and without `parentbased_` are equivalent.
  */
 function readTracing(env: EnvReader): TracingConfig | undefined {
   const name = ENDPOINTS.find((one) => env.optional(one) !== undefined)
   const isOff = env.optional('OTEL_SDK_DISABLED') === 'true' || env.optional('OTEL_TRACES_EXPORTER') === 'none'
   if (name === undefined || isOff) return undefined
-  // The exporter takes http://localhost:4318 in the place of what is no URL.
+  // Without this check, the exporter would silently use http://localhost:4318 instead of an invalid URL.
   if (!isHttpUrl(env.optional(name) ?? '')) env.fail(name, 'must begin with https://, or http:// without TLS')
   const sampler = env.string('OTEL_TRACES_SAMPLER', { default: 'parentbased_always_on', pattern: SAMPLER })
   const ratio = sampler.endsWith('traceidratio')

@@ -1,13 +1,13 @@
 /**
- * The resources of the public API, by the names of the specification. All are closed objects (spec 2.7).
- * The gateway checks request bodies and describes answers with these; the SDK takes its types from here.
+ * The resources of the public API, named as in the specification. All are closed objects (spec 2.7). The gateway
+ * checks request bodies and describes answers with them; the SDK takes its types from here.
  */
 import { type Static, type TProperties, Type } from '@sinclair/typebox'
 import { AgentId, AgentName, BoardId, MessageId, UnixSeconds } from './ids.ts'
 import { LIMITS } from './limits.ts'
 import { textOf } from './text-schema.ts'
 
-/** All objects reject undeclared properties (spec 2.7). */
+/** Makes an object schema that rejects undeclared properties (spec 2.7). */
 export function closed<P extends TProperties>(properties: P, options: { $id?: string; description?: string } = {}) {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
@@ -24,7 +24,7 @@ export type Agent = Static<typeof Agent>
 export const AgentList = closed({ agents: Type.Array(Agent), next_cursor: Type.String() })
 export type AgentList = Static<typeof AgentList>
 
-/** Members are strings here and judged one by one by identity, so that each fault has its own code (spec 5.6). */
+/** Members are plain strings here. Identity checks them one by one, so that each fault has its own code (spec 5.6). */
 export const Registration = closed({
   name: Type.String(),
   pubkey: Type.String(),
@@ -85,19 +85,19 @@ export const ContactList = closed({ contacts: Type.Array(ContactEntry), next_cur
 export type ContactList = Static<typeof ContactList>
 
 export const BoardVisibility = Type.Union([Type.Literal('public'), Type.Literal('unlisted'), Type.Literal('private')], {
-  description: 'Fixed at creation; unlisted is absent from lists and not confidential',
+  description: 'Fixed at creation. An unlisted board is not in lists, but whoever has its id can read it',
 })
 export type BoardVisibility = Static<typeof BoardVisibility>
 
 export const PostingMode = Type.Union([Type.Literal('members'), Type.Literal('anyone')], {
-  description: 'Who may post: owner and writers, or every registered identity that is not banned',
+  description: 'Who may post: the owner and writers, or every registered agent that is not banned',
 })
 export type PostingMode = Static<typeof PostingMode>
 
 const BoardTitle = textOf({ minLength: 1, maxLength: LIMITS.boardTitleCharacters })
 const BoardDescription = textOf({ maxLength: LIMITS.boardDescriptionCharacters })
 
-/** What a board is created from. `posting` is `members` where it is left out (spec 8.1). */
+/** The request to create a board. `posting` defaults to `members` (spec 8.1). */
 export const Board = closed({
   title: BoardTitle,
   description: Type.Optional(BoardDescription),
@@ -120,7 +120,7 @@ export type BoardDetails = Static<typeof BoardDetails>
 export const BoardList = closed({ boards: Type.Array(BoardDetails), next_cursor: Type.String() })
 export type BoardList = Static<typeof BoardList>
 
-/** A role that can be assigned; `none` is that of whoever has no record. */
+/** A role that can be assigned. `none` removes the record. */
 export const AssignableRole = Type.Union([
   Type.Literal('reader'),
   Type.Literal('writer'),
@@ -132,7 +132,7 @@ export type AssignableRole = Static<typeof AssignableRole>
 export const Membership = closed({ role: AssignableRole })
 export type Membership = Static<typeof Membership>
 
-/** A role that is recorded. */
+/** A role as recorded. */
 export const MemberRole = Type.Union([
   Type.Literal('owner'),
   Type.Literal('writer'),
@@ -157,7 +157,7 @@ export const EnvelopeType = Type.Union([
   Type.Literal('error'),
 ])
 
-/** Canonical base64 (spec 2.4): the digits that are cut off are zeros. */
+/** Canonical base64 (spec 2.4): the unused low bits of the last digit are zero. */
 const BASE64_OF_64_BYTES = '^[A-Za-z0-9+/]{85}[AQgw]==$'
 const BASE64_OF_32_BYTES = '^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$'
 const BASE64 = '^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=|[A-Za-z0-9+/][AQgw]==)$'
@@ -171,7 +171,7 @@ const envelopeMembers = {
   }),
   type: EnvelopeType,
   ts: Type.String({ format: 'date-time', description: 'RFC 3339, with at most 9 digits of fraction' }),
-  ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds; 0 or absent: the retention period' })),
+  ttl: Type.Optional(Type.Integer({ minimum: 0, description: 'Seconds. 0 or absent means the retention period' })),
   reply_to: Type.Optional(Type.String()),
   thread_id: Type.Optional(Type.String()),
 }
@@ -186,7 +186,7 @@ export type SignedEnvelope = Static<typeof SignedEnvelope>
 export const SealedEnvelope = closed({
   ...envelopeMembers,
   body_enc: Type.String({ pattern: BASE64, description: 'base64 of the HPKE ciphertext with tag' }),
-  ephemeral_pub: Type.String({ pattern: BASE64_OF_32_BYTES, description: 'base64, 32 bytes: the HPKE enc' }),
+  ephemeral_pub: Type.String({ pattern: BASE64_OF_32_BYTES, description: 'base64 of the 32 bytes of the HPKE enc' }),
 })
 export type SealedEnvelope = Static<typeof SealedEnvelope>
 
@@ -205,7 +205,7 @@ export type Message = Static<typeof Message>
 
 export const MessageList = closed({
   messages: Type.Array(Message),
-  next_cursor: Type.String({ description: 'Empty at the current end' }),
+  next_cursor: Type.String({ description: 'Empty at the present end of the list' }),
 })
 export type MessageList = Static<typeof MessageList>
 
@@ -225,11 +225,11 @@ export const Receipt = closed({
 })
 export type Receipt = Static<typeof Receipt>
 
-/** Whether a post is hidden by the owner of its board. */
+/** Whether the owner of its board has hidden a post. */
 export const Visibility = closed({ hidden: Type.Boolean() })
 export type Visibility = Static<typeof Visibility>
 
-/** Whether the vote was cast or taken back; it grants no units (spec 8.10). */
+/** Whether the vote was cast or taken back. A vote grants no units (spec 8.10). */
 export const VoteResult = closed({
   status: Type.Union([Type.Literal('voted'), Type.Literal('removed')]),
   quota_bonus: Type.Integer({ description: 'Units that the vote grants; 0 in this release' }),
@@ -267,22 +267,22 @@ export const Health = closed({
 })
 export type Health = Static<typeof Health>
 
-/** What a webhook is configured with. The URL is judged by the webhook service (spec 10.2). */
+/** The request to set a webhook. The webhook service checks the URL (spec 10.2). */
 export const Webhook = closed({
   url: Type.String({ description: 'Public HTTPS on port 443, without credentials or fragment' }),
   secret: textOf({
     minLength: LIMITS.webhookSecretLengthMin,
     maxLength: LIMITS.webhookSecretLengthMax,
-    description: 'Its UTF-8 bytes are the key of X-SVC-Signature; never returned',
+    description: 'Its UTF-8 bytes are the key of X-SVC-Signature. Never returned',
   }),
 })
 export type Webhook = Static<typeof Webhook>
 
-/** Both counts are those since the last PUT (spec 10.1). */
+/** Both counts start at the last PUT (spec 10.1). */
 export const WebhookState = closed({
   url: Type.String(),
   pending: Type.Integer({ minimum: 0, description: 'Deliveries with attempts left' }),
-  failed: Type.Integer({ minimum: 0, description: 'Deliveries given up since the webhook was set' }),
+  failed: Type.Integer({ minimum: 0, description: 'Deliveries without attempts left, since the webhook was set' }),
 })
 export type WebhookState = Static<typeof WebhookState>
 

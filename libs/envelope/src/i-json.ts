@@ -3,21 +3,21 @@ import { parseJson, readJson } from './read-json.ts'
 
 export interface ParsedJson {
   readonly value: JsonValue
-  /** What JSON.stringify writes of the value (spec 6.6). */
+  /** The value as JSON.stringify writes it (spec 6.6). */
   readonly text: string
 }
 
-/** What is read of a value that is too large to be accepted: enough to say what is wrong with it. */
+/** The outline of a value that is too large to be accepted: enough to report the right error. */
 export interface JsonOutline {
-  /** An object with the members that were asked for, and one other if there is one. Arrays and objects inside it are empty. */
+  /** An object with the requested members, and one other member if there is one. Arrays and objects inside it are empty. */
   readonly value: JsonValue
   readonly text: null
 }
 
-export interface OutlineRule {
-  /** No accepted value has more members, those of inner objects included. */
+interface OutlineRule {
+  /** The most members that an accepted value can have, including members of inner objects. */
   readonly membersMax: number
-  /** Names of the members that the caller looks at. */
+  /** Names of the members that the caller reads. */
   readonly names: ReadonlySet<string>
 }
 
@@ -27,21 +27,24 @@ const DEPTH_MAX = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const BYTE_ORDER_MARK = 0xfeff
-/** In text of JSON.stringify, which escapes a surrogate only if it is alone. A backslash that is escaped itself escapes nothing. */
+/** Matches text from JSON.stringify, which escapes only lone surrogates. A pair of backslashes is an escaped backslash. */
 const LONE_SURROGATE = /[^\\](?:\\\\)*\\ud[89a-f]/
-/** In text of JSON.stringify. A quote behind a brace or a comma opens a string, or closes one that ends in it; then no letter follows. */
+/**
+ * Matches text from JSON.stringify. A quote after a brace or a comma opens a string, unless it closes a string that ends with that
+ * character; but then no letter can follow the quote.
+ */
 const PROTO_NAME = /[{,]"__proto__":/
 
-// ignoreBOM: true keeps a byte order mark in the text, where it can be seen and refused.
+// ignoreBOM: true keeps a byte order mark in the text, so that it can be refused.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
  * Parses I-JSON (RFC 7493) by the rules of spec 2.5: UTF-8, no byte order mark, no duplicate or `__proto__` members
- * however they are spelled, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal,
- * and so is any value at the top.
+ * in any spelling, no lone surrogates, no number beyond a double, at most 64 levels of brackets. `\u0000` is legal, and so is any
+ * value at the top level.
  *
- * The platform parses the text and writes the value again. The platform's parser lets some faults pass, but each fault shows
- * in what is written. Both steps are linear. A 400-byte envelope takes 2 µs.
+ * JSON.parse reads the text, and JSON.stringify writes the value again. JSON.parse accepts some faults, but each of them shows in
+ * the written text. Both steps take linear time. A 400-byte envelope takes 2 µs.
  * @throws IJsonError, and nothing else.
  */
 export function parseIJson(bytes: Uint8Array): ParsedJson {
@@ -50,8 +53,8 @@ export function parseIJson(bytes: Uint8Array): ParsedJson {
 }
 
 /**
- * As `parseIJson`, but reads only the outline of a value with more members than any accepted value has. The text is checked
- * to its end all the same. Building many members takes longer than reading them.
+ * Like `parseIJson`, but reads only the outline of a value with more members than any accepted value has, because building many
+ * members takes longer than reading them. The text is still checked to its end.
  */
 export function parseOrOutline(bytes: Uint8Array, { membersMax, names }: OutlineRule): ParsedJson | JsonOutline {
   const received = decodeUtf8(bytes)
@@ -60,9 +63,9 @@ export function parseOrOutline(bytes: Uint8Array, { membersMax, names }: Outline
 }
 
 /**
- * Parses JSON that was accepted before, as JSON.parse does, but for the fault that `readValue` tells of: what one message holds
- * must not change how the next one is read.
- * @param levels of brackets, at most.
+ * Parses JSON that was accepted before. Like JSON.parse, but without the bug that `readValue` describes: the content of one
+ * message must not change how the next one is read.
+ * @param levels maximum levels of brackets.
  * @throws IJsonError, and nothing else.
  */
 export function parseAcceptedJson(text: string, levels: number): JsonValue {
@@ -80,16 +83,16 @@ function decodeUtf8(bytes: Uint8Array): string {
   return text
 }
 
-/** What is outside strings. */
+/** Counts outside strings. */
 interface Scan {
-  /** As many as members, those of one name counted separately. */
+  /** The number of members; duplicate names count separately. */
   colons: number
   nulls: number
-  /** Whether a member's name is spelled with a backslash. */
+  /** Whether the name of any member contains a backslash. */
   hasEscapedName: boolean
 }
 
-/** Looks at what is outside strings, and refuses deep nesting before anything recurses. What is not JSON may give any counts. */
+/** Scans the text outside strings, and refuses deep nesting before any recursion. If the text is not JSON, the counts mean nothing. */
 function scan(text: string, levels: number): Scan {
   let depth = 0
   let colons = 0
@@ -116,7 +119,7 @@ function scan(text: string, levels: number): Scan {
       case 0x7d: // }
         depth--
         break
-      case 0x6e: // n, which no other word or number has
+      case 0x6e: // n, which no other literal or number contains
         nulls++
         break
     }
@@ -129,11 +132,11 @@ function indexOrEnd(text: string, found: string, from: number): number {
   return index === -1 ? text.length : index
 }
 
-/** Index of the quote that ends the string whose content starts at `start`; the text's length where there is none. */
+/** Index of the quote that ends the string whose content starts at `start`; the length of the text if there is none. */
 function closingQuote(text: string, start: number): number {
   let quote = indexOrEnd(text, '"', start)
   while (quote < text.length) {
-    // Escaped if an odd number of backslashes stands before it. No backslash is looked at twice: another quote's run is another run.
+    // A quote is escaped if an odd number of backslashes precedes it. This is linear, because each backslash precedes only one quote.
     let backslashes = 0
     while (quote - backslashes > start && text.charCodeAt(quote - backslashes - 1) === BACKSLASH) backslashes++
     if (backslashes % 2 === 0) break
@@ -152,15 +155,15 @@ function parse(received: string, counts: Scan): ParsedJson {
 }
 
 /**
- * V8 reads a name with an escape wrongly once some other text had a member whose name looks like its first characters before
- * unescaping: after `{"a":0,"\\u00":0}`, Node 24 takes `{"a":0,"\u0066rom":0}` to have a member `\u00` (nodejs/node#63785).
- * Such texts are rare, and anybody can make them.
+ * V8 misreads a name with an escape if an earlier text had a member whose name looks like its first characters before
+ * unescaping: after `{"a":0,"\\u00":0}`, Node 24 reads `{"a":0,"\u0066rom":0}` as having a member `\u00` (nodejs/node#63785).
+ * Such texts are rare, but anybody can send them.
  */
 function readValue(text: string, { hasEscapedName }: Scan): JsonValue {
   return hasEscapedName ? readJson(text) : parseJson(text)
 }
 
-/** JSON.parse keeps one of the members of one name. It takes a number beyond a double to be infinite, which is written as null. */
+/** JSON.parse keeps only one of several members with the same name. A number beyond a double becomes Infinity, written as null. */
 function compare(received: Scan, written: Scan): void {
   if (written.colons !== received.colons) throw new IJsonError('duplicate member names')
   if (written.nulls !== received.nulls) throw new IJsonError('a number beyond a double')

@@ -5,10 +5,9 @@ import canonicalize from 'canonicalize'
 const utf8 = new TextEncoder()
 
 /**
- * Canonical JSON, RFC 8785 (spec 2.6). A value that came from `parseIJson` always has one.
- * What JSON.stringify leaves out (undefined, functions) or asks for (`toJSON`) is treated as JSON.stringify does, so that an object
- * signed and an object sent are the same.
- * @throws Error for a lone surrogate, NaN, an infinity, a cycle, and what is no JSON at all.
+ * Canonical JSON, RFC 8785 (spec 2.6). Every value from `parseIJson` has a canonical form.
+ * Undefined, functions and `toJSON` are treated as in JSON.stringify, so that the signed object and the sent object are the same.
+ * @throws Error for a lone surrogate, NaN, an infinity, a cycle, and any value that is not JSON.
  */
 export function jcs(value: unknown): string {
   const text = canonicalize(value)
@@ -16,20 +15,20 @@ export function jcs(value: unknown): string {
   return text
 }
 
-/** The UTF-8 bytes of `jcs`, which is what signatures are over. */
+/** The UTF-8 bytes of `jcs`, which signatures cover. */
 export function jcsBytes(value: unknown): Uint8Array<ArrayBuffer> {
   return utf8.encode(jcs(value))
 }
 
 /** Lower-case hex SHA-256 of the UTF-8 bytes of a text. */
-export type Sha256Hex = (text: string) => string
+type Sha256Hex = (text: string) => string
 
 /** `Sha256Hex` for any runtime. Node's own, `(text) => hash('sha256', text)`, is 5 times as fast. */
-export function sha256Hex(text: string): string {
+function sha256Hex(text: string): string {
   return bytesToHex(sha256(utf8.encode(text)))
 }
 
-/** SHA-256 of the JCS bytes in lower-case hex: what an identical retry is told by (spec 7.4). */
+/** SHA-256 of the JCS bytes in lower-case hex. It identifies an identical retry (spec 7.4). */
 export function jcsDigest(value: unknown, hash: Sha256Hex = sha256Hex): string {
   return hash(jcs(value))
 }

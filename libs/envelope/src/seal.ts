@@ -10,20 +10,20 @@ import { jcsBytes } from './jcs.ts'
 import { IJsonError, type JsonValue } from './json-value.ts'
 import { signEnvelope, verifyEnvelope } from './sign-envelope.ts'
 
-/** A sealed envelope that cannot be opened, or was not signed by its sender. `message` says which. */
+/** A sealed envelope cannot be opened, or was not signed by its sender. `message` says which. */
 export class SealError extends Error {
   override name = 'SealError'
 }
 
-// The KEM is the one in JavaScript, not @hpke/core's own, because that one needs X25519 in WebCrypto. HKDF is WebCrypto's, so in
-// browsers a page must have a secure context, which HTTPS and localhost have.
+// The KEM is written in JavaScript, because the one of @hpke/core needs X25519 in WebCrypto. HKDF does use WebCrypto, so a browser
+// page needs a secure context (HTTPS or localhost).
 const suite = new CipherSuite({ kem: new DhkemX25519HkdfSha256(), kdf: new HkdfSha256(), aead: new Chacha20Poly1305() })
 const INFO = new TextEncoder().encode('SVC1 sealed envelope')
 
 /**
  * Signs an envelope and seals its body and signature for one recipient: RFC 9180 HPKE, base mode (spec 6.4).
  * @param recipientPublicKey the recipient's 32-byte Ed25519 key. @param secretKey the sender's 32 bytes.
- * @throws RangeError where the recipient's key is not one that spec 2.2 allows; Error where the envelope is not JSON.
+ * @throws RangeError if spec 2.2 does not allow the recipient's key; Error if the envelope is not JSON.
  */
 export async function sealEnvelope(
   envelope: UnsignedEnvelope,
@@ -41,10 +41,10 @@ export async function sealEnvelope(
 }
 
 /**
- * Opens a sealed envelope and verifies the signature inside. Every member outside is authenticated as well.
+ * Opens a sealed envelope and verifies the signature inside. The seal authenticates every member outside as well.
  * @param secretKey the recipient's 32 bytes. @param senderPublicKey the 32 bytes of the agent in `from`.
- * @returns the envelope as its sender signed it, with `body` and `sig` in the place of what sealed them.
- * @throws SealError where it is for somebody else, was changed, or is not signed by the agent in `from`.
+ * @returns the envelope as its sender signed it, with `body` and `sig` instead of `body_enc` and `ephemeral_pub`.
+ * @throws SealError if it is sealed for another recipient, was changed, or is not signed by the agent in `from`.
  */
 export async function openEnvelope(
   envelope: SealedEnvelope,
@@ -57,9 +57,9 @@ export async function openEnvelope(
 }
 
 /**
- * As `openEnvelope`, but verifies no signature: for a recipient that does not know the sender's key, or verifies itself. Anybody can
- * seal anything for a public key, so until `verifyEnvelope` has said yes, nothing in it is known to come from the agent in `from`.
- * @throws SealError where it is for somebody else, or was changed since it was sealed.
+ * Like `openEnvelope`, but does not verify the signature. For a recipient that does not know the sender's key, or verifies later.
+ * Anybody can seal anything for a public key. So do not trust `from` until `verifyEnvelope` returns true.
+ * @throws SealError if it is sealed for another recipient, or was changed since it was sealed.
  */
 export async function decryptEnvelope(envelope: SealedEnvelope, secretKey: Uint8Array): Promise<SignedEnvelope> {
   const aad = readAad(envelope)
@@ -68,7 +68,7 @@ export async function decryptEnvelope(envelope: SealedEnvelope, secretKey: Uint8
   return { ...head, ...readPlaintext(plaintext) }
 }
 
-/** What the seal authenticates besides the body. @throws SealError where this is no sealed envelope. */
+/** The bytes that the seal authenticates besides the body. @throws SealError if this is not a sealed envelope. */
 function readAad(envelope: SealedEnvelope): Uint8Array<ArrayBuffer> {
   const { body_enc: _, ...outer } = envelope
   try {
@@ -87,7 +87,7 @@ async function decrypt(
 ): Promise<Uint8Array> {
   const recipientKey = await suite.kem.deserializePrivateKey(exact(ed25519.utils.toMontgomerySecret(secretKey)))
   try {
-    // refuses an `enc` of small order: its shared secret is all zero, and known to everybody
+    // refuses an `enc` of small order: its shared secret is all zero, so everybody knows it
     const recipient = await suite.createRecipientContext({ recipientKey, enc: exact(enc), info: INFO })
     return new Uint8Array(await recipient.open(exact(ciphertext), aad))
   } catch (cause) {
@@ -121,11 +121,11 @@ function malformed(cause?: unknown): SealError {
 
 /** The X25519 form of an Ed25519 public key. */
 function toMontgomery(publicKey: Uint8Array): ArrayBuffer {
-  if (!isPublicKey(publicKey)) throw new RangeError('the recipient has no public key that can be sealed for')
+  if (!isPublicKey(publicKey)) throw new RangeError('the public key of the recipient is not allowed (spec 2.2)')
   return exact(ed25519.utils.toMontgomery(publicKey))
 }
 
-/** A buffer with these bytes and no others. */
+/** Copies the bytes into a buffer of exactly their length. */
 function exact(bytes: Uint8Array = new Uint8Array()): ArrayBuffer {
   return Uint8Array.from(bytes).buffer
 }

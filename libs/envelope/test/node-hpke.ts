@@ -11,20 +11,20 @@ import {
 } from 'node:crypto'
 
 /**
- * RFC 9180 with node:crypto alone, base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, ChaCha20-Poly1305, first message only: a second
- * implementation, so that what is sealed by one is opened by the other.
+ * A second implementation of RFC 9180, with node:crypto only: base mode, DHKEM(X25519, HKDF-SHA256), HKDF-SHA256,
+ * ChaCha20-Poly1305, first message only. Tests seal with one implementation and open with the other.
  */
 
 const KEM_SUITE = Buffer.concat([Buffer.from('KEM'), i2osp(0x20)])
 const HPKE_SUITE = Buffer.concat([Buffer.from('HPKE'), i2osp(0x20), i2osp(1), i2osp(3)])
 const P = 2n ** 255n - 19n
 
-export interface Sealed {
+interface Sealed {
   readonly enc: Buffer
   readonly ciphertext: Buffer
 }
 
-/** @param aadOf what is authenticated beside the plaintext, which may hold `enc`. */
+/** @param aadOf returns the bytes to authenticate besides the plaintext; they may contain `enc`. */
 export function sealWithNode(
   recipient: Uint8Array,
   info: Uint8Array,
@@ -64,7 +64,7 @@ export function publicKeyOf(secretKey: Uint8Array): Buffer {
   return rawPublicKey(createPublicKey(importSecretKey(secretKey)))
 }
 
-/** The X25519 form of an Ed25519 public key, from its y alone: u = (1 + y) / (1 - y). */
+/** The X25519 form of an Ed25519 public key, which depends only on its y: u = (1 + y) / (1 - y). */
 export function montgomeryOf(publicKey: Uint8Array): Buffer {
   const y = BigInt(`0x${Buffer.from(publicKey).reverse().toString('hex')}`) & (2n ** 255n - 1n)
   const u = ((1n + y) * power(P + 1n - y, P - 2n)) % P

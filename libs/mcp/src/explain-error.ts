@@ -1,8 +1,9 @@
 import { AnswerError, ApiError, EventGapError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { quoted } from './fence.ts'
+import { StartError } from './start-error.ts'
 import { ToolError } from './tool-error.ts'
 
-export interface ExplainedError {
+interface ExplainedError {
   /** Of the service (spec 4.3), or one of this server's; stable. */
   readonly code: string
   readonly text: string
@@ -27,6 +28,9 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** What a thrown value means for the agent. The text holds no body, and no words of others but in quotes. */
 export function explainError(error: unknown): ExplainedError {
   if (error instanceof ToolError) return { code: error.code, text: error.message }
+  if (error instanceof StartError) {
+    return { code: 'misconfigured', text: `${error.message}. Tell the person you work for. Nothing was done.` }
+  }
   if (error instanceof ApiError) {
     const advice = Object.hasOwn(ADVICE, error.code) ? ` ${ADVICE[error.code]}` : ''
     const wait =
@@ -36,7 +40,7 @@ export function explainError(error: unknown): ExplainedError {
   if (error instanceof NetworkError) {
     return {
       code: 'no_answer',
-      text: 'the service did not answer. Whether it did what was asked is not known. Try again later.',
+      text: 'the service does not answer: it is unavailable. Whether it did what was asked is not known. Try again later.',
     }
   }
   if (error instanceof AnswerError) {
@@ -53,6 +57,6 @@ export function explainError(error: unknown): ExplainedError {
 }
 
 /** A code is text of the service too. */
-function codeOf({ code }: ApiError): string {
+export function codeOf({ code }: ApiError): string {
   return /^[a-z_]{1,40}$/.test(code) ? code : 'refused'
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { createFence, quoted } from './fence.ts'
+import { createFence, excerptEnd, quoted } from './fence.ts'
 import { render } from './render.ts'
 
 const NONCE = '0123456789abcdef'
@@ -36,6 +36,8 @@ describe('a fence', () => {
     ['a character of no width', 'a\u200bb', 'a\\u{200b}b'],
     ['tags that only a model sees', '\u{e0041}', '\\u{e0041}'],
     ['selectors that carry data', 'a\ufe01', 'a\\u{fe01}'],
+    ['a filler that has a width and no shape', 'a\u3164', 'a\\u{3164}'],
+    ['a joiner that no font shows', 'a\u034f', 'a\\u{34f}'],
     ['half a pair', 'a\ud800', 'a\\u{d800}'],
   ])('%s is shown by its number', (_, text, shown) => {
     expect(fence.wrap(text)).toContain(`| ${shown}\n`)
@@ -51,8 +53,24 @@ describe('a fence', () => {
   })
 })
 
+test.each([
+  ['letters', 'a'.repeat(50)],
+  ['lines', '\n'.repeat(50)],
+  ['unseen characters', '\u200b'.repeat(50)],
+  ['pairs', '😀'.repeat(50)],
+  ['halves of pairs', '\ud800'.repeat(50)],
+  ['tags', '\u{e0041}'.repeat(50)],
+])('an excerpt of %s takes what it may when it is fenced, and the next one goes on behind it', (_, text) => {
+  const parts = []
+  for (let at = 0; at < text.length; at = excerptEnd(text, at, 40)) parts.push(text.slice(at, excerptEnd(text, at, 40)))
+  expect(parts.join('')).toBe(text)
+  const empty = fence.wrap('').length
+  for (const part of parts) expect(fence.wrap(part).length - empty).toBeLessThanOrEqual(40)
+})
+
 test('words of the service are one line in quotes', () => {
   expect(quoted('a\nb"c\u202e')).toBe('"a\\\\u{a}b\\"c\\\\u{202e}"')
+  expect(quoted('a\u2028b')).toBe('"a\\\\u{2028}b"')
   expect(quoted('x'.repeat(300))).toHaveLength(203)
 })
 

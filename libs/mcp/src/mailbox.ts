@@ -15,8 +15,10 @@ import type { Watcher } from './watch/watcher.ts'
 export interface Mailbox {
   readonly client: AgentClient
   readonly key: AgentKey
-  /** The name that the key is registered under. */
-  readonly name: string
+  /** The name that the key is registered under, or is to be; undefined while neither is known. */
+  readonly name: string | undefined
+  /** Resolves when the service has said who this is, before anything else is asked of it. Rejects as `Registration.ready`. */
+  ready(signal: AbortSignal): Promise<void>
   readonly policy: Policy
   readonly senders: Senders
   readonly reader: Reader
@@ -29,6 +31,6 @@ export interface Mailbox {
   readonly log: Log
   /** Characters of text of others in one result at most. */
   readonly resultCharacters: number
-  /** Runs one after the other what spends, so that two calls cannot both fit under one ceiling. */
-  exclusively<T>(work: () => Promise<T>): Promise<T>
+  /** Runs one after the other what spends, in all processes of a state folder, so that two calls cannot both fit under one ceiling. */
+  exclusively<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

@@ -1,11 +1,19 @@
-import { type McpServer, type ReadResourceResult, ResourceTemplate } from '@modelcontextprotocol/server'
-import { isMessageId } from '@svc/contracts/ids.ts'
+import {
+  type McpServer,
+  type ReadResourceResult,
+  ResourceTemplate,
+  type StandardSchemaWithJSON,
+} from '@modelcontextprotocol/server'
+import { Type } from '@sinclair/typebox'
+import { explainError } from './explain-error.ts'
 import { createFence, type Fence } from './fence.ts'
 import type { Mailbox } from './mailbox.ts'
 import { previewCharacters, viewMessage } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
 import { render } from './render.ts'
 import { ToolError } from './tool-error.ts'
+import { BoardId, BoardView, isFitting, MessageId, MessageView } from './tools/schemas.ts'
+import { assertFits, standardSchema } from './tools/tool.ts'
 
 const INBOX_URI = 'svc://inbox'
 const REQUESTS_URI = 'svc://requests'
@@ -27,7 +35,9 @@ function rememberBoard(mailbox: Mailbox, id: string): string {
 }
 
 const LISTED = 20
-const BOARD_ID = /^[a-z0-9]{20,40}$/
+const MESSAGE = standardSchema(MessageView.properties)
+const LANE = standardSchema({ messages: Type.Array(MessageView), more: Type.Boolean() })
+const BOARD = standardSchema({ board: BoardView, posts: Type.Array(MessageView), more: Type.Boolean() })
 
 /** The mailbox as resources, fenced as in tools' results. */
 export function registerResources(server: McpServer, mailbox: Mailbox): void {
@@ -36,53 +46,58 @@ export function registerResources(server: McpServer, mailbox: Mailbox): void {
     ['requests', REQUESTS_URI, 'Requests of strangers'],
   ] as const) {
     server.registerResource(name, uri, { title, mimeType: 'text/plain' }, async (_uri, { mcpReq: { signal } }) =>
-      textOf(uri, await readLane(mailbox, name, signal)),
+      answered(mailbox, signal, async () => textOf(uri, await readLane(mailbox, name, signal))),
     )
   }
   server.registerResource(
     'board',
     new ResourceTemplate('svc://boards/{id}', {
-      list: async ({ mcpReq: { signal } }) => {
-        const page = await mailbox.client.boards({ pageSize: LISTED, signal }).page()
-        return {
-          resources: page.items.map(({ id }) => ({
-            uri: rememberBoard(mailbox, id),
-            name: `board ${id}`,
-            mimeType: 'text/plain',
-          })),
-        }
-      },
+      list: ({ mcpReq: { signal } }) =>
+        answered(mailbox, signal, async () => {
+          const page = await mailbox.client.boards({ pageSize: LISTED, signal }).page()
+          const ids = page.items.map(({ id }) => id).filter((id) => isFitting(BoardId, id))
+          return {
+            resources: ids.map((id) => ({
+              uri: rememberBoard(mailbox, id),
+              name: `board ${id}`,
+              mimeType: 'text/plain',
+            })),
+          }
+        }),
     }),
     { title: 'A board and its latest posts', mimeType: 'text/plain' },
-    async (uri, { id }, { mcpReq: { signal } }) => textOf(uri.href, await readBoard(mailbox, String(id), signal)),
+    async (uri, { id }, { mcpReq: { signal } }) =>
+      answered(mailbox, signal, async () => textOf(uri.href, await readBoard(mailbox, String(id), signal))),
   )
   server.registerResource(
     'message',
     new ResourceTemplate('svc://messages/{id}', { list: undefined }),
     { title: 'One message', mimeType: 'text/plain' },
-    async (uri, { id }, { mcpReq: { signal } }) => {
-      if (!isMessageId(String(id))) throw new ToolError('not_found', 'no message has this id')
-      const message = await mailbox.client.message(String(id), { signal })
-      const excerpt = { characters: mailbox.resultCharacters }
-      return textOf(uri.href, render(await viewMessage(mailbox, message, createFence(), excerpt, signal)))
-    },
+    async (uri, { id }, { mcpReq: { signal } }) =>
+      answered(mailbox, signal, async () => {
+        if (!isFitting(MessageId, id)) throw new ToolError('not_found', 'no message has this id')
+        const message = await mailbox.client.message(String(id), { signal })
+        const excerpt = { characters: mailbox.resultCharacters }
+        const shown = await viewMessage(mailbox, message, createFence(), excerpt, signal)
+        return textOf(uri.href, await rendered(MESSAGE, shown))
+      }),
   )
 }
 
 async function readLane(mailbox: Mailbox, lane: 'inbox' | 'requests', signal: AbortSignal): Promise<string> {
   const page = await mailbox.client.inbox({ lane, unacked: true, pageSize: LISTED, signal }).page()
   const messages = await viewAll(mailbox, page.items, createFence(), signal)
-  return render({ messages, more: page.next !== '' })
+  return rendered(LANE, { messages, more: page.next !== '' })
 }
 
 async function readBoard(mailbox: Mailbox, id: string, signal: AbortSignal): Promise<string> {
-  if (!BOARD_ID.test(id)) throw new ToolError('not_found', 'no board has this id')
+  if (!isFitting(BoardId, id)) throw new ToolError('not_found', 'no board has this id')
   const fence = createFence()
   const board = await mailbox.client.board(id, { signal })
   rememberBoard(mailbox, board.id)
   const page = await mailbox.client.feed(id, { pageSize: LISTED, signal }).page()
   const posts = await viewAll(mailbox, page.items, fence, signal)
-  return render({ board: viewBoard(mailbox, board, fence), posts, more: page.next !== '' })
+  return rendered(BOARD, { board: viewBoard(mailbox, board, fence), posts, more: page.next !== '' })
 }
 
 async function viewAll(
@@ -100,4 +115,21 @@ async function viewAll(
 
 function textOf(uri: string, text: string): ReadResourceResult {
   return { contents: [{ uri, mimeType: 'text/plain', text }] }
+}
+
+async function rendered(schema: StandardSchemaWithJSON, value: object): Promise<string> {
+  await assertFits(schema, value)
+  return render(value)
+}
+
+/** @throws Error in this server's words: the message of what is thrown here goes to the client as it is. */
+async function answered<T>(mailbox: Mailbox, signal: AbortSignal, read: () => Promise<T>): Promise<T> {
+  try {
+    await mailbox.ready(signal)
+    return await read()
+  } catch (error) {
+    const { code, text } = explainError(error)
+    mailbox.log('resource', { outcome: code })
+    throw new Error(`${code}: ${text}`)
+  }
 }

@@ -6,14 +6,14 @@ import { readOrMakeToken } from './store/http-token.ts'
 import { serveOverHttp } from './transports/http.ts'
 import { serveOverStdio } from './transports/stdio.ts'
 
-export interface ServeOptions extends StartOptions {
+interface ServeOptions extends StartOptions {
   /** Port on the loopback address; undefined: stdio. */
   readonly httpPort?: number | undefined
   /** Default: `<keyPath>.token`. */
   readonly tokenPath?: string | undefined
 }
 
-export interface ServeIo {
+interface ServeIo {
   readonly stdin: Readable
   readonly stdout: Writable
   readonly stderr: Writable
@@ -22,7 +22,7 @@ export interface ServeIo {
 
 /**
  * Runs the server until its client closes stdin, or the signal is aborted: what `svc mcp` does.
- * @throws StartError, and what the SDK throws where the service does not answer at the start.
+ * @throws StartError, and ApiError where the service refuses the registration.
  */
 export async function serve(options: ServeOptions, io: ServeIo): Promise<void> {
   const log = createLog(io.stderr)

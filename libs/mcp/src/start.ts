@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isAgentName } from '@svc/contracts/ids.ts'
 import { AgentClient } from '@svc/sdk/client.ts'
-import { ApiError } from '@svc/sdk/errors.ts'
 import { publicKeyOf } from '@svc/sdk/key-book.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -11,15 +10,17 @@ import type { Mailbox } from './mailbox.ts'
 import type { Policy } from './policy.ts'
 import { createReader } from './reading/read.ts'
 import { createSenders } from './reading/senders.ts'
+import { createRegistration } from './registration.ts'
 import { StartError } from './start-error.ts'
 import { createApprovals } from './store/approvals.ts'
 import { createCipher } from './store/cipher.ts'
 import { createCursorFile } from './store/cursor.ts'
-import { makeFolder } from './store/files.ts'
+import { makeOwnFolder } from './store/files.ts'
 import { readKeyFile, readOrMakeKeyFile } from './store/key-file.ts'
 import { createPins, type Pins } from './store/pins.ts'
 import { createSearchIndex } from './store/search-index.ts'
 import { createSentStore } from './store/sent.ts'
+import { createTurns } from './store/turns.ts'
 import { createUnreadCounter } from './unread.ts'
 import { createWatcher } from './watch/watcher.ts'
 
@@ -43,37 +44,49 @@ export interface StartOptions {
 const RESULT_CHARACTERS = 20_000
 /** Some 10 s of repeating: a client waits for a tool for a minute. */
 const ATTEMPTS = 7
+/** While nothing is known of the service, whoever waits is told soon. */
+const FIRST_ATTEMPTS = 3
 
 /**
- * Opens the mailbox of one agent.
- * @throws StartError where the key file, the name or a pin is not as it must be; what the SDK throws where the service does
- * not answer.
+ * Opens the mailbox of one agent. Where the service does not answer, that is found out by `ready`.
+ * @throws StartError where the key file, the name, a folder or a pin is not as it must be; ApiError where the service refuses the
+ * registration.
  */
 export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
   const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
   const key = register === undefined ? readKeyFile(keyPath) : readOrMakeKeyFile(keyPath)
   const client = clientOf(url, authority, key)
-  const { name, isNew } = await registration(client, register)
-  const folder = join(options.statePath ?? `${keyPath}.state`, folderOf(url, key))
-  makeFolder(folder)
+  const root = options.statePath ?? `${keyPath}.state`
+  const folder = join(root, folderOf(url, key))
+  for (const one of [root, folder]) makeOwnFolder(one)
   const cipher = createCipher(key)
   const pins = createPins(folder)
   for (const text of options.pins ?? []) addPin(pins, text)
-  const own = { name: () => name, agentId: key.agentId, pubkey: key.pubkey }
+  const own = { name: () => registration.name ?? '', agentId: key.agentId, pubkey: key.pubkey }
   const senders = createSenders(client, pins, own)
   const sent = createSentStore(folder, cipher)
   const { requireVerified } = policy
   const reader = createReader({ client, ownAgentId: key.agentId, senders, sent, requireVerified })
   const watcher = createWatcher({ client, folder, log })
   const cursor = createCursorFile(folder)
-  // What is unread from before is for check_inbox; to a new agent everything is new.
-  if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor())
-  let last: Promise<unknown> = Promise.resolve()
-  log('started', { name, agent: key.agentId, mode: modeOf(policy) })
+  const registration = createRegistration(clientOf(url, authority, key, FIRST_ATTEMPTS), {
+    wanted: register,
+    async onFirst(isNew, signal) {
+      // What is unread from before is for check_inbox; to a new agent everything is new.
+      if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor({ signal }))
+    },
+  })
+  const isReady = await registration.begin()
+  log('started', { name: registration.name ?? register, agent: key.agentId, mode: modeOf(policy) })
+  if (!isReady) log('service.awaited', { url: new URL(url).origin })
+  const turns = createTurns(join(folder, 'spending'))
   return {
     client,
     key,
-    name,
+    get name() {
+      return registration.name ?? register
+    },
+    ready: registration.ready,
     policy,
     senders,
     reader,
@@ -81,50 +94,25 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
     approvals: createApprovals(folder),
     cursor,
     index: createSearchIndex({ client, reader, cipher }, folder),
-    unread: createUnreadCounter(client),
+    unread: createUnreadCounter({ client, log }),
     watcher,
     log,
     resultCharacters,
-    exclusively(work) {
-      const turn = last.then(work, work)
-      last = turn.catch(() => undefined)
-      return turn
-    },
+    exclusively: turns.take,
     [Symbol.asyncDispose]: () => watcher[Symbol.asyncDispose](),
   }
 }
 
-function clientOf(url: string, authority: string | undefined, key: AgentKey): AgentClient {
+function clientOf(url: string, authority: string | undefined, key: AgentKey, attempts = ATTEMPTS): AgentClient {
   try {
     return new AgentClient({
       url,
       key,
-      retry: { attempts: ATTEMPTS },
+      retry: { attempts },
       ...(authority === undefined ? {} : { authority }),
     })
   } catch (cause) {
     throw new StartError(`${url} is not the address of a service: ${(cause as Error).message}`, { cause })
-  }
-}
-
-/** @throws StartError where the key has no name, or another one than it should have. */
-async function registration(
-  client: AgentClient,
-  wanted: string | undefined,
-): Promise<{ name: string; isNew: boolean }> {
-  try {
-    const { agent } = await client.me()
-    if (wanted !== undefined && agent.name !== wanted) {
-      throw new StartError(
-        `the key is registered as ${agent.name}, not as ${wanted}: change --register, or name another --key`,
-      )
-    }
-    return { name: agent.name, isNew: false }
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'signer_unknown') throw error
-    if (wanted === undefined) throw new StartError('the key is not registered: add --register <name>')
-    await client.register(wanted)
-    return { name: wanted, isNew: true }
   }
 }
 

@@ -1,7 +1,9 @@
 import type { AgentClient } from '@svc/sdk/client.ts'
+import { explainError } from './explain-error.ts'
+import type { Log } from './log.ts'
 
 /** Messages that were not acknowledged. */
-export interface Unread {
+interface Unread {
   readonly inbox: number
   readonly requests: number
   /** True where a lane has more than its number. */
@@ -20,7 +22,10 @@ const MAX_COUNTED = 100
 /** Counts are as old as this at most; several calls in a row ask once. */
 const FRESH_MS = 1_000
 
-export function createUnreadCounter(client: AgentClient, nowMs: () => number = Date.now): UnreadCounter {
+export function createUnreadCounter(
+  { client, log }: { client: AgentClient; log: Log },
+  nowMs: () => number = Date.now,
+): UnreadCounter {
   let latest: { atMs: number; unread: Unread } | undefined
   return {
     async count(signal) {
@@ -39,7 +44,9 @@ export function createUnreadCounter(client: AgentClient, nowMs: () => number = D
         }
         latest = { atMs, unread }
         return unread
-      } catch {
+      } catch (error) {
+        // The count is an addition to a result, which must not fail because of it.
+        if (!signal.aborted) log('unread.failed', { code: explainError(error).code })
         return undefined
       }
     },

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { describe, expect, test } from 'vitest'
 import { TOOLS } from '../src/tools/all.ts'
 import { overStdio, temporaryFolder } from './scene.ts'
@@ -32,7 +33,7 @@ function shapeOf(output: string): string {
 describe('docs/guides/mcp.md', () => {
   test('the transcript is what the example prints', { timeout: 180_000 }, async () => {
     await using stage = await startStage()
-    const env = { PATH: process.env.PATH, SVC_URL: stage.url }
+    const env = { ...ENVIRONMENT, SVC_URL: stage.url }
     const { stdout } = await run(process.execPath, [EXAMPLE], { env, timeout: 120_000 })
     expect(shapeOf(stdout)).toBe(shapeOf(blockOf('Two agents, without a model', 'text')))
   })

@@ -15,7 +15,7 @@ export type Way = 'stdio' | 'stdio 2026' | 'http' | 'http 2026'
 export const WAYS: readonly Way[] = ['stdio', 'stdio 2026', 'http', 'http 2026']
 
 /** What the person at the client answers; and what was asked. */
-export interface Person {
+interface Person {
   answer: 'accept' | 'decline' | 'leave unticked'
   readonly asked: string[]
 }
@@ -35,10 +35,7 @@ export function textOf(result: CallToolResult): string {
 }
 
 /** A client with a person behind it, or without one that it could ask. */
-export function createClient(
-  way: Way,
-  { canAsk = true }: { canAsk?: boolean } = {},
-): { client: Client; person: Person } {
+function createClient(way: Way, { canAsk = true }: { canAsk?: boolean } = {}): { client: Client; person: Person } {
   const person: Person = { answer: 'accept', asked: [] }
   const client = new Client(
     { name: 'test', version: '1' },

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
 import { AgentClient } from '@svc/sdk/client.ts'
@@ -218,6 +218,23 @@ describe('a way out', () => {
     })
   })
 
+  test('the ceiling of the day holds for calls at once, and for messages that were refused and are repeated', async () => {
+    await using stack = new AsyncDisposableStack()
+    const policy = { askStrangers: false, maxDailyUnits: 3 }
+    const alice = await stage.serve(stack, { canAsk: false, policy })
+    const { keyPath, name } = alice
+    const twin = await stage.serve(stack, { canAsk: false, policy, keyPath, register: name })
+    const bob = await stage.agent()
+    // The first one waits for Bob, who does not take more before he has accepted Alice.
+    const toBob = [1, 2, 3, 4].map((at) => ({ to: bob.name, body: `to you ${at}`, message_id: `${name}-to-bob-${at}` }))
+    for (const message of toBob) await alice.result('send_message', message)
+    expect(await alice.call('budget')).toMatchObject({ used_units_today: 1 })
+    await bob.client.setContact((await alice.call('whoami')).agent_id, 'accepted')
+    const all = [...toBob, ...[1, 2, 3].map((at) => ({ to: name, body: `to myself ${at}` }))]
+    await Promise.all(all.flatMap((message, at) => [alice, twin][at % 2]?.result('send_message', message) ?? []))
+    expect(await alice.call('budget')).toMatchObject({ used_units_today: 3 })
+  })
+
   test('read-only offers nothing that sends, spends or changes; contacts-only sends to accepted contacts alone', async () => {
     await using stack = new AsyncDisposableStack()
     const reader = await stage.serve(stack, { policy: { readOnly: true } })
@@ -275,7 +292,7 @@ describe('one message is one message', () => {
     expect((await bob.client.inbox({ lane: 'requests' }).page()).items).toHaveLength(1)
   })
 
-  test('what is kept is encrypted, readable by its owner alone, and has no body in a receipt', async () => {
+  test('what is kept is encrypted, readable by its owner alone, and has no body in a receipt; where it is gone, that is said', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     const bob = await stage.agent()
@@ -290,6 +307,13 @@ describe('one message is one message', () => {
       if (statSync(path).isFile()) expect(readFileSync(path).includes('between us'), name).toBe(false)
     }
     expect(alice.log()).not.toContain('between us')
+    const sent = { message_id: (receipt.structuredContent as Fields).message_id }
+    expect((await alice.call('read_message', sent)).message.text).toContain('between us')
+    for (const name of readdirSync(state)) rmSync(join(state, name, 'sent'), { recursive: true })
+    expect((await alice.call('read_message', sent)).message).toMatchObject({
+      text: null,
+      problem: expect.stringContaining('not kept on this machine'),
+    })
   })
 })
 

@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
-import { startSystem, type TestSystem } from '@svc/test/support/system.ts'
+import { type SharedSystem, shareSystem } from '@svc/test/support/system/shared-system.ts'
 import { createLog } from '../src/log.ts'
 import type { Policy } from '../src/policy.ts'
 import { openMailbox, type StartOptions } from '../src/start.ts'
@@ -19,13 +20,13 @@ const DEFAULTS: Policy = {
   maxDailyUnits: undefined,
 }
 
-export interface ServedOptions extends Partial<Omit<StartOptions, 'policy'>> {
+interface ServedOptions extends Partial<Omit<StartOptions, 'policy'>> {
   readonly policy?: Partial<Policy>
   readonly way?: Way
   readonly canAsk?: boolean
 }
 
-export interface Served extends TestClient {
+interface Served extends TestClient {
   readonly name: string
   readonly face: HttpFace
   readonly keyPath: string
@@ -33,9 +34,9 @@ export interface Served extends TestClient {
   log(): string
 }
 
-/** The real system, one process of each service, and agents with servers of the protocol in this process. */
+/** The real system, and agents with servers of the protocol in this process. */
 export interface Stage extends AsyncDisposable {
-  readonly system: TestSystem
+  readonly system: SharedSystem
   readonly url: string
   /** An agent with a server over HTTP, and a client of it. */
   serve(stack: AsyncDisposableStack, options?: ServedOptions): Promise<Served>
@@ -43,16 +44,10 @@ export interface Stage extends AsyncDisposable {
   agent(): Promise<{ name: string; client: AgentClient }>
 }
 
-const ONE_OF_EACH = { gateway: 1, identity: 1, messaging: 1, boards: 1, budget: 1, stream: 1, webhook: 1 }
-
 export async function startStage(): Promise<Stage> {
-  const system = await startSystem({ replicas: ONE_OF_EACH })
+  const system = await shareSystem('usual')
   const url = system.urls[0] ?? ''
-  let made = 0
-  const nextName = (): string => {
-    made += 1
-    return `agent-${made}`
-  }
+  const nextName = (): string => `mcp-${randomBytes(6).toString('hex')}`
   return {
     system,
     url,

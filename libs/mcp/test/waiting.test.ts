@@ -1,6 +1,6 @@
 import { AgentClient } from '@svc/sdk/client.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTcpProxy } from '@svc/test/support/tcp-proxy.ts'
+import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { readKeyFile } from '../src/store/key-file.ts'
 import { type Fields, overStdio, temporaryFolder, textOf } from './scene.ts'

@@ -8,53 +8,53 @@ import type { Nats } from './connect.ts'
 import { decodeReply, encodeRequest, type ReplyLine } from './frames.ts'
 import { outflowOf } from './outflow.ts'
 
-/** Calls other services. Calls to one subject that are made together, or while others leave, share a NATS message. */
+/** Calls other services. Concurrent calls to one subject share a NATS message. */
 export interface Bus {
   /**
-   * @throws ServiceError what the service threw, or `unavailable`: nobody serves the subject (nothing was done), or no
-   *   answer came by the context's deadline (what was done is unknown; calls are idempotent by key).
+   * @throws ServiceError the error of the service, or `unavailable`. Either no process serves the subject, and nothing was done.
+   *   Or no answer came by the context's deadline, and the outcome is unknown; calls are idempotent by key.
    */
   call<Q, R>(call: Call<Q, R>, request: Q, context: CallContext): Promise<R>
   callText<Q, M>(call: TextCall<Q, M>, request: Q, context: CallContext): Promise<TextReply<M>>
-  /** Calls that wait for an answer now. */
+  /** The number of calls that wait for an answer. */
   readonly inFlight: number
 }
 
 const calls = defineCount({
-  name: 'svc_calls_total',
+  name: 'agentmsg_calls_total',
   help: 'Calls to other services that have ended, by how: ok, or the code of the error',
   labels: ['call', 'outcome'],
 })
 const callSeconds = defineDistribution({
-  name: 'svc_call_seconds',
+  name: 'agentmsg_call_seconds',
   help: 'From a call to its answer, as the caller sees it',
   labels: ['call'],
 })
 const callMessages = defineCount({
-  name: 'svc_call_messages_total',
+  name: 'agentmsg_call_messages_total',
   help: 'NATS messages that calls left in; several calls share one',
   labels: ['call'],
 })
 const callsWaiting = defineLevel({
-  name: 'svc_calls_waiting',
+  name: 'agentmsg_calls_waiting',
   help: 'Calls that have no answer yet',
   labels: [],
 })
 
-/** Unanswered calls of one process at most; past that a call is refused at once. */
-export const MAX_IN_FLIGHT = 20_000
-/** Request bytes in one NATS message at most, under the server's max_payload of 1 MiB with room for one more item. */
+/** The most unanswered calls of one process; past that a call is refused at once. */
+const MAX_IN_FLIGHT = 20_000
+/** The most request characters in one NATS message: under the server's max_payload of 1 MiB, with room for one more item. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 /**
- * Messages on one subject that have no answer yet, at most: what is asked for meanwhile goes together in the next. One
- * that has not been answered for `SLOW_ROUND_MS` does not count, so a slow item holds nobody up.
+ * The most unanswered messages on one subject. Calls made meanwhile share the next message. A message without an answer for
+ * `SLOW_ROUND_MS` no longer counts, so a slow item does not delay the others.
  */
 const ROUNDS_PER_SUBJECT = 2
 const SLOW_ROUND_MS = 50
-/** Deadlines are looked at this often: one timer for all calls, not one for each. */
+/** Deadlines are checked at this interval, with one timer for all calls instead of one for each. */
 const SWEEP_INTERVAL_MS = 50
 
-/** As much of a call as leaves. */
+/** The part of a call that sending it needs. */
 type AnyCall = Pick<Call<never, never>, 'subject' | 'name'>
 
 interface Waiting {
@@ -162,7 +162,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
     return lane
   }
 
-  /** Settles when the first answer to the message has come, or the message is given up. */
+  /** Sends one message. Settles when the first answer has come, or the message is given up. */
   function leave(subject: string, name: string, items: Outgoing[]): Promise<void> {
     callMessages.add({ call: name })
     const reply = `${inbox}.${nextRound}`

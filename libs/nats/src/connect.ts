@@ -9,47 +9,47 @@ import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsEr
 import { explainTls, tlsFor } from './tls.ts'
 
 const connected = defineLevel({
-  name: 'svc_nats_connected',
+  name: 'agentmsg_nats_connected',
   help: '1 where the connection to NATS is there, 0 where it is lost',
   labels: [],
 })
 const disconnects = defineCount({
-  name: 'svc_nats_disconnects_total',
+  name: 'agentmsg_nats_disconnects_total',
   help: 'How often the connection to NATS was lost',
   labels: [],
 })
 
-export interface NatsOptions {
+interface NatsOptions {
   /** `nats://user:password@host:port` or `tls://…`, several separated by commas (libs/config, nats-url.ts). */
   url: string
   /** Shown by `nats server report connections`. */
   name: string
   logger: Logger
-  /** For tools that somebody waits for: gives up after so long where nobody listens, and where the login is refused. Services wait, the default. */
+  /** For tools that a person waits for: give up if no server answers in this time, or if the login is refused. Default: wait. */
   firstConnectMs?: number
 }
 
-/** A connection, and where its own answers come in. */
+/** A connection, and the inbox where its answers arrive. */
 export interface Nats {
   readonly connection: NatsConnection
   readonly inboxPrefix: string
-  /** Whether the server is there now, as far as this end knows. */
+  /** Whether the connection is up, as far as this end knows. */
   isConnected(): boolean
 }
 
-/** A server that does not answer in so long is tried again, or another one. */
+/** If a server does not answer within this time, it or another server is tried. */
 const ATTEMPT_MS = 3_000
-/** The third one that is due finds the link silent. Until then every call over it runs into its deadline. */
+/** The third ping that is due detects a silent link. Until then every call over the link times out. */
 const PING_INTERVAL_MS = 3_000
 
-/** Between attempts to connect, and up to as much again, so that clients do not come all at once. */
+/** The pause between attempts to connect, plus a jitter of up to the same length, so that clients do not come all at once. */
 const RETRY_MS = 250
 
 /**
- * Connects with settings that survive outages (ADR 22): reconnects for ever, notices a half-open link within
- * nine seconds, and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can
- * let each user receive its own answers alone; a second login, `<user>_b`, has the user's inbox (deploy/nats/users.conf).
- * @throws TypeError if the URL is none. TlsError if TLS fails and `firstConnectMs` is given.
+ * Connects with settings that survive outages (ADR 22): it reconnects for ever, detects a half-open link within nine seconds,
+ * and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can let each user receive only its
+ * own answers. A second login, `<user>_b`, shares the inbox of the user (deploy/nats/users.conf).
+ * @throws TypeError if the URL is invalid. TlsError if TLS fails and `firstConnectMs` is given.
  */
 export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
   const { servers, user, password, tls, hosts } = parseNatsUrl(url)
@@ -65,7 +65,7 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
     reconnectJitter: RETRY_MS,
     reconnectJitterTLS: RETRY_MS,
     timeout: firstConnectMs ?? ATTEMPT_MS,
-    // A server that restarts may refuse a login for a moment; to somebody who waits it is said at once.
+    // A server that restarts may refuse a login for a moment, so services retry. A tool reports it at once.
     ignoreAuthErrorAbort: firstConnectMs === undefined,
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
@@ -92,7 +92,7 @@ async function connectOnce(options: ConnectionOptions): Promise<NatsConnection> 
   }
 }
 
-/** The client can wait for its first connection by itself, but does not say what it waits for. */
+/** The client could wait for its first connection by itself, but it does not report what it waits for. */
 async function untilConnected(options: ConnectionOptions, logFailure: LogFailure): Promise<NatsConnection> {
   for (;;) {
     try {
@@ -110,7 +110,7 @@ function serversOf({ servers }: ConnectionOptions): string {
 
 type LogFailure = (error: unknown, server: string) => void
 
-/** An attempt that failed is repeated several times a second, and said once. Waiting mends neither TLS nor a login. */
+/** Logs each failure at most once a minute. TLS and login failures are errors, because retries cannot fix them. */
 function failureLog(logger: Logger): LogFailure {
   const warn = sayOnce((text) => logger.warn(text))
   const fail = sayOnce((text) => logger.error(text))
@@ -123,7 +123,7 @@ function failureLog(logger: Logger): LogFailure {
   }
 }
 
-/** Whether this is why `connectNats` gave up. */
+/** Whether `connectNats` gave up because the login was refused. */
 export function isLoginRefused(error: unknown): boolean {
   return error instanceof NatsError && error.code === ErrorCode.AuthorizationViolation
 }
@@ -146,11 +146,12 @@ async function watchStatus(
   }
 }
 
-/** Drains for `limitMs` at most: a busy consumer can hold a drain for ever. */
+/** Drains for at most `limitMs`, because a busy consumer can block a drain for ever. */
 export async function drainNats({ connection }: Nats, limitMs = 5_000): Promise<void> {
   if (connection.isClosed()) return
   const limit = Promise.withResolvers<void>()
   const timer = setTimeout(limit.resolve, limitMs)
+  // The drain throws if the connection is gone. It is about to be closed anyway.
   await Promise.race([connection.drain().catch(() => {}), limit.promise])
   clearTimeout(timer)
   await connection.close()

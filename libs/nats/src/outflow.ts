@@ -1,23 +1,23 @@
 import type { NatsConnection } from 'nats'
 
 /**
- * What was handed to a connection and is not known to have left. The client takes whatever it is given and keeps it while the link is
- * silent, until that is noticed (connect.ts), so somebody else has to count.
+ * Bounds the data that was handed to a connection and may not have reached the server. The client buffers without a limit while
+ * the link is silent, until that is detected (connect.ts), so this counts it.
  */
-export interface Outflow {
+interface Outflow {
   add(characters: number): void
-  /** Nothing more should be handed over that is not small. */
+  /** If true, publish nothing large. */
   readonly isFull: boolean
 }
 
-/** Of one connection: far more than is ever on its way while the link is good. */
+/** The limit of one connection: far more than is ever on its way over a good link. */
 export const MAX_UNCONFIRMED_CHARACTERS: number = 32 * 1024 * 1024
-/** Whatever is less is not asked about. */
+/** With less than this, the server is not asked for a confirmation. */
 const ASKED_FROM_CHARACTERS = 1024 * 1024
 
 const outflows = new WeakMap<NatsConnection, Outflow>()
 
-/** The outflow of a connection, which all that publish large messages on it share. */
+/** The outflow of a connection. All publishers of large messages on it share it. */
 export function outflowOf(connection: NatsConnection): Outflow {
   let outflow = outflows.get(connection)
   if (outflow === undefined) {
@@ -27,7 +27,7 @@ export function outflowOf(connection: NatsConnection): Outflow {
   return outflow
 }
 
-/** @param flush settles when the server has all that was handed over before, or never will. */
+/** @param flush settles when the server has everything that was handed over before, or when it is certain that it never will. */
 export function createOutflow(flush: () => Promise<void>): Outflow {
   let unconfirmed = 0
   let isAsking = false
@@ -49,7 +49,7 @@ export function createOutflow(flush: () => Promise<void>): Outflow {
       unconfirmed -= asked
       if (unconfirmed >= ASKED_FROM_CHARACTERS) ask()
     }
-    // What was not sent when the link is lost is not kept either.
+    // If the link is lost, the client drops unsent data, so a failed flush counts as confirmed too.
     flush().then(confirmed, confirmed)
   }
 }

@@ -15,14 +15,14 @@ import type { ProcessStats } from './process-stats.ts'
 /** One call that a service answers, ready to be registered. */
 export interface Endpoint {
   readonly subject: string
-  /** What it is called in metrics and traces. */
+  /** The name in metrics and traces. */
   readonly name: string
   /** @returns the reply line for the item at `index`. */
   readonly answer: (index: number, request: unknown, context: CallContext) => Promise<string>
   readonly lane?: Lane | undefined
 }
 
-/** @param lane where its items wait for their turn; past its bound they are `unavailable`. Without one they begin at once. */
+/** @param lane the queue where items wait their turn; past its bound they are `unavailable`. Without it they begin at once. */
 export function handle<Q, R>(
   call: Call<Q, R>,
   handler: (request: Q, context: CallContext) => Promise<R>,
@@ -53,55 +53,55 @@ export function handleText<Q, M>(
   }
 }
 
-export interface ServeOptions {
+interface ServeOptions {
   nats: Nats
   /** The service's name: its queue group, and the name that `nats micro ls` shows. */
   name: string
   version: string
   logger: Logger
   endpoints: Endpoint[]
-  /** What the process says of itself (process-stats.ts); what its calls come to, where nothing is said. */
+  /** The statistics that the process reports (process-stats.ts). Default: those of its calls. */
   stats?: () => ProcessStats
-  /** Items under way in this process at most; past that an item is answered `unavailable` at once. */
+  /** The most concurrent items in this process; past that an item is answered `unavailable` at once. */
   maxInFlight?: number
 }
 
 export interface Serving {
-  /** Items under way now. */
+  /** The number of items under way. */
   readonly inFlight: number
-  /** Stops taking, waits until what was taken is answered. Other processes of the service take over at once. */
+  /** Takes no more items, and waits until those it has are answered. Other processes of the service take over at once. */
   drain(): Promise<void>
-  /** Settles, with the reason, when NATS has ended it: one subscription that the user may not have ends all of them. */
+  /** Resolves with the reason if NATS ends the service. One subscription that the user may not have ends all of them. */
   readonly failed: Promise<Error>
 }
 
 const served = defineCount({
-  name: 'svc_served_total',
+  name: 'agentmsg_served_total',
   help: 'Calls that this process has answered, by how: ok, or the code of the error',
   labels: ['call', 'outcome'],
 })
 const servedSeconds = defineDistribution({
-  name: 'svc_served_seconds',
+  name: 'agentmsg_served_seconds',
   help: 'From taking a call to its answer, as the service sees it',
   labels: ['call'],
 })
 const servedWorking = defineLevel({
-  name: 'svc_served_working',
+  name: 'agentmsg_served_working',
   help: 'Calls that this process works on',
   labels: [],
 })
 
-/** An item with less time left than this is refused: nobody would wait for its answer. */
+/** An item with less time left than this is refused, because its caller would be gone before the answer. */
 const MIN_TIME_LEFT_MS = 5
-/** What one process does in its callers' time: past it items would be worked on for nobody. */
-export const DEFAULT_MAX_IN_FLIGHT = 2_048
-/** Characters of one reply message at most, under the server's max_payload of 1 MiB. */
+/** About as many items as one process finishes before their deadlines. Past that the work would be wasted. */
+const DEFAULT_MAX_IN_FLIGHT = 2_048
+/** The most characters in one reply message: under the server's max_payload of 1 MiB. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 
 /**
  * Serves calls as a NATS micro service, so that `nats micro ls|info|stats` shows it and every process of the service
- * shares the work by queue group. Items of one message are answered on their own, in any order: a slow one holds none.
- * @throws Error where the user may not listen to one of the subjects: who says that it is ready must not stay silent.
+ * shares the work by queue group. Items of one message are answered separately, in any order, so a slow one delays no other.
+ * @throws Error if the user may not listen to one of the subjects, because a service that reports ready must answer.
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { logger, name } = options
@@ -126,19 +126,22 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       handler: (error, message) => {
         const { subject } = endpoint
         if (error !== null) logger.error({ err: error, subject }, 'subscription failed')
-        else answerAll(endpoint, message).catch((lost) => logger.error({ err: lost, subject }, 'answers were lost'))
+        else
+          answerAll(endpoint, message).catch((lost) =>
+            logger.error({ err: lost, subject }, 'answers could not be sent'),
+          )
       },
     })
   }
 
-  // The server has the subscriptions when this returns: a service that says it is ready is found.
+  // After the flush the server has the subscriptions, so a service that reports ready can be called.
   await connection.flush()
   let draining = false
   const failed = service.stopped.then((cause) =>
-    // Between a drain and the end nothing fails.
+    // Once a drain has begun, a stop is not a failure.
     draining
       ? new Promise<never>(() => {})
-      : new Error(`NATS lets ${name} not listen to all of its subjects`, { cause }),
+      : new Error(`NATS does not let ${name} listen to all of its subjects`, { cause }),
   )
   if (service.isStopped) {
     working[Symbol.dispose]()
@@ -213,7 +216,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   }
 }
 
-/** Sends answers that are ready in the same turn in one message. */
+/** Sends answers that become ready in the same turn as one message. */
 function createResponder(connection: NatsConnection, reply: string): Batcher<string, void> {
   const outflow = outflowOf(connection)
   const publish = (text: string): void => {

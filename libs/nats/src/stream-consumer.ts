@@ -4,50 +4,49 @@ import { ConnectionWatch } from './connection-watch.ts'
 import { type ConsumerDefinition, ensureConsumer, isMissing } from './streams.ts'
 import { traceOf } from './trace-header.ts'
 
-/** An event that one process of a durable consumer was given. */
+/** An event that the server delivered to this process. */
 export interface StreamEvent {
   readonly subject: string
   readonly text: string
-  /** How often it has been given to somebody, this time included. */
+  /** How often the event was delivered to any process, including this time. */
   readonly deliveries: number
-  /** Of the request that it comes from, where that is traced. */
+  /** The trace of the request that caused the event, if it is traced. */
   readonly traceparent: string | undefined
 }
 
-/** What becomes of an event: it is done, or comes again after a while, to any process, or never because it cannot be read. */
+/** The outcome of an event: done; `again`, redelivered to any process after a pause; or `never`, because it cannot be read. */
 export type Handled = 'done' | 'again' | 'never'
 
-export interface StreamConsumerOptions {
-  /** Given to each event as it comes; does not throw. */
+interface StreamConsumerOptions {
+  /** Called with each event; must not throw. */
   readonly handle: (event: StreamEvent) => Promise<Handled>
-  /** Called when a lost connection is there again: a pull finds out at once what has become of the stream. */
+  /** Called when a lost connection is back, so that the next pull can check the stream at once. */
   readonly onBack?: () => void
 }
 
-export interface PullOptions {
-  /** Events at most. */
+interface PullOptions {
+  /** The most events. */
   readonly maxEvents: number
-  /** Ends after so long, whether there were any or not. At least 1 s. */
+  /** The pull ends after this time, with or without events. At least 1 s. */
   readonly waitMs: number
   readonly signal: AbortSignal
 }
 
-/** Of the server, while it has nothing to give. */
+/** Heartbeats that the server sends during a pull while it has no events. */
 const HEARTBEATS_PER_PULL = 4
-/** A pull that hears nothing for so many heartbeats is over. */
+/** A pull ends if it hears nothing for this many heartbeat intervals. */
 const MISSED_HEARTBEATS = 2.5
-/** A question that a server took with it when it died is never answered. */
+/** A server that dies never answers its pending requests, so they need a timeout. */
 const API_TIMEOUT_MS = 2_000
 const DRAIN_LIMIT_MS = 1_000
 
 /**
- * A process's part in a durable pull consumer. It is used a pull at a time, each with an end of its own, which comes at once
- * where the connection is lost, the consumer is gone or the server has fallen silent: one that is held open can go quiet
- * without a sign (ADR 22). The consumer is made where it does not exist, so it may be lost with its stream.
+ * A process's part in a durable pull consumer. It makes one pull at a time, and each pull ends. It ends at once if the connection
+ * is lost, the consumer is gone or the server is silent. A pull that stays open can go silent without notice (ADR 22). The
+ * consumer is created if it does not exist, so it may be lost together with its stream.
  *
- * What the pulls ask for comes in over one subscription that outlives them. With one of each pull's own, as the package `nats`
- * makes them, an event that is on its way when its pull ends is given to nobody until the server has waited
- * for its acknowledgement.
+ * Events of all pulls arrive over one subscription that outlives them. The package `nats` makes one for each pull. Then an
+ * event that is on its way when its pull ends would reach no process until the server's acknowledgement timeout.
  */
 export class StreamConsumer implements AsyncDisposable {
   readonly #connection: NatsConnection
@@ -90,9 +89,9 @@ export class StreamConsumer implements AsyncDisposable {
   }
 
   /**
-   * Takes what comes until the pull is over, and waits until all of it is handled.
-   * @returns false where the stream does not exist yet.
-   * @throws Error where the stream or the server is away.
+   * Takes events until the pull ends, and waits until all of them are handled.
+   * @returns false if the stream does not exist yet.
+   * @throws Error if the stream or the server is unavailable.
    */
   async pull(options: PullOptions): Promise<boolean> {
     const pull = new CurrentPull(`${this.#inbox}.${++this.#pulls}`, options)
@@ -100,7 +99,7 @@ export class StreamConsumer implements AsyncDisposable {
     try {
       return await this.#watch.whileConnected(() => this.#take(pull, options))
     } catch (error) {
-      // Whatever it was, the next one makes sure of its consumer.
+      // After any error the next pull checks its consumer again.
       this.#isMade = false
       throw error
     } finally {
@@ -110,17 +109,18 @@ export class StreamConsumer implements AsyncDisposable {
     }
   }
 
-  /** Events that nobody has finished: not given to anybody yet, or not acknowledged. @throws Error where the stream is away. */
+  /** The number of unfinished events: not delivered yet, or not acknowledged. @throws Error if the stream is unavailable. */
   async lag(): Promise<number> {
     const { stream, config } = this.#definition
     const { num_pending, num_ack_pending } = await this.#manager.consumers.info(stream, config.durable_name)
     return num_pending + num_ack_pending
   }
 
-  /** Takes no more, and waits until what the server had given by then is handled. */
+  /** Takes no more events, and waits until those already delivered are handled. */
   async [Symbol.asyncDispose](): Promise<void> {
     const limit = Promise.withResolvers<void>()
     const timer = setTimeout(limit.resolve, DRAIN_LIMIT_MS)
+    // The drain throws if the connection is gone; then the subscription is gone too.
     await Promise.race([this.#subscription.drain().catch(() => {}), limit.promise])
     clearTimeout(timer)
     await Promise.all(this.#handling)
@@ -150,7 +150,7 @@ export class StreamConsumer implements AsyncDisposable {
     }
   }
 
-  /** Events keep their own subject; what the server says of a pull has that pull's. */
+  /** Events have their own subject. The server's messages about a pull have the subject of the pull's inbox. */
   #receive(error: Error | null, message: Msg): void {
     if (error !== null) this.#current?.end(error)
     else if (message.subject.startsWith(this.#inbox)) {
@@ -162,16 +162,16 @@ export class StreamConsumer implements AsyncDisposable {
     }
   }
 
-  /** Acknowledges after the work is durable, never before. What is put off waits longer each time. */
+  /** Acknowledges an event only after its work is durable. A postponed event waits longer each time. */
   async #answer(message: Msg): Promise<void> {
     const event = new ReceivedEvent(message)
     const handled = await this.#options.handle(event)
-    // On a connection that is closed nothing is acknowledged: the event comes again, to any process.
+    // A closed connection cannot acknowledge, so the event is redelivered to any process.
     if (!this.#connection.isClosed()) message.respond(ACKNOWLEDGEMENTS[handled](event))
   }
 }
 
-/** Decoded as far as it is looked into: most events are of nobody's concern. */
+/** Decodes its fields only when they are read, because most events concern nobody. */
 class ReceivedEvent implements StreamEvent {
   readonly #message: Msg
 
@@ -196,7 +196,7 @@ class ReceivedEvent implements StreamEvent {
   }
 }
 
-/** A pull under way: how much of it is to come, and its end. */
+/** A pull under way. Counts the events that are left, and ends the pull. */
 class CurrentPull {
   readonly inbox: string
   readonly #signal: AbortSignal
@@ -209,11 +209,11 @@ class CurrentPull {
     this.inbox = inbox
     this.#left = maxEvents
     this.#signal = signal
-    this.#over.promise.catch(() => {}) // where nobody waits for it
+    this.#over.promise.catch(() => {}) // in case it is not awaited
     signal.addEventListener('abort', this.#stop)
   }
 
-  /** @throws Error where it ends for another reason than that enough has come or the time is over. */
+  /** @throws Error unless the pull ends because it is complete or its time is over. */
   async untilOver(silenceMs: number): Promise<void> {
     this.#silence = setTimeout(() => this.end(new Error('the consumer has gone quiet')), silenceMs)
     if (this.#signal.aborted) this.end()
@@ -233,7 +233,7 @@ class CurrentPull {
     if (this.#left === 0) this.end()
   }
 
-  /** A heartbeat, or how the pull has ended. */
+  /** Handles a heartbeat, or the status that ends the pull. */
   hear({ headers }: Msg): void {
     this.#silence?.refresh()
     const code = headers?.code ?? 0
@@ -247,7 +247,7 @@ const TIME_IS_OVER = 408
 const FIRST_DELAY_MS = 500
 const MAX_DELAY_MS = 30_000
 
-/** JetStream's own words. */
+/** The acknowledgements of JetStream's protocol. */
 const ACKNOWLEDGEMENTS: Record<Handled, (event: StreamEvent) => string> = {
   done: () => '+ACK',
   never: () => '+TERM',
@@ -257,7 +257,7 @@ const ACKNOWLEDGEMENTS: Record<Handled, (event: StreamEvent) => string> = {
   },
 }
 
-/** From the subject of its acknowledgement: `$JS.ACK.<stream>.<consumer>.<deliveries>.…`, or, with domain and account, two more in front. */
+/** From the reply subject: `$JS.ACK.<stream>.<consumer>.<deliveries>.…`, or with domain and account before the stream. */
 function deliveriesOf({ reply = '' }: Msg): number {
   const parts = reply.split('.')
   return Number(parts[parts.length > 9 ? 6 : 4] ?? 1)

@@ -7,48 +7,48 @@ import { TRACEPARENT } from './trace-header.ts'
 
 export interface Publication {
   subject: string
-  /** `Nats-Msg-Id`: what the stream recognizes a repeat by. */
+  /** `Nats-Msg-Id`, by which the stream recognizes duplicates. */
   messageId: string
   text: string
-  /** Of the request that it comes from: who takes it goes on with that trace. */
+  /** The trace of the request that caused the event. Its consumer continues the trace. */
   traceparent?: string | undefined
 }
 
-/** What a stream says of itself. */
+/** The state that a stream reports. */
 export interface StreamState {
-  /** Its creation time: another one is another stream, which has forgotten everything. */
+  /** The creation time of the stream. A different time means a new stream, without the events of the old one. */
   epoch: string
   lastSequence: number
 }
 
 /** How full a stream is. */
-export interface StreamSize {
+interface StreamSize {
   bytes: number
-  /** Past it the oldest go. */
+  /** Past this the stream drops its oldest events. */
   maxBytes: number
 }
 
-/** What a stream says of a batch. */
-export interface Published {
-  /** At or below it all messages of the batch are stored. */
+/** The result of publishing a batch. */
+interface Published {
+  /** All messages of the batch are stored at or below this sequence. */
   lastSequence: number
-  /** Whether the batch got sequences of its own; false where the stream knew all of its messages. */
+  /** Whether the stream assigned new sequences to the batch; false if it knew all of its messages already. */
   isNew: boolean
 }
 
-/** Messages in one batch at most, all of which may be on their way at once. */
+/** The most messages in one batch; all of them may be on their way at once. */
 export const MAX_BATCH_MESSAGES = 1_000
 const ACK_TIMEOUT_MS = 5_000
 
-/** What a reply subject of a batch says its message does: JetStream's batch ingest (NATS 2.14 and later). */
+/** The operation of a message, as its reply subject encodes it: JetStream's batch ingest (NATS 2.14 and later). */
 const OPERATIONS = { start: 0, append: 1, final: 2 } as const
 
 interface BatchAck {
-  /** Of the last message that was stored; 0 if the stream had seen all of them. */
+  /** The sequence of the last message that was stored; 0 if the stream knew all of them. */
   seq?: number
-  /** A batch of one that the stream had seen: `seq` is then the one that its message got the first time. */
+  /** Set if a batch of one message is a duplicate. `seq` is then the sequence that the message got the first time. */
   duplicate?: boolean
-  /** In the answer to the last message alone. */
+  /** Only in the answer to the last message. */
   batch?: string
   count?: number
   error?: { code: number; description: string }
@@ -60,9 +60,9 @@ interface Waiting {
 }
 
 /**
- * Publishes to one JetStream stream, in batches that the server stores as they come and acknowledges once. An
- * acknowledgement for each message costs the publisher several times as much, and an atomic batch the server
- * (measured at 32 messages of 700 bytes, µs of CPU each: batch ingest 12 server and 4 client, single 14 and 40, atomic 56 and 10).
+ * Publishes to one JetStream stream, in batches that the server stores as they arrive and acknowledges once. One acknowledgement
+ * per message would cost the publisher several times as much CPU, and an atomic batch the server. Measured at 32 messages of 700
+ * bytes, in µs of CPU per message: batch ingest 12 server and 4 client, single messages 14 and 40, atomic batch 56 and 10.
  */
 export class StreamPublisher implements Disposable {
   readonly #connection: NatsConnection
@@ -92,41 +92,41 @@ export class StreamPublisher implements Disposable {
     this.#unsubscribe()
   }
 
-  /** Calls back whenever the connection is lost: what the server knows afterwards may be less than it acknowledged. */
+  /** Calls back when the connection is lost. Afterwards the server may have lost events that it acknowledged. */
   async watchDisconnects(onDisconnect: () => void): Promise<void> {
     for await (const status of this.#connection.status()) if (status.type === 'disconnect') onDisconnect()
   }
 
-  /** The stream's state; makes the stream where it is not there. */
+  /** Reads the stream's state. Creates the stream if it does not exist. */
   async state(): Promise<StreamState> {
     const info = await this.#watch.whileConnected(() => ensureStream(this.#manager, this.#definition))
     return { epoch: info.created, lastSequence: info.state.last_seq }
   }
 
-  /** Gives a stream that exists the bounds of its definition. */
+  /** Gives an existing stream the bounds of its definition. */
   async align(): Promise<void> {
     await this.#watch.whileConnected(() => alignStream(this.#manager, this.#definition))
   }
 
-  /** @throws Error where the stream does not exist, or is away. */
+  /** @throws Error if the stream does not exist or is unavailable. */
   async size(): Promise<StreamSize> {
     const { state, config } = await this.#watch.whileConnected(() => this.#manager.streams.info(this.#definition.name))
     return { bytes: state.bytes, maxBytes: config.max_bytes }
   }
 
   /**
-   * Publishes in order; what the stream remembers is not stored twice.
+   * Publishes in order. The stream drops duplicates that it remembers.
    * @param publications 1 to `MAX_BATCH_MESSAGES`.
-   * @throws Error where it is not certain that all of them are; publishing them again is safe.
+   * @throws Error if it is not certain that all messages are stored. Publishing them again is safe.
    */
   async publish(publications: Publication[]): Promise<Published> {
     const { length } = publications
     if (length === 0 || length > MAX_BATCH_MESSAGES)
       throw new RangeError(`a batch has 1 to ${MAX_BATCH_MESSAGES} messages`)
-    // The server knows a batch by this alone, whichever process it comes from.
+    // The server identifies a batch only by this id, whichever process sends it, so it must be unique.
     const batch = nuid.next()
     const acknowledged = this.#untilAcknowledged(batch)
-    acknowledged.catch(() => {}) // where publishing throws, nobody waits for it
+    acknowledged.catch(() => {}) // nobody awaits it if publishing throws
     publications.forEach(({ subject, messageId, text, traceparent }, index) => {
       const fields = headers()
       fields.set('Nats-Msg-Id', messageId)
@@ -143,7 +143,7 @@ export class StreamPublisher implements Disposable {
     return { lastSequence: (await this.state()).lastSequence, isNew: false }
   }
 
-  /** `fail`: a message that is lost on the way ends the batch with an error, rather than a gap. */
+  /** `fail`: if a message is lost on the way, the batch ends with an error instead of a gap. */
   #replySubject(batch: string, sequence: number, operation: keyof typeof OPERATIONS): string {
     return `${this.#inbox}.${batch}.${MAX_BATCH_MESSAGES}.fail.${sequence}.${OPERATIONS[operation]}.$FI`
   }

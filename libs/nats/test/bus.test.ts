@@ -3,7 +3,7 @@ import { defineCall, defineTextCall } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { startTestNats } from '@svc/test/support/engines.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { createBus } from '../src/bus.ts'
@@ -59,7 +59,7 @@ describe('a process whose user may not listen to all that it should', () => {
     const nats = stack.adopt(await connectNats(options), (one) => drainNats(one))
     const endpoints = [doubling, handle(elsewhere, async () => ({}))]
     const serving = serve({ nats, name: 'budget', version: '2.0.0', logger, endpoints })
-    await expect(serving).rejects.toThrow('NATS lets budget not listen to all of its subjects')
+    await expect(serving).rejects.toThrow('NATS does not let budget listen to all of its subjects')
   })
 
   test('and a drain is no failure', async () => {
@@ -143,7 +143,7 @@ describe('spec 3.17: never a hang', () => {
   test('after NATS was away calls are answered again', async () => {
     await using h = await startHarness([doubling])
     await h.server.restart()
-    // The two ends come back one after the other.
+    // The two ends reconnect one after the other.
     expect(await eventually(() => h.bus.call(double, { value: 4 }, context(500)))).toEqual({ value: 8 })
   })
 

@@ -1,5 +1,5 @@
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { startTestNats } from '@svc/test/support/engines.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { createChannel } from '../src/channel.ts'

@@ -1,8 +1,8 @@
 import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { startTestNats, type TestNats } from '@svc/test/support/engines.ts'
+import { startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTcpProxy } from '@svc/test/support/tcp-proxy.ts'
+import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { nanos } from 'nats'
 import { describe, expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
@@ -14,10 +14,10 @@ const logger = createLogger('test', 'silent')
 const AGENT = '1111111111111111111111111111111111111111111'
 const { signal } = new AbortController()
 const PULL = { maxEvents: 10, waitMs: 4_000, signal }
-/** What was given to somebody who lost it comes again after 10 s; nothing here may wait for that. */
+/** A lost event is redelivered after 10 s. No test may depend on that. */
 const SOON = { timeoutMs: 9_000 }
 
-/** A consumer as the webhook service has it, and a publisher as messaging has it. */
+/** A consumer like that of the webhook service, and a publisher like that of messaging. */
 async function startScene(handle: (event: StreamEvent) => Promise<Handled> = async () => 'done') {
   await using stack = new AsyncDisposableStack()
   const server: TestNats = stack.use(await startTestNats())
@@ -66,7 +66,7 @@ async function startScene(handle: (event: StreamEvent) => Promise<Handled> = asy
 
 type Scene = Awaited<ReturnType<typeof startScene>>
 
-/** Pulls until it is stopped, as a loop does. */
+/** Pulls until it is stopped, like a loop. */
 function startPulling({ consumer }: Scene): AsyncDisposable & { failures: unknown[] } {
   const stop = new AbortController()
   const failures: unknown[] = []
@@ -151,7 +151,7 @@ describe('ADR 22: nothing goes quiet', () => {
     await using scene = await startScene()
     await scene.publish('1')
     const stop = new AbortController()
-    // For the server it is not over, so that the next event is given to it all the same.
+    // The server still considers the pull open, so it delivers the next event to it.
     const pull = scene.consumer.pull({ ...PULL, waitMs: 60_000, signal: stop.signal })
     await eventually(() => scene.heard.length === 1)
     stop.abort()

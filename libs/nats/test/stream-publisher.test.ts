@@ -1,5 +1,5 @@
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { startTestNats } from '@svc/test/support/engines.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
@@ -31,11 +31,11 @@ test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once 
   await eventually(() => disconnects === 1)
   await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away')
   await expect(stream.state()).rejects.toThrow('NATS is away')
-  // An answer that never comes is waited for 5 s.
+  // If it waited for an answer that never comes, this would take 5 s.
   expect(performance.now() - beganMs).toBeLessThan(4_500)
 
   await server.restart()
-  // The stream may have it already, from a try whose answer was lost.
+  // The stream may have the event already, from an attempt whose answer was lost.
   expect(await eventually(() => stream.publish([publication(2)]))).toMatchObject({ lastSequence: 2 })
 })
 
@@ -50,7 +50,7 @@ test('a batch says whether the stream stored anything of it', async () => {
   await stream.state()
   const publish = (...numbers: number[]) => stream.publish(numbers.map(publication))
   expect(await publish(1, 2, 3)).toEqual({ lastSequence: 3, isNew: true })
-  // JetStream acknowledges a known message by itself with its first sequence, and several of them with none.
+  // JetStream acknowledges one duplicate with its first sequence, and a batch of several duplicates with no sequence.
   expect(await publish(1)).toEqual({ lastSequence: 3, isNew: false })
   expect(await publish(1, 2)).toEqual({ lastSequence: 3, isNew: false })
   expect(await publish(1, 4, 2)).toEqual({ lastSequence: 4, isNew: true })

@@ -5,10 +5,10 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
-import { type Authority, createAuthority } from '@svc/test/support/certificates.ts'
-import { findTestRun, startTlsNats } from '@svc/test/support/engines.ts'
+import { type Authority, createAuthority } from '@svc/test/support/engines/certificates.ts'
+import { findTestRun, startTlsNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { type ImpostorOptions, startImpostor } from '@svc/test/support/nats-impostor.ts'
+import { type ImpostorOptions, startImpostor } from '@svc/test/support/stand-ins/nats-impostor.ts'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
 
@@ -18,7 +18,7 @@ const run = promisify(execFile)
 
 let authority: Authority
 let stranger: Authority
-/** Of the impostors. */
+/** Starts an impostor and stops it after the test. */
 const start = async (options: ImpostorOptions = {}) => {
   const server = await startImpostor(options)
   onTestFinished(() => server[Symbol.asyncDispose]())
@@ -33,7 +33,7 @@ beforeAll(async () => {
   setDefaultCACertificates([...getCACertificates('default'), authority.cert])
 })
 
-/** Somebody waits for the answer, e.g. an operator. */
+/** Connects like a tool that an operator waits for. */
 async function refusalOf(url: string): Promise<string> {
   const nats = await connectNats({
     url,
@@ -46,7 +46,7 @@ async function refusalOf(url: string): Promise<string> {
   return 'connected'
 }
 
-/** As services connect, which wait. @returns the lines of the log from `warn` up. */
+/** Connects like a service, which waits for its connection. @returns the log lines from `warn` up. */
 function connectService(url: string) {
   const lines: string[] = []
   const logger = createLogger('test', 'silent') as Logger
@@ -60,7 +60,7 @@ describe('before a server has shown who it is, it is sent nothing', () => {
   test('a server that offers no TLS', async () => {
     const server = await start()
     expect(await refusalOf(urlFor(server.port))).toBe(
-      `NATS at localhost:${server.port} offers no TLS, which SVC_NATS_URL asks for: turn TLS on there. nats:// instead of tls:// goes without, if everybody on the network may read the password.`,
+      `NATS at localhost:${server.port} offers no TLS, but SVC_NATS_URL requires it: turn TLS on there. Write nats:// instead of tls:// only if everybody on the network may read the password.`,
     )
     expect([server.connections(), server.received()]).toEqual([1, ''])
   })
@@ -108,7 +108,7 @@ test('a service says why it cannot connect, tries again, and connects when the s
 test('a lost connection is made again with TLS or not at all, also to servers that the cluster names', async () => {
   const host = '127.0.0.1'
   const plain = await start()
-  // Its certificate is for what the cluster calls it. Anybody could have told the client that name, and have such a certificate.
+  // Its certificate is for the name that the cluster advertises. Anybody could advertise a name, and have a certificate for it.
   const misnamed = await start({ credentials: await authority.issue({ addresses: [] }) })
   const credentials = await authority.issue({ names: [], addresses: [host] })
   const later = await start()
@@ -136,7 +136,7 @@ test('a real server: TLS with the authority of NODE_EXTRA_CA_CERTS, by name and 
   writeFileSync(caFile, authority.cert)
   const byAddress = server.urlFor('gateway').replace('nats:', 'tls:')
   const byName = byAddress.replace('127.0.0.1', 'localhost')
-  // The server demands TLS, so it is spoken although the URL does not ask for it.
+  // The server requires TLS, so the client uses it although the URL does not ask for it.
   const urls = [byName, byAddress, byName.replace('tls:', 'nats:')]
   const program = fileURLToPath(new URL('connect-process.ts', import.meta.url))
   const env = { ...process.env, NODE_EXTRA_CA_CERTS: caFile }

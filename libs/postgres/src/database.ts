@@ -18,16 +18,16 @@ export interface DatabaseOptions {
   /** Shown in pg_stat_activity. */
   application: string
   logger: Logger
-  /** Connections at most; pool size × processes must stay under the server's max_connections. */
+  /** The most connections. Pool size × processes must stay under the server's max_connections. */
   poolSize?: number
-  /** The server gives a statement up after this; the client itself waits `QUERY_GRACE_MS` longer. */
+  /** The server cancels a statement after this time. The client waits `QUERY_GRACE_MS` longer. */
   statementTimeoutMs?: number
 }
 
 /**
- * Every statement of a service is a few index lookups for a handful of keys. Its plan must not depend on what the
- * statistics said when it was cached: one made while a table was empty would scan it for ever after. And planning each
- * call anew costs more than the statement (measured for a preflight of one: 1.0 ms against 0.1 ms).
+ * Every statement of a service is a few index lookups for a handful of keys. Its plan must not depend on the statistics at the
+ * time it was cached: a plan made while a table was empty would scan the table for ever after. Planning each call anew costs
+ * more than the statement itself (measured for a preflight of one message: 1.0 ms against 0.1 ms).
  */
 const STABLE_PLANS = {
   plan_cache_mode: 'force_generic_plan',
@@ -39,26 +39,26 @@ const STABLE_PLANS = {
 
 const DEFAULT_POOL_SIZE = 8
 /**
- * Of the connections, for transactions with several round trips. They wait for locks while other statements are there to be
- * run: however many transactions wait for one row, single statements have the other half.
+ * The share of the connections that transactions with several round trips may use. Many of them may wait for one locked row, so
+ * the other half is kept free for single statements.
  */
 const TRANSACTION_SHARE = 1 / 2
-/** A transaction waits this long for each lock. Then it gives its connection to the next one, and begins again behind it. */
+/** A transaction waits this long for each lock. Then it gives its connection to the next one and starts over behind it. */
 const LOCK_TURN_MS = 250
 const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /**
- * The client's own deadline is later than the server's, so that the server's clearer error comes first where it can. It only
- * passes where the server says nothing, so a connection of which nothing was heard for that long is half open, and is ended.
+ * The client's deadline is later than the server's, so that the server's clearer error comes first. It passes only if the server
+ * sends nothing. So a connection that was silent for this long is half open, and is closed.
  */
 const QUERY_GRACE_MS = 500
-/** A timer may be so much early, by another clock. */
+/** A timer may fire this much early by another clock. */
 const TIMER_MS = 10
 /**
- * Work of a pool that the database has not finished, at most; past it there is `unavailable` at once. What nobody waits for any
- * more counts, since the driver keeps it for as long as the database is away.
+ * The most unfinished work of a pool; past it a call is `unavailable` at once. Work whose caller has given up counts too, because
+ * the driver keeps it for as long as the database is down.
  */
 export const MAX_UNDER_WAY = 1_000
-/** How the server finds out that a client is gone without a word, whose session may hold locks and counts as a connection. */
+/** Lets the server detect a client that vanished. Until then its session may hold locks and counts as a connection. */
 const NOTICE_LOST_CLIENTS = {
   tcp_keepalives_idle: 10,
   tcp_keepalives_interval: 5,
@@ -67,8 +67,8 @@ const NOTICE_LOST_CLIENTS = {
 }
 const CONNECT_TIMEOUT_SECONDS = 3
 /**
- * A query may wait this long before the next attempt to connect. The driver's own wait grows to 20 s, shared by the pool,
- * so that while a database is gone every query runs into its deadline, and when it is back the pool is not, for as long.
+ * The longest pause between attempts to connect. The driver's own backoff grows to 20 s and is shared by the pool. With it every
+ * query would time out while the database is down, and the pool would stay down for up to 20 s after the database is back.
  */
 const RECONNECT_SECONDS = 0.5
 const CLOSE_TIMEOUT_SECONDS = 5
@@ -76,16 +76,16 @@ const CLOSE_TIMEOUT_SECONDS = 5
 export interface Database extends AsyncDisposable {
   readonly sql: Sql
   /**
-   * Runs one query, or one function with several, under a deadline of the client's own: the driver has none, and a
-   * connection that died during its start would leave the query waiting for ever (ADR 22).
-   * @throws ServiceError `unavailable` where the database is lost, shutting down, overloaded or too slow. Whether the
-   *   query took effect is then unknown.
+   * Runs one query, or a function with several, under a deadline of the client. The driver has no deadline, so a query on a
+   * connection that died while it was being opened would wait for ever (ADR 22).
+   * @throws ServiceError `unavailable` if the database is lost, shutting down, overloaded or too slow. It is then unknown if the
+   *   query took effect.
    */
   run<T>(work: (sql: Sql) => PromiseLike<T>): Promise<T>
   /**
-   * As `run`, in a transaction. Deadlocks and serialization failures are tried again. So are locks that another transaction
-   * holds, for as long as a statement may take in all (docs/adr/0014-locks-are-not-waited-for-long.md). Transactions use half
-   * of the pool at most, so `work` may call `run`, but not `transaction`.
+   * Like `run`, in a transaction. Retries after a deadlock or a serialization failure. Also retries after a lock timeout, for as
+   * long as a statement may take in all (docs/adr/0014-locks-are-not-waited-for-long.md). Transactions use at most half of the
+   * pool, so `work` may call `run`, but not `transaction`.
    */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
 }
@@ -97,7 +97,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const sockets = createSockets()
   const server = parseServer(options.url)
   const pool = postgres(server.url, {
-    ...{ socket: sockets.connect }, // which its types do not know
+    ...{ socket: sockets.connect }, // missing in the driver's types
     ssl: server.ssl,
     max: poolSize,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
@@ -124,7 +124,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     underWay -= 1
   }
   const within = <T>(deadlineMs: number, begin: () => PromiseLike<T>): Promise<T> => {
-    if (underWay >= MAX_UNDER_WAY) throw new ServiceError('unavailable', { cause: new Error('too much is under way') })
+    if (underWay >= MAX_UNDER_WAY)
+      throw new ServiceError('unavailable', { cause: new Error('too many queries are under way') })
     const work = begin()
     underWay += 1
     return withDeadline(work, deadlineMs, { onLate: endHalfOpen, onSettled })
@@ -146,7 +147,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       const begin = (): Promise<T> => {
         if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
         return pool.begin((tx) => {
-          // Goes out with the first statement of `work`, which fails if this fails.
+          // Sent together with the first statement of `work`, which fails if this fails.
           void tx.unsafe(`set local lock_timeout = ${LOCK_TURN_MS}`).execute()
           return work(statements.watch(tx))
         }) as Promise<T>
@@ -169,7 +170,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-/** Runs `work` again after a deadlock or a serialization failure (40P01, 40001): such a transaction left nothing behind. */
+/** Retries `work` after a deadlock or a serialization failure (40P01, 40001). The failed transaction left nothing behind. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -180,7 +181,7 @@ export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether a statement gave up because it did not get a lock within its `lock_timeout`. It left nothing behind. */
+/** Whether a statement failed because it did not get a lock within its `lock_timeout`. It left nothing behind. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(unwrap(error)) === LOCK_NOT_AVAILABLE
 }
@@ -191,7 +192,7 @@ const RETRIED = new Set(['40P01', '40001'])
 
 /**
  * Cursors and counts are bigint in SQL and stay far below 2^53.
- * @throws RangeError where one does not, rather than to round it.
+ * @throws RangeError for a larger value, which would be rounded.
  */
 const BIGINT_AS_NUMBER = {
   to: 20,
@@ -204,7 +205,7 @@ const BIGINT_AS_NUMBER = {
   },
 }
 
-/** Classes of SQLSTATE that mean: the database is not there now. 08 connection, 53 resources, 57 operator intervention, 58 system. */
+/** SQLSTATE classes of a database that is unavailable: 08 connection, 53 resources, 57 operator intervention, 58 system. */
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
 const LOCK_NOT_AVAILABLE = '55P03'
 const UNAVAILABLE_CODES = new Set([
@@ -222,7 +223,7 @@ const UNAVAILABLE_CODES = new Set([
   'QUERY_TIMEOUT',
 ])
 
-/** @returns what an error of the driver is to a caller. A failure of TLS is also logged, once: no retry mends it. */
+/** Translates errors of the driver for callers. Also logs a TLS failure, once a minute, because no retry can fix it. */
 function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: unknown) => unknown {
   const logProblem = sayOnce((problem) => logger.error(problem))
   return (error) => {
@@ -241,13 +242,16 @@ function serviceErrors({ asTlsError }: PostgresServer, logger: Logger): (error: 
   }
 }
 
-/** Whatever its SQLSTATE: a database that takes no connections has 55000, one that was renamed 3D000, a wrong password 28P01. */
+/**
+ * An error of this severity ends the connection, and its SQLSTATE may be any: 55000 for a database that takes no connections,
+ * 3D000 for one that was renamed, 28P01 for a wrong password.
+ */
 function endsConnection(error: unknown): boolean {
   const severity = error instanceof postgres.PostgresError ? error.severity : undefined
   return severity === 'FATAL' || severity === 'PANIC'
 }
 
-/** A file that cannot grow or be read, for a reason that Postgres has no code for: it says XX000, and the source file that says so. */
+/** A file cannot grow or be read, for a reason without an SQLSTATE. Postgres then reports XX000 and its own source file. */
 function isStorageError(error: unknown): boolean {
   return error instanceof postgres.PostgresError && error.code === 'XX000' && error.file === 'md.c'
 }
@@ -262,9 +266,9 @@ export function sqlStateOf(error: unknown): string {
 }
 
 interface Deadline {
-  /** Called when it passes, before the error is thrown. */
+  /** Called when the deadline passes, before the error is thrown. */
   onLate: () => void
-  /** Called when the work has ended, which may be long after. */
+  /** Called when the work has ended, which may be long after the deadline. */
   onSettled: () => void
 }
 
@@ -273,7 +277,8 @@ function withDeadline<T>(work: PromiseLike<T>, deadlineMs: number, { onLate, onS
     const timer = setTimeout(() => {
       onLate()
       const error = Object.assign(new Error(`no answer from postgres in ${deadlineMs} ms`), { code: 'QUERY_TIMEOUT' })
-      // Behind the end of what `onLate` has ended, so that what is asked next is not asked there.
+      // Reject one tick later, after the connection that `onLate` closes is gone. Otherwise the caller's next query could be
+      // sent on it.
       setTimeout(reject, 1, error)
     }, deadlineMs)
     work.then(

@@ -4,22 +4,22 @@ import { replaceFunctions } from './functions.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
 import { parseServer } from './server.ts'
 
-export interface MigrateOptions {
-  /** A connection as the role that shall own the schema's objects. */
+interface MigrateOptions {
+  /** Connects as the role that will own the schema's objects. */
   url: string
-  /** The schema, which is also the name of the service. Made where it does not exist. */
+  /** The schema, which is also the name of the service. Created if it does not exist. */
   schema: string
   /** The service's folder `database`: numbered files in `tables`, one current file for each function in `functions`. */
   dir: string
   log?: (line: string) => void
 }
 
-/** Waiting for another process that migrates the same schema. */
+/** For another process that migrates the same schema. */
 const LOCK_RETRY_MS = 50
 const LOCK_WAIT_MS = 60_000
 /**
- * Whoever comes behind a statement that waits for a table waits for it too, so it gives up before a call would run out of time,
- * and before Postgres (`deadlock_timeout`, 1 s) ends the transaction of a service in its place.
+ * While a statement waits for a table lock, every later statement on the table waits behind it. So it gives up before calls run
+ * into their deadlines, and before Postgres (`deadlock_timeout`, 1 s) aborts the transaction of a service instead.
  */
 const TABLE_WAIT_MS = 800
 const TABLE_RETRY_MS = 500
@@ -28,10 +28,12 @@ const LOCK_NOT_AVAILABLE = '55P03'
 const DEADLOCK_DETECTED = '40P01'
 
 /**
- * Brings a schema up to date: first the tables, every numbered file in its own transaction, in order, each once; then the
- * functions whose text has changed, in one transaction. Safe to start twice at once: the second waits and then finds nothing
- * to do. Safe to end at any moment, and to start again. Safe while services work on the schema: a file that does not get its
- * tables at once is begun again later. A numbered file that was run must not be edited afterwards.
+ * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction. Then it replaces
+ * the functions whose text has changed, in one transaction.
+ *
+ * Two processes may start it at once: the second waits and then finds nothing to do. It may be killed and restarted at any
+ * time. It is safe while services use the schema: a file that does not get its table locks at once is retried later. Do not edit
+ * a numbered file after it was run.
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const files = readSchemaFiles(dir, schema)
@@ -42,14 +44,14 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
   })
-  // A lost connection fails the query under way; without a listener it would end the process.
+  // A lost connection fails the current query. Without a listener the event would end the process too.
   client.on('error', () => {})
   await client.connect().catch((error: unknown) => {
     throw server.asTlsError(error)
   })
   try {
     await withMigrationLock(client, schema, async () => {
-      // A role that owns the schema and nothing else may not even say "create schema if not exists".
+      // A role that only owns the schema may not even run "create schema if not exists".
       const found = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema])
       const missing = found.rowCount === 0
       if (!missing) await refuseOvertaken(client, schema, files)
@@ -63,9 +65,9 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
           migrationsTable: 'migrations',
           migrationsSchema: schema,
           createMigrationsSchema: missing,
-          // The lock of the library fails at once when another holds it; ours waits.
+          // The library's lock fails at once if another process holds it; ours waits.
           noLock: true,
-          // The library takes a recorded name without a file for a gap; refuseOvertaken does not.
+          // The library reports a recorded name without a file as a gap; refuseOvertaken accepts it.
           checkOrder: false,
           singleTransaction: false,
           log,
@@ -81,8 +83,8 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
 }
 
 /**
- * Numbered files run in the order of their names. Names without a file are fine: a later release has run them, or they made
- * functions, which have files of their own since (docs/adr/0023-one-current-file-per-sql-function.md).
+ * Numbered files must run in the order of their names. A recorded name without a file is fine: a later release has run it, or it
+ * made functions, which have their own files now (docs/adr/0023-one-current-file-per-sql-function.md).
  */
 async function refuseOvertaken(client: pg.Client, schema: string, { tables }: SchemaFiles): Promise<void> {
   const record = `"${schema}".migrations`
@@ -113,7 +115,7 @@ async function withMigrationLock(client: pg.Client, schema: string, work: () => 
   await work()
 }
 
-/** Each step is a transaction of its own, so what was done stays done. @throws what was in the way, when the time is over. */
+/** Retries `work` after a lock timeout or a deadlock. Each step is a transaction, so finished steps stay. @throws the last error. */
 async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void>): Promise<void> {
   const deadline = Date.now() + TABLE_LIMIT_MS
   for (;;) {
@@ -123,7 +125,7 @@ async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void
     } catch (error) {
       const { code } = error as { code?: unknown }
       if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || Date.now() > deadline) throw error
-      // The step has left its transaction open.
+      // The failed step left its transaction open.
       await client.query('rollback')
       await new Promise((resolve) => setTimeout(resolve, TABLE_RETRY_MS))
     }

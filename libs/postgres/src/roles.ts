@@ -1,22 +1,22 @@
 /**
- * The least each service needs in Postgres. Two roles a service: `<service>_owner` makes and owns the tables (migrations
- * alone run as it), and `<service>` uses them: rows of its own schema's tables, and their functions. Neither can look
- * into another schema, change its tables' shape at run time, or make objects elsewhere.
+ * The least privileges that each service needs in Postgres. A service has two roles. `<service>_owner` creates and owns the
+ * tables; only migrations run as it. `<service>` reads and writes rows of its own schema's tables, and calls the schema's
+ * functions. Neither can read another schema, or create objects elsewhere, and `<service>` cannot alter its tables.
  */
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { parseServer } from './server.ts'
 
-export interface RoleSetup {
-  /** Of a role that may make roles; its database is where the schemas go. */
+interface RoleSetup {
+  /** The URL of a role that may create roles. The schemas go into its database. */
   adminUrl: string
-  /** Names of services with a schema: lower case letters alone. */
+  /** Names of services with a schema: only lower-case letters. */
   stores: readonly string[]
   passwordOf: (role: string) => string
   /**
-   * The role that a service logs in as, where it is not `<service>` itself: a member of that, so that two logins with
-   * passwords of their own work side by side while one takes the other's place. Lower case letters, digits and `_`.
+   * The role that a service logs in as, if it is not `<service>` itself. It becomes a member of `<service>`. So two logins with
+   * their own passwords work side by side while one replaces the other. Lower-case letters, digits and `_`.
    */
   loginOf?: (store: string) => string
 }
@@ -24,12 +24,12 @@ export interface RoleSetup {
 const MAX_ATTEMPTS = 20
 const RETRY_MS = 200
 
-/** Makes the roles and schemas, or brings them to this state. Safe to run again, also by several at once. */
+/** Creates the roles and schemas, or brings them to this state. Idempotent, also if several processes run it at once. */
 export async function prepareRoles(setup: RoleSetup): Promise<void> {
   const server = parseServer(setup.adminUrl)
   const sql = postgres(server.url, { ssl: server.ssl, max: 1, connect_timeout: 10, onnotice: () => {} })
   try {
-    // Roles belong to the whole server and Postgres has no lock over it: who comes second is refused, and starts again.
+    // Roles belong to the whole server, and Postgres has no lock for it. So the second of two processes fails, and retries.
     for (let attempt = 1; ; attempt += 1) {
       try {
         await sql.begin((tx) => prepareStores(tx, quote(sql.options.database), setup))
@@ -54,7 +54,7 @@ async function prepareStores(sql: postgres.TransactionSql, database: string, set
     for (const role of [owner, login]) await setPassword(sql, role, setup.passwordOf(role))
     if (login !== store) await sql.unsafe(`grant ${quote(store)} to ${quote(login)}`)
     for (const role of [store, owner]) await sql.unsafe(`grant connect on database ${database} to ${quote(role)}`)
-    // A maker of roles that is no superuser must be a member to give the schema away.
+    // A role creator that is not a superuser must be a member of the owner to give the schema to it.
     await sql.unsafe(`grant ${quote(owner)} to current_user`)
     await sql.unsafe(`create schema if not exists ${quote(store)} authorization ${quote(owner)}`)
     await sql.unsafe(`grant usage on schema ${quote(store)} to ${quote(store)}`)
@@ -73,7 +73,7 @@ async function ensureRole(sql: postgres.TransactionSql, role: string): Promise<v
   if (found.length === 0) await sql.unsafe(`create role ${quote(role)}`)
 }
 
-/** Role options take no parameters, so the server itself quotes the password. */
+/** `alter role` takes no parameters, so the server itself quotes the password. */
 async function setPassword(sql: postgres.TransactionSql, role: string, password: string): Promise<void> {
   const [row] = await sql<{ statement: string }[]>`
     select pg_catalog.format('alter role %I login password %L', ${role}::text, ${password}::text) as statement`

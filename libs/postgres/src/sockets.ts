@@ -1,29 +1,32 @@
 import { connect, type Socket } from 'node:net'
 
 /**
- * The sockets of a pool. The driver gives up no connection by itself of which nothing is heard any more, and the kernel takes
- * a quarter of an hour for it: a machine that is gone without a word, or a router that has lost its state, would cost every
- * query that is given to such a connection its whole deadline for so long.
+ * The sockets of a pool, so that half-open connections can be closed. The driver never gives up a silent connection by itself,
+ * and the kernel takes a quarter of an hour. If a machine vanishes, or a router loses its state, every query on such a
+ * connection would time out for that long.
  */
-export interface Sockets extends Disposable {
-  /** For the driver, whose own would be out of reach: one that is being connected. */
+interface Sockets extends Disposable {
+  /** Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting. */
   readonly connect: (options: DriverOptions) => Socket
   /**
-   * Ends those of which nothing was heard for so long, and some of which it was up to `HEARD_WITHIN_MS` less, twice that where
-   * this process was busy. What the driver asks next is asked on new ones.
+   * Closes the sockets that were silent for this long, and some that were silent for up to `HEARD_WITHIN_MS` less, or twice that
+   * if this process was busy. The driver sends its next queries on new sockets.
    */
   endSilent(forMs: number): void
 }
 
-/** What of its options the driver hands over. */
+/** The options that the driver passes. */
 interface DriverOptions {
   readonly host: readonly string[]
   readonly port: readonly number[]
-  /** Of a Unix socket. */
+  /** The path of a Unix socket. */
   readonly path?: string | false | null
 }
 
-/** When each was heard of last is known so exactly, by the last look before it: a late look makes it no later than it was. */
+/**
+ * The sampling interval, and so the precision of the time when a socket was last heard. A sample notes the time of the sample
+ * before it, so a late sample does not make a socket seem more recently heard.
+ */
 const HEARD_WITHIN_MS = 250
 
 export function createSockets(): Sockets {
@@ -50,7 +53,7 @@ export function createSockets(): Sockets {
       const hostname = host[at] ?? 'localhost'
       const socket = path ? connect(path) : connect({ host: hostname, port: port[at] ?? 5432 })
       heard.set(socket, { bytes: 0, afterMs: performance.now() })
-      // For TLS the driver takes the name from here.
+      // The driver takes the name for TLS from here.
       return Object.assign(socket, { host: hostname })
     },
     endSilent(forMs) {

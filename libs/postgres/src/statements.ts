@@ -2,27 +2,27 @@ import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/met
 import { activeTrace, isTracing, type Span, startSpan } from '@svc/telemetry/tracing.ts'
 
 const statements = defineCount({
-  name: 'svc_sql_total',
+  name: 'agentmsg_sql_total',
   help: 'SQL statements that have ended, by how: ok, or SQLSTATE, or the code of the driver',
   labels: ['statement', 'outcome'],
 })
 const statementSeconds = defineDistribution({
-  name: 'svc_sql_seconds',
+  name: 'agentmsg_sql_seconds',
   help: 'From sending a statement to its answer',
   labels: ['statement'],
 })
 const poolSize = defineLevel({
-  name: 'svc_sql_connections',
+  name: 'agentmsg_sql_connections',
   help: 'Connections that the pool has at most',
   labels: [],
 })
 const underWay = defineLevel({
-  name: 'svc_sql_under_way',
+  name: 'agentmsg_sql_under_way',
   help: 'Statements that have no answer yet: those for which there is a connection, and those behind another one',
   labels: ['state'],
 })
 
-/** As much of a query as matters here: it is sent when somebody first waits for it. */
+/** The part of a query that matters here. The driver sends a query when it is first awaited. */
 interface Query {
   then(
     fulfilled?: ((rows: unknown) => unknown) | null,
@@ -31,8 +31,8 @@ interface Query {
 }
 
 /** Counts and times the statements of one pool. */
-export interface StatementWatch extends Disposable {
-  /** The same connection, whose statements are watched. */
+interface StatementWatch extends Disposable {
+  /** @returns the same connection, with its statements watched. */
   watch<S extends object>(sql: S): S
 }
 
@@ -59,7 +59,7 @@ export function watchStatements(connections: number): StatementWatch {
     },
   }
 
-  /** A fragment, which becomes a part of another query, is made like one and never sent. */
+  /** Measures a query once it is sent. A fragment looks like a query, but becomes a part of one and is never sent itself. */
   function watchQuery(query: Query, statement: string): void {
     const { then } = query
     let isSent = false
@@ -119,9 +119,9 @@ const READ = /\b(?:from|join)\s+([a-z_]+\.[a-z_]+)/
 const NAMED = /^\s*\/\* ([\w.-]+) \*\//
 
 /**
- * What a statement is called in metrics and traces: what it does first, and to what: `call messaging.append`,
- * `update messaging.outbox`. Where that is not in its text, e.g. because the schema is a value, a comment at its beginning
- * says it.
+ * The name of a statement in metrics and traces: its first action and the object, such as `call messaging.append` or
+ * `update messaging.outbox`. If the text does not show them, e.g. because the schema is a value, a comment at the beginning of
+ * the statement names it.
  */
 export function nameStatement(text: string): string {
   const named = NAMED.exec(text)

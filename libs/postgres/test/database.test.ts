@@ -1,6 +1,6 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type DatabaseOptions, openDatabase, retryOnConflict, type Tx } from '../src/database.ts'
@@ -40,7 +40,7 @@ test('spec 3.17: a statement that takes too long is given up, and is unavailable
   const error = await database.run((sql) => sql`select pg_sleep(60)`).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ServiceError)
   expect(error).toMatchObject({ code: 'unavailable' })
-  // The connection serves on.
+  // The connection still works.
   expect(await pidOf(database)).toBeGreaterThan(0)
 })
 

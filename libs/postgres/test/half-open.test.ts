@@ -1,7 +1,7 @@
-/** What a network does to connections besides ending them; the link between is the test's own (test/faults/proxy). */
+/** Network faults other than a closed connection, on a link that the test controls (test/faults/proxy). */
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { type Link, startLink } from '@svc/test/faults/proxy/link.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type Database, type DatabaseOptions, MAX_UNDER_WAY, openDatabase } from '../src/database.ts'
@@ -9,7 +9,7 @@ import { type Database, type DatabaseOptions, MAX_UNDER_WAY, openDatabase } from
 const logger = createLogger('test', 'silent')
 const POOL = 4
 const STATEMENT_MS = 1_500
-/** The client's deadline is half a second behind the server's: queries that waited for each other would take three times that. */
+/** The client's deadline is 0.5 s after the server's. Queries that waited for each other would take three times as long. */
 const GIVEN_UP_MS = (STATEMENT_MS + 500) * 2.5
 
 let stored: TestDatabase
@@ -44,14 +44,14 @@ const ask = async (database: Database): Promise<string> => {
 const askAll = (database: Database, count = POOL * 3): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => ask(database)))
 
-// Who stands still for as long as a statement may take looks like a lost connection: what is wrong is wrong each time.
+// If this process pauses for as long as a statement may take, the connection looks lost. So retry; a real fault fails every time.
 describe('spec 3.17: never a hang', { retry: 2 }, () => {
   test.each(['to-server', 'to-client'] as const)(
     'connections that are half open (%s) are given up with the first query that has no answer',
     async (direction) => {
       const database = open()
       expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
-      // These, and not those that are made from now on: nobody will ever hear of them again.
+      // Silence the connections that exist now, but not those that are made later.
       for (const connection of link.connections) connection.hold(direction)
       const begun = performance.now()
       expect(new Set(await askAll(database))).toEqual(new Set(['unavailable']))
@@ -115,7 +115,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     const work = database.transaction(async (tx) => {
       await tx`insert into effects values (1)`
       link.reset()
-      // What others ask brings the connection back, which is not the transaction's any more.
+      // Other queries reopen the connection, which no longer belongs to the transaction.
       await eventually(async () => (await ask(database)) === 'answered')
       await tx`insert into effects values (2)`
     })

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true })
 })
 
-/** A schema of its own would need a role of its own: the files go behind those of budget, to other tables and functions. */
+/** A separate schema would need a separate role. So the files use budget's schema, with later numbers and other objects. */
 function files(tables: Record<string, string>, functions: Record<string, string> = {}): string {
   const folder = mkdtempSync(join(dir, 'files-'))
   mkdirSync(join(folder, 'tables'))
@@ -34,7 +34,7 @@ function files(tables: Record<string, string>, functions: Record<string, string>
   return folder
 }
 
-/** A function's file: it answers a number. */
+/** The file of a function that returns a number. */
 const answering = (name: string, answer: string, revision = 1): string =>
   `-- budget.${name}, revision ${revision}\ncreate or replace function budget.${name}() returns bigint language sql as $$ select ${answer} $$;\n`
 
@@ -46,7 +46,7 @@ const up = (folder: string, log?: (line: string) => void): Promise<void> =>
     ...(log === undefined ? {} : { log }),
   })
 
-/** The names that stand in the records keep their order, so each test begins anew. */
+/** Removes the records of earlier tests, because recorded names must stay in order. */
 async function begin(tables: string[]): Promise<void> {
   await sql`delete from budget.migrations`
   await sql`delete from budget.functions`
@@ -213,7 +213,7 @@ describe('functions', () => {
       () => 'done',
       () => 'dead',
     )
-    // Its table is there, and of its two functions the first one is made.
+    // The table exists, and so does the first of the two functions.
     const [waiting] = await eventually(async () => {
       const found = await sql<{ pid: number }[]>`
         select pid from pg_stat_activity

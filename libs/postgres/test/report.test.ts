@@ -1,5 +1,5 @@
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../src/database.ts'
 import { runReport } from '../src/report.ts'

@@ -1,5 +1,5 @@
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Database, openDatabase } from '../src/database.ts'
@@ -22,7 +22,7 @@ const listOf = (items: readonly string[]) =>
   database.run(async (sql) => (await sql<{ list: string[] }[]>`select ${textList(sql, items)} as list`)[0]?.list)
 
 test('property: the server has the same texts, in order', async () => {
-  // What means something in an array's text, in JSON or in SQL, among other characters; none that ends a list or that Postgres has not.
+  // Characters with a meaning in array text, JSON or SQL, among others. Not the separator, and none that Postgres cannot store.
   const characters = fc
     .oneof(fc.constantFrom(...'{}",\\\'\n\r\t \u0001\u001f', 'NULL', 'é', '😀'), fc.string({ unit: 'grapheme' }))
     .filter((text) => !text.includes('\u001e') && !text.includes('\0'))
@@ -42,7 +42,7 @@ test('property: an envelope, however it is written', async () => {
   const spaces = fc.constantFrom(undefined, 1, '\t', '\n', '\r\n')
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), spaces, async (value, space) => {
-      // Postgres has no NUL; as JSON writes it, it is none.
+      // Postgres cannot store a NUL, but the escape that JSON writes for it is not a NUL.
       const text = JSON.stringify(value, null, space)
       expect(await listOf([text, text])).toEqual([text, text])
     }),

@@ -2,10 +2,10 @@ import { mkdirSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
-import { type Authority, type CertificateOptions, createAuthority } from '@svc/test/support/certificates.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun } from '@svc/test/support/engines.ts'
-import { type DoorOptions, openDoor } from '@svc/test/support/postgres-tls.ts'
+import { type Authority, type CertificateOptions, createAuthority } from '@svc/test/support/engines/certificates.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun } from '@svc/test/support/engines/engines.ts'
+import { type DoorOptions, openDoor } from '@svc/test/support/stand-ins/postgres-tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../src/database.ts'
 import { migrate } from '../src/migrate.ts'
@@ -30,7 +30,7 @@ const logged: string[] = []
 const logger = createLogger('test', 'silent') as Logger
 logger.error = (line: unknown) => void logged.push(String(line))
 
-/** Everything that connects to Postgres, by what it connects with. */
+/** Everything that connects to Postgres, by its client. */
 const CLIENTS: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
   'a service (postgres)': async (url) => {
     await using database = openDatabase({ url, application: 'test', logger, poolSize: 1 })
@@ -73,7 +73,7 @@ describe.each(Object.entries(CLIENTS))('%s', (_client, connect) => {
   test.each([['require'], ['verify-full']])('sslmode=%s sends nothing to a server without TLS', async (sslmode) => {
     const { door, url } = await open({}, { sslmode })
     expect(await outcomeOf(connect(url))).toBe(
-      `Postgres at localhost:${door.port} offers no TLS, which SVC_DATABASE_URL asks for: turn TLS on there. sslmode=disable goes without, if everybody on the network may read the password.`,
+      `Postgres at localhost:${door.port} offers no TLS, but SVC_DATABASE_URL requires it: turn TLS on there. Write sslmode=disable only if everybody on the network may read the password.`,
     )
     expect([new Set(door.begun), door.receivedBytes()]).toEqual([new Set(['tls']), 0])
   })

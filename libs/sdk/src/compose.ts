@@ -25,7 +25,7 @@ export interface Draft {
   readonly id?: string | undefined
 }
 
-export interface Composition {
+interface Composition {
   readonly key: AgentKey
   /** `name@authority` or `board:<id>`. */
   readonly address: string

@@ -27,7 +27,7 @@ export interface StreamOptions extends CallOptions {
   readonly silenceMs?: number | undefined
 }
 
-export interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' | 'sleep' | 'random'> {
+interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' | 'sleep' | 'random'> {
   readonly open: ReturnType<typeof createStreamOpener>
   readonly latestCursor: (options: CallOptions) => Promise<number>
 }

@@ -29,7 +29,7 @@ export interface Operation<T> {
   readonly repeatable?: boolean
 }
 
-export interface Answer<T> {
+interface Answer<T> {
   readonly value: T
   readonly headers: Headers
 }
@@ -102,7 +102,7 @@ export function createTransport(options: TransportOptions): Transport {
 }
 
 /** What opens a stream: its answer goes on, so it is handed over as it is. */
-export type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly accept: string }
+type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly accept: string }
 
 /**
  * One signed GET whose body is read elsewhere. Repeats nothing; rejects as a call does, for any status but 200.

@@ -3,7 +3,7 @@ import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
 import type { ClientOptions } from '@svc/sdk/options.ts'
 import type { FakeService } from './fake-service.ts'
 
-export interface TestAgent extends AgentClient {
+interface TestAgent extends AgentClient {
   readonly key: AgentKey
 }
 

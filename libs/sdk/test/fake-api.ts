@@ -9,22 +9,8 @@ import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { checkWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey, parsePublicKey } from '@svc/svc1/public-key.ts'
+import type { Account } from './fake-account.ts'
 import { createFakeBoards } from './fake-boards.ts'
-
-export interface Account {
-  agent_id: string
-  name: string
-  pubkey: string
-  created_at: number
-  revoked: boolean
-  inbox_policy: string
-  discoverable: boolean
-  contacts: Map<string, string>
-  used: number
-  cursor: number
-  events: { cursor: number; kind: string; message: Message }[]
-  webhook: WebhookState | undefined
-}
 
 interface Stored {
   message: Message
@@ -39,7 +25,7 @@ export interface Reply {
   headers?: Record<string, string>
 }
 
-export interface FakeApi {
+interface FakeApi {
   readonly accounts: ReadonlyMap<string, Account>
   findByName(name: string): Account | undefined
   findMessage(id: string): Message | undefined

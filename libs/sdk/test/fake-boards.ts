@@ -1,7 +1,7 @@
 /** Boards and posts of the fake service: the rules of spec 8.1 to 8.10 that a client can tell apart. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardDetails, Message } from '@svc/contracts/resources.ts'
-import type { Account } from './fake-api.ts'
+import type { Account } from './fake-account.ts'
 
 interface Post {
   message: Message
@@ -15,7 +15,7 @@ interface FakeBoard {
   roles: Map<string, string>
 }
 
-export interface FakeBoards {
+interface FakeBoards {
   create(owner: Account, body: Record<string, unknown>, createdAt: number): BoardDetails
   /** Public ones and those that the viewer has a role on, by id. */
   list(viewer: Account | undefined): BoardDetails[]

@@ -12,7 +12,8 @@ import { parseAuthorization, parseNonce, parseTimestamp } from '@svc/svc1/header
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { signedString } from '@svc/svc1/signed-string.ts'
 import { verifySignature } from '@svc/svc1/verify.ts'
-import { type Account, createFakeApi, type Reply, refuse } from './fake-api.ts'
+import type { Account } from './fake-account.ts'
+import { createFakeApi, type Reply, refuse } from './fake-api.ts'
 
 /** What happens to one request instead of, or after, its being handled. */
 export type Fault =
@@ -29,14 +30,14 @@ export type Fault =
   /** Never answered. */
   | { kind: 'hang' }
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly method: string
   readonly target: string
   readonly headers: IncomingMessage['headers']
   readonly body: string
 }
 
-export interface FakeOptions {
+interface FakeOptions {
   /** Leading zero bits of challenges; default 8, so that tests do not wait. */
   difficulty?: number
   /** The service's clock minus this machine's. */

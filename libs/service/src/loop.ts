@@ -1,48 +1,48 @@
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { loopPasses } from './loop-metrics.ts'
 
-export interface LoopOptions {
+interface LoopOptions {
   name: string
   logger: Logger
-  /** Pause between passes that found nothing to do. */
+  /** Pause after a pass that leaves no work, in milliseconds. */
   intervalMs: number
   /**
-   * One pass; safe on many replicas at once, and so beside an earlier one that was given up. Answers true where more work
-   * is waiting, so the next pass follows at once. What it throws is logged and tried again after a growing pause: a loop
-   * never ends by an error.
-   * @param signal aborted when the loop is to end, and when the pass is given up.
+   * Makes one pass. It must be safe on many replicas at once, and so beside an earlier pass that was abandoned. If it throws, the
+   * error is logged and the next pass follows after a backoff; an error never ends the loop.
+   * @param signal aborted when the loop must end, or when the pass is abandoned.
+   * @returns true if more work is waiting. Then the next pass follows at once.
    */
   run: (signal: AbortSignal) => Promise<boolean>
-  /** Once, behind the last pass: ends what passes have begun. */
+  /** Called once, after the last pass, to end what passes have started. */
   ended?: () => Promise<void>
 }
 
 /** Background work of a service. */
 export interface Loop extends AsyncDisposable {
   readonly name: string
-  /** Settles where passes hang however often it is begun anew: what is broken is the process, which has to end. */
+  /** Settles if `MAX_HUNG` passes hang at once. Then the process itself is broken and must exit. */
   readonly failed: Promise<Error>
-  /** Runs a pass now, or again right after the one under way. */
+  /** Runs a pass now, or right after the current one. */
   wake(): void
   /**
-   * No pass has ended for long. One that fails has: what it needs may be away, and other work of the service may
-   * not need it.
+   * Whether no pass has ended for the interval plus `STALLED_MS`. A pass that fails has ended: a dependency may be down, and other
+   * work of the service may not need it.
    */
   isStalled(): boolean
 }
 
 const MAX_PAUSE_MS = 10_000
 const FIRST_PAUSE_MS = 100
-/** Everything a pass waits for has a limit of its own, of some seconds: one that takes so long waits for something lost. */
+/** Everything that a pass waits for has a timeout of a few seconds. A pass that takes this long waits for something that is lost. */
 const HUNG_MS = 30_000
-/** Beyond the loop's own interval. */
+/** Added to the interval of the loop. */
 const STALLED_MS = 60_000
-/** Passes that hang at once at most, so that what they hold on to is bounded. */
+/** Maximum number of passes that hang at once, so that the resources they hold are bounded. */
 const MAX_HUNG = 3
 
 /**
- * Begins with a pass at once. One that hangs is given up, and the next one begins beside it; when `MAX_HUNG` hang, the loop has
- * failed. Disposing aborts the signal, ends a pause, and waits for the pass under way.
+ * Starts a loop, and its first pass at once. A pass that hangs is abandoned, and the next one starts beside it. If `MAX_HUNG` passes
+ * hang, the loop has failed. Disposing aborts the signal, ends a pause, and waits for the current pass.
  */
 export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions): Loop {
   const stop = new AbortController()
@@ -81,7 +81,7 @@ export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions)
     }
   }
 
-  /** @returns the pause behind it, milliseconds. */
+  /** @returns the pause after the pass, in milliseconds. */
   async function pass(): Promise<number> {
     const given = new AbortController()
     const limit = Promise.withResolvers<'hung'>()
@@ -93,7 +93,7 @@ export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions)
     } finally {
       clearTimeout(timer)
     }
-    logger.error({ loop: name }, 'a pass of a loop hangs: it is given up, and the next one begins')
+    logger.error({ loop: name }, 'a pass of a loop hangs: it is abandoned, and the next one starts')
     hung += 1
     loopPasses.add({ loop: name, outcome: 'hung' })
     void work.finally(() => {

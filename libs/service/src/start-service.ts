@@ -16,38 +16,38 @@ import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { Loop } from './loop.ts'
 import { loopStalled } from './loop-metrics.ts'
 
-/** What every service works with; each adds its own. */
-export interface ServiceDeps {
+/** Dependencies that every service has. Each service adds its own. */
+interface ServiceDeps {
   readonly logger: Logger
   readonly database: Database
   readonly nats: Nats
-  /** Calls to the services that this one depends on. */
+  /** Calls the services that this one depends on. */
   readonly bus: Bus
 }
 
-export interface ServiceParts {
+interface ServiceParts {
   /** The calls that this service answers. */
   endpoints: Endpoint[]
   loops: Loop[]
-  /** What else it runs, e.g. a server of its own: stopped in the opposite order, behind the calls and before the loops. */
+  /** Anything else that it runs, e.g. a server. Stopped in reverse order, after the calls and before the loops. */
   resources?: AsyncDisposable[]
 }
 
-export interface ServiceOptions {
-  /** Also its queue group, its schema and its role. */
+interface ServiceOptions {
+  /** Also the name of its queue group, its schema and its role. */
   name: string
   config: ConnectionConfig & { poolSize?: number }
-  /** Its folder `database`: what its schema must have before it takes a call; a later release may have added more. */
+  /** Its folder `database`. The schema must have all of it before the service takes a call; a later release may have added more. */
   schemaDir: URL
-  /** Builds what is particular to the service, before it takes its first call. */
+  /** Builds the service's own parts, before it takes its first call. */
   build: (deps: ServiceDeps) => Promise<ServiceParts> | ServiceParts
 }
 
 const SCHEMA_POLL_MS = 250
 
 /**
- * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On the way out: stop taking, finish what
- * was taken, stop the loops, drain NATS, close the pool.
+ * Starts a service with a store: database, NATS, schema, loops, calls, in this order. On shutdown it stops taking calls, finishes
+ * the calls in progress, stops the loops, drains NATS and closes the pool.
  */
 export async function startService({ name, config, schemaDir, build }: ServiceOptions): Promise<RunningService> {
   const logger = createLogger(name, config.process?.logLevel)
@@ -100,8 +100,8 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
 }
 
 /**
- * A process that is started beside its migration waits for it: neither NATS nor a readiness probe gives it work until then,
- * so that the code of before goes on (docs/deploy.md, Upgrade without downtime).
+ * Waits for the schema. A process that starts during its migration gets no work from NATS until then, and its readiness probe
+ * fails, so the previous release goes on working (docs/deploy.md, Upgrade without downtime).
  */
 async function untilMigrated(database: Database, schema: string, dir: URL, logger: Logger): Promise<void> {
   const files = readSchemaFiles(fileURLToPath(dir), schema)
@@ -110,7 +110,7 @@ async function untilMigrated(database: Database, schema: string, dir: URL, logge
       .run((sql) => findMissing(sql, schema, files))
       .then(
         (what) => what && `the schema lacks ${what}`,
-        (error: unknown) => `the schema cannot be looked at: ${error instanceof Error ? error.message : String(error)}`,
+        (error: unknown) => `the schema cannot be read: ${error instanceof Error ? error.message : String(error)}`,
       )
     if (lacking === undefined) return
     if (lacking !== said) logger.warn(`${lacking}; waiting`)
@@ -118,7 +118,7 @@ async function untilMigrated(database: Database, schema: string, dir: URL, logge
   }
 }
 
-/** What the service needs and does not have now. */
+/** The dependencies that are down now. */
 async function missing(nats: Nats, database: Database): Promise<string[]> {
   const answers = await database
     .run((sql) => sql`select 1`)

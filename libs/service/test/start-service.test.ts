@@ -7,8 +7,8 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { startTestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 
@@ -46,7 +46,7 @@ test('an error that nobody handles is logged and counted, and drains the process
   const port = /"port":(\d+),"msg":"metrics"/.exec(failing.printed())?.[1]
   const countUnhandled = async (): Promise<string | undefined> => {
     const metrics = await fetch(`http://127.0.0.1:${port}/metrics`)
-    return /^svc_unhandled_errors_total\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
+    return /^agentmsg_unhandled_errors_total\{.*\} (\d+)$/m.exec(await metrics.text())?.[1]
   }
   expect(await countUnhandled()).toBe('0')
 
@@ -56,7 +56,7 @@ test('an error that nobody handles is logged and counted, and drains the process
   const bus = stack.use(createBus(connection))
   const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + 30_000 }
   expect(await bus.call(release, { operation: 'an-operation', deadline_ms: 0 }, context)).toEqual({})
-  // All else has ended, and the process waits for somebody to read the count.
+  // Everything else has ended, and the process waits for a scrape of the count.
   await eventually(() => failing.printed().includes('"msg":"draining"'))
   expect(await countUnhandled()).toBe('2')
 
@@ -85,7 +85,7 @@ test('docs/deploy.md, Upgrade without downtime: a process waits for the migratio
   const name = newest?.name ?? ''
   const waiting = startProcess(STREAM, env)
   await eventually(() => waiting.printed().includes(`the schema lacks migration ${name}; waiting`))
-  // Told to stop it has nothing to finish.
+  // On SIGTERM it has nothing to finish.
   waiting.child.kill('SIGTERM')
   expect((await waiting.closed)[0]).toBe(0)
 

@@ -6,13 +6,13 @@ interface Known {
   readonly about: string
   readonly publicKey: string
   readonly signature: string
-  /** UTF-8 in hex. */
+  /** UTF-8 bytes as hex. */
   readonly message: string
   readonly valid: boolean
 }
 
-// The key of RFC 8032, section 7.1, test 1, whose secret is public: signatures that spec 3.4 must tell apart can be
-// made with it. assert-verifier.test.ts holds every one of them to `verifySignature`.
+// The key of RFC 8032, section 7.1, test 1. Its secret is public, so we can make signatures on both sides of every rule of spec
+// 3.4. assert-verifier.test.ts checks that `verifySignature` gives the same verdicts.
 const KEY = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 const MESSAGE = '53564331'
 
@@ -74,8 +74,8 @@ const KNOWN: readonly Known[] = [
     valid: false,
   },
   {
-    // ed25519-speccheck, case 0. Such a key is refused before it gets here (spec 2.2); a runtime that accepts it is
-    // older than Node 24.19 and not one that this service was tested on.
+    // ed25519-speccheck, case 0. In production a key of small order is refused earlier (spec 2.2). A runtime that accepts this
+    // signature is older than Node 24.19, and this service was not tested on it.
     about: 'a key of small order',
     publicKey: 'c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa',
     signature:
@@ -85,7 +85,7 @@ const KNOWN: readonly Known[] = [
   },
 ]
 
-// The last four are the key of the RFC, or a point of order 8, 4 or 2 added to it.
+// The last four are the key of the RFC, with a point of order 8, 4 or 2 added, and unchanged.
 const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string; readonly allowed: boolean }[] = [
   { about: 'the identity as a key', publicKey: `01${'00'.repeat(31)}`, allowed: false },
   { about: 'a key whose y is not reduced', publicKey: `ee${'ff'.repeat(30)}7f`, allowed: false },
@@ -100,7 +100,7 @@ const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string;
     allowed: false,
   },
   {
-    // CVE-2025-69277: what libsodium accepts before 1.0.21.
+    // CVE-2025-69277: libsodium before 1.0.21 accepts this key.
     about: 'a key with a point of order 2',
     publicKey: '16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5',
     allowed: false,
@@ -109,8 +109,8 @@ const KNOWN_KEYS: readonly { readonly about: string; readonly publicKey: string;
 ]
 
 /**
- * Holds this process's engine to spec 2.2 and 3.4, to be called once before the first request is taken: which signatures and
- * keys an engine accepts has changed between versions of Node, of OpenSSL and of libsodium. Takes a few milliseconds.
+ * Checks that this process's engine obeys spec 2.2 and 3.4. Call it once, before the first request is accepted. The signatures
+ * and keys that an engine accepts have changed between versions of Node, OpenSSL and libsodium. Takes a few milliseconds.
  * @param engine for tests.
  * @throws Error that names every rule the engine breaks.
  */
@@ -124,6 +124,6 @@ export function assertVerifier(engine: Engine = ENGINE): void {
   if (broken.length === 0) return
   const list = broken.map(({ about, valid }) => `${valid ? 'refuses' : 'accepts'} ${about}`).join('; ')
   throw new Error(
-    `${engine.name} checks Ed25519 by another rule than spec 2.2 and 3.4 (needed: Node 24.19 or later, sodium-native as in the lockfile): ${list}`,
+    `${engine.name} does not check Ed25519 by spec 2.2 and 3.4 (use Node 24.19 or later, and sodium-native as in the lockfile): ${list}`,
   )
 }

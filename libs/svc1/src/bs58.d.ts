@@ -1,8 +1,8 @@
-// bs58 6 ships types that its own `exports` map hides from ES modules, so what is used of it is declared here.
+// bs58 6 ships types, but its `exports` map hides them from ES modules. So this file declares the functions that we use.
 declare module 'bs58' {
   const base58: {
     encode(bytes: Uint8Array): string
-    /** undefined where a digit is not of the Bitcoin alphabet; quadratic in the length, so bound it first. */
+    /** Undefined if a digit is not in the Bitcoin alphabet. Takes quadratic time, so check the length first. */
     decodeUnsafe(text: string): Uint8Array | undefined
   }
   export default base58

@@ -1,5 +1,5 @@
 /**
- * Who computes Ed25519 on Node: libsodium if its binary can be loaded, else node:crypto and JavaScript. Both give the same
+ * The Ed25519 implementation on Node: libsodium if its binary can be loaded, else node:crypto and JavaScript. Both give the same
  * verdict on every key and signature (spec 2.2, 3.4); docs/adr/0011-libsodium-checks-keys-and-signatures.md has the figures.
  */
 import { createPublicKey, verify } from 'node:crypto'
@@ -11,17 +11,17 @@ import { isPublicKey } from './public-key.ts'
 type Verify = (signature: Uint8Array, signed: Uint8Array) => boolean
 
 export interface Engine {
-  /** For a log. */
+  /** Name for the log. */
   readonly name: string
-  /** As `isPublicKey` of public-key.ts. */
+  /** Gives the same verdicts as `isPublicKey` of public-key.ts. */
   readonly isPublicKey: (bytes: Uint8Array) => boolean
-  /** Verifies the signatures of one key. @param publicKey 32 bytes that `isPublicKey` accepts. */
+  /** Returns a function that verifies signatures by one key. @param publicKey 32 bytes that `isPublicKey` accepts. */
   readonly verifierOf: (publicKey: Uint8Array) => Verify
 }
 
 /**
- * node:crypto verifies by spec 3.4 from Node 24.19 on; it has no check of a key's order, so JavaScript does that. An imported
- * key costs a quarter of a verification, so the verifier keeps it.
+ * node:crypto verifies by spec 3.4 since Node 24.19. It cannot check the order of a key, so JavaScript does that. Importing a key
+ * costs a quarter of a verification, so the returned function keeps the imported key.
  */
 export const NODE_ENGINE: Engine = {
   name: 'node:crypto',
@@ -45,7 +45,7 @@ export function createSodiumEngine(library: typeof sodium): Engine {
   }
 }
 
-/** @returns libsodium's engine; node:crypto's if libsodium cannot be loaded, with the reason. */
+/** @returns libsodium's engine; if libsodium cannot be loaded, the engine of node:crypto and the reason. */
 export function chooseEngine(load: () => typeof sodium): {
   readonly engine: Engine
   readonly fallbackReason?: unknown
@@ -67,13 +67,13 @@ interface EngineLogger {
   warn(facts: object, text: string): void
 }
 
-/** Says once, when a service starts, which engine it has. */
+/** Logs the engine. Call it once, when a service starts. */
 export function logEngine(logger: EngineLogger, { engine, fallbackReason } = chosen): void {
   if (fallbackReason === undefined) logger.info({ engine: engine.name }, 'keys and signatures are checked by libsodium')
   else {
     logger.warn(
       { engine: engine.name, err: fallbackReason },
-      'libsodium cannot be loaded: node:crypto verifies signatures at twice the CPU, JavaScript checks keys at 30 times',
+      'libsodium cannot be loaded: node:crypto verifies signatures at 2 times the CPU, and JavaScript checks keys at 30 times the CPU',
     )
   }
 }

@@ -10,9 +10,12 @@ export interface KeyPair {
   readonly agentId: string
 }
 
-/** The key pair of a secret key, or a new one from the platform's random source. @throws RangeError where the secret key has not 32 bytes. */
+/**
+ * Creates the key pair of a secret key, or a new one from the platform's random source.
+ * @throws RangeError if the secret key does not have 32 bytes.
+ */
 export function createKeyPair(secretKey: Uint8Array = crypto.getRandomValues(new Uint8Array(32))): KeyPair {
-  if (secretKey.length !== 32) throw new RangeError('a secret key has 32 bytes')
+  if (secretKey.length !== 32) throw new RangeError('a secret key must have 32 bytes')
   const publicKey = getPublicKey(secretKey)
   return { secretKey, publicKey, agentId: agentIdOf(publicKey) }
 }

@@ -1,31 +1,31 @@
 import { sha256 } from '@noble/hashes/sha2.js'
 
-/** A proof-of-work nonce: 1 to 128 printable ASCII characters, no space (spec 5.5). */
+/** A proof-of-work nonce: 1 to 128 printable ASCII characters without space (spec 5.5). */
 const NONCE_FORM = /^[\x21-\x7e]{1,128}$/
 const HASH_BITS = 256
-/** Sixteen decimal digits outlast any difficulty that can be solved at all. */
+/** 16 decimal digits are enough for every difficulty that can be solved in practice. */
 const COUNTER_DIGITS = 16
-/** Work done between two turns of the event loop: less than a frame, so that an interface stays alive. */
+/** Work between two turns of the event loop. Less than a frame, so that a user interface stays responsive. */
 const SLICE_MS = 12
-/** Hashes between two looks at the clock: about 0.2 ms. */
+/** Hashes between two reads of the clock, which take about 0.2 ms. */
 const HASHES_PER_LOOK = 256
 
 const utf8 = new TextEncoder()
 
-export interface SolveOptions {
-  /** Stops the search; the promise then rejects with the signal's reason. */
+interface SolveOptions {
+  /** Aborts the search. The promise then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
-  /** Called after every slice of work, some 80 times a second. */
+  /** Called after every slice of work, about 80 times per second. */
   readonly onProgress?: ((progress: SolveProgress) => void) | undefined
 }
 
 export interface SolveProgress {
   readonly hashes: number
-  /** 2^difficulty, the mean. The search has no memory: having done this many says nothing about how many are left. */
+  /** 2^difficulty, the mean number of hashes. Hashes already made do not reduce the expected number of those to come. */
   readonly expectedHashes: number
 }
 
-/** Leading zero bits of a hash, its first byte's highest bit first. */
+/** Counts the leading zero bits of a hash, starting at the highest bit of its first byte. */
 export function leadingZeroBits(hash: Uint8Array): number {
   let bits = 0
   for (const byte of hash) {
@@ -37,21 +37,21 @@ export function leadingZeroBits(hash: Uint8Array): number {
 
 /**
  * Whether SHA-256 of `<challenge>:<nonce>` begins with `difficulty` zero bits (spec 5.5).
- * False also for a nonce of another form than spec 5.5 allows: 1 to 128 characters from 0x21 to 0x7e.
+ * Also false if the nonce is not 1 to 128 characters from 0x21 to 0x7e, as spec 5.5 demands.
  */
 export function checkWork(challenge: string, nonce: string, difficulty: number): boolean {
   return NONCE_FORM.test(nonce) && leadingZeroBits(sha256(utf8.encode(`${challenge}:${nonce}`))) >= difficulty
 }
 
 /**
- * Finds a nonce that `checkWork` accepts. Works in slices and lets the event loop turn between them; 2^18 hashes, the
- * mean for the default difficulty, take about a quarter of a second. (Faster than WebCrypto, whose calls cost more than
- * the hash; a worker thread would only keep the slices off the main thread.)
+ * Finds a nonce that `checkWork` accepts. Works in slices and yields to the event loop between them. 2^18 hashes, the mean at the
+ * default difficulty, take about 0.2 s. WebCrypto would be slower, because its calls cost more than the hash. A worker thread
+ * would not be faster; it would only keep the slices off the main thread.
  * @param difficulty leading zero bits, 0 to 256. @throws RangeError for another difficulty.
  */
 export async function solveWork(challenge: string, difficulty: number, options: SolveOptions = {}): Promise<string> {
   if (!Number.isInteger(difficulty) || difficulty < 0 || difficulty > HASH_BITS) {
-    throw new RangeError('a difficulty is 0 to 256 bits')
+    throw new RangeError(`the difficulty must be 0 to 256 bits, and is ${difficulty}`)
   }
   const { signal, onProgress } = options
   const expectedHashes = 2 ** difficulty
@@ -78,8 +78,8 @@ export async function solveWork(challenge: string, difficulty: number, options: 
 }
 
 /**
- * Hashes the challenge with one counter after another. The challenge is hashed once and its state copied, which leaves one
- * block per attempt; what is returned is overwritten by the next attempt.
+ * Hashes the challenge with one counter after another. The challenge is hashed only once, and each attempt copies that state, so
+ * an attempt hashes one block. Each attempt overwrites the result of the previous one.
  */
 function attempts(challenge: string): () => { hash: Uint8Array; counter: Uint8Array } {
   const prefix = sha256.create().update(utf8.encode(`${challenge}:`))
@@ -95,7 +95,7 @@ function attempts(challenge: string): () => { hash: Uint8Array; counter: Uint8Ar
   }
 }
 
-/** Adds one to a number of ASCII digits, in place. */
+/** Adds one to a number in ASCII digits, in place. */
 function increment(digits: Uint8Array): void {
   for (let i = digits.length - 1; i >= 0; i--) {
     const digit = digits[i] ?? 0
@@ -108,9 +108,9 @@ function increment(digits: Uint8Array): void {
 }
 
 /**
- * Waits for the event loop to turn. Browsers hold timers back, by 4 ms when nested and by a second in a tab that nobody
- * looks at, but not messages; Node answers up to a thousand messages before it turns, and has setImmediate.
- * (Closed by hand, because not every browser knows `using` yet.)
+ * Waits for the next turn of the event loop. Browsers delay timers, by 4 ms if nested and by 1 s in a background tab, but they do
+ * not delay messages. Node handles up to 1,000 messages in one turn, so use setImmediate there. The caller must call `close`,
+ * because not every browser supports `using` yet.
  */
 function createTurns(): { next(): Promise<void>; close(): void } {
   if (typeof setImmediate === 'function') {

@@ -7,8 +7,8 @@ const PUBLIC_KEY_TEXT = /^ed25519:([0-9a-fA-F]{64})$/
 /**
  * Parses `ed25519:<HEX>`, hex in either case (spec 2.2).
  * @param isAllowed checks the 32 bytes: `isPublicKey`, or the same check by another engine.
- * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed.
- * No error type: what to answer is the caller's to say, `invalid_pubkey` at the edge, a typed error in the SDK.
+ * @returns the 32 raw bytes; undefined if the text has another form or the key is not allowed. It throws nothing, because the
+ *   caller chooses the error: `invalid_pubkey` at the edge, a typed error in the SDK.
  */
 export function parsePublicKey(
   text: string,
@@ -18,21 +18,24 @@ export function parsePublicKey(
   return bytes !== undefined && isAllowed(bytes) ? bytes : undefined
 }
 
-/** The 32 raw bytes of `ed25519:<HEX>`, whose order was checked elsewhere; undefined if the text has another form. */
+/** @returns the 32 raw bytes of `ed25519:<HEX>`, without checking the key; undefined if the text has another form. */
 export function decodePublicKeyText(text: string): Uint8Array | undefined {
   const hex = PUBLIC_KEY_TEXT.exec(text)?.[1]
   return hex === undefined ? undefined : hexToBytes(hex)
 }
 
-/** `ed25519:<hex>` in lower case, as stored and returned (spec 2.2). @param publicKey 32 raw bytes. @throws RangeError for another length. */
+/**
+ * Formats a key as `ed25519:<hex>` in lower case, as it is stored and returned (spec 2.2).
+ * @param publicKey 32 raw bytes. @throws RangeError for another length.
+ */
 export function formatPublicKey(publicKey: Uint8Array): string {
-  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new RangeError('a public key has 32 bytes')
+  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new RangeError('a public key must have 32 bytes')
   return `ed25519:${bytesToHex(publicKey)}`
 }
 
 /**
- * Whether these are the canonical encoding of a point of the prime-order subgroup other than the identity (spec 2.2).
- * Costs a scalar multiplication, about 0.7 ms: for registration and for clients, not for every request.
+ * Whether the bytes are the canonical encoding of a point of the prime-order subgroup other than the identity (spec 2.2).
+ * Costs a scalar multiplication, about 0.7 ms. That is fine for registration and for clients, but not for every request.
  */
 export function isPublicKey(bytes: Uint8Array): boolean {
   return decodePublicKey(bytes) !== undefined

@@ -6,29 +6,26 @@ import type { KeyPair } from './key-pair.ts'
 import { EMPTY_BODY_SHA256, signedString } from './signed-string.ts'
 
 export interface UnsignedRequest {
-  /** As the discovery manifest announces it. */
+  /** As announced in the discovery manifest. */
   readonly authority: string
   /** HTTP method in upper case. */
   readonly method: string
-  /** Path and query exactly as they will be sent. */
+  /** Path and query, exactly as they will be sent. */
   readonly target: string
-  /** The exact bytes that will be sent; absent where there is no body. */
+  /** The exact bytes that will be sent; absent if there is no body. */
   readonly body?: Uint8Array | undefined
-  /** Unix seconds; the clock's where absent. A client that has corrected its clock from `Date` says what time it is. */
+  /** Unix seconds; by default, the time of the local clock. A client that corrects its clock by `Date` passes the correct time. */
   readonly timestamp?: number | undefined
-  /** 32 to 128 hex digits, an even number, never used before; 16 random bytes where absent. */
+  /** An even number of hex digits, 32 to 128, never used before; by default, 16 random bytes. */
   readonly nonce?: string | undefined
 }
 
-export type SignatureHeaders = Record<
-  typeof AUTHORIZATION_HEADER | typeof TIMESTAMP_HEADER | typeof NONCE_HEADER,
-  string
->
+type SignatureHeaders = Record<typeof AUTHORIZATION_HEADER | typeof TIMESTAMP_HEADER | typeof NONCE_HEADER, string>
 
 const NONCE_BYTES = 16
 const utf8 = new TextEncoder()
 
-/** Signs one request; returns the three headers to send with it. A retry is signed again, so that its nonce is new (spec 13.2). */
+/** Signs one request. @returns the three headers to send with it. Sign every retry again, so that its nonce is new (spec 13.2). */
 export function signRequest(key: KeyPair, request: UnsignedRequest): SignatureHeaders {
   const { authority, method, target, body } = request
   const timestamp = String(request.timestamp ?? Math.floor(Date.now() / 1000))

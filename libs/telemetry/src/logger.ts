@@ -3,7 +3,7 @@ import { pino } from 'pino'
 /** Structured log lines on stdout. Never log agent ids, nonces, secrets or bodies (ADR 22). */
 export type Logger = pino.Logger
 
-/** @param level from which on lines are written; a service's is `SVC_LOG_LEVEL` (libs/config, process.ts). */
+/** @param level The lowest level that is written; for a service, `SVC_LOG_LEVEL` (libs/config, process.ts). */
 export function createLogger(service: string, level: pino.LevelWithSilent = 'info'): Logger {
   return pino({
     name: service,
@@ -14,8 +14,8 @@ export function createLogger(service: string, level: pino.LevelWithSilent = 'inf
   })
 }
 
-/** An error for the log: its own text and those of its causes, and its code. */
-export interface DescribedError {
+/** An error as logged: its code, its own text and the texts of its causes. */
+interface DescribedError {
   readonly type: string
   readonly message: string
   readonly stack: string
@@ -23,8 +23,8 @@ export interface DescribedError {
 }
 
 /**
- * Errors carry what they met: Postgres's detail has the whole row, JSON.parse quotes what it could not read. What is somebody's
- * is left out, here rather than where an error is logged, since that does not know which one it has.
+ * Errors can carry user data: Postgres's detail has the whole row, and JSON.parse quotes the text that it could not
+ * read. Such data is removed here, because code that logs an error does not know which kind it has.
  */
 export function describeError(error: Error): DescribedError {
   const { type, message, stack, code } = pino.stdSerializers.err(error)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { defineCount, defineDistribution, defineLevel, renderMetrics, startMetrics } from './metrics.ts'
 
-const count = defineCount({ name: 'test_count_total', help: 'c', labels: ['kind'] })
-const seconds = defineDistribution({ name: 'test_seconds', help: 'd', labels: ['kind'] })
-const level = defineLevel({ name: 'test_level', help: 'l', labels: [] })
-const byKind = defineLevel({ name: 'test_kinds', help: 'l', labels: ['kind'] })
+const count = defineCount({ name: 'agentmsg_test_count_total', help: 'c', labels: ['kind'] })
+const seconds = defineDistribution({ name: 'agentmsg_test_seconds', help: 'd', labels: ['kind'] })
+const level = defineLevel({ name: 'agentmsg_test_level', help: 'l', labels: [] })
+const byKind = defineLevel({ name: 'agentmsg_test_kinds', help: 'l', labels: ['kind'] })
 
 async function samples(name: string): Promise<string[]> {
   const { text } = await renderMetrics()
@@ -20,23 +20,26 @@ describe('metrics', () => {
     seconds.observe({ kind: 'early' }, 1)
     startMetrics('test', '1')
     count.add({ kind: 'late' }, 2)
-    expect(await samples('test_count_total')).toEqual(['test_count_total{kind="late"} 2'])
-    expect(await samples('test_seconds')).toEqual([])
+    expect(await samples('agentmsg_test_count_total')).toEqual(['agentmsg_test_count_total{kind="late"} 2'])
+    expect(await samples('agentmsg_test_seconds')).toEqual([])
   })
 
   test('what cannot be read is missing, and neither 0 nor the end of the others', async () => {
     startMetrics('test', '1')
-    expect(await samples('test_level')).toEqual([])
+    expect(await samples('agentmsg_test_level')).toEqual([])
     const failing = level.read(() => Promise.reject(new Error('away')))
     byKind.read(() => [
       [{ kind: 'a' }, 1],
       [{ kind: 'b' }, 2],
     ])
     byKind.read(async () => [[{ kind: 'a' }, 3]])
-    expect(await samples('test_level')).toEqual([])
-    expect(await samples('test_kinds')).toEqual(['test_kinds{kind="a"} 4', 'test_kinds{kind="b"} 2'])
+    expect(await samples('agentmsg_test_level')).toEqual([])
+    expect(await samples('agentmsg_test_kinds')).toEqual([
+      'agentmsg_test_kinds{kind="a"} 4',
+      'agentmsg_test_kinds{kind="b"} 2',
+    ])
     failing[Symbol.dispose]()
     using _ = level.read(() => [[{}, 7]])
-    expect(await samples('test_level')).toEqual(['test_level 7'])
+    expect(await samples('agentmsg_test_level')).toEqual(['agentmsg_test_level 7'])
   })
 })

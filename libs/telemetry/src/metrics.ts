@@ -1,57 +1,60 @@
 /**
- * The metrics of this process, in one registry: a process is one service, so what its libraries count is its own. Names are
- * `svc_…`, in base units, and every metric has its row in docs/observability.md.
+ * The metrics of this process, in one registry: a process is one service, so all counts of its libraries belong to it.
+ * Names are `agentmsg_…`, in base units, and every metric has its row in docs/observability.md.
  *
- * A label's values are few and known beforehand: names of operations, calls, statements, outcomes. Never an id, a path, an
- * address or anything else that a client can choose (ADR 22).
+ * The values of a label are few and known beforehand: names of operations, calls, statements, outcomes. Never use an
+ * id, a path, an address or any other value that a client can choose (ADR 22).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
-export type Labels<Name extends string> = Readonly<Record<Name, string>>
+type Labels<Name extends string> = Readonly<Record<Name, string>>
 
-export interface Definition<Name extends string> {
-  /** `svc_…`; a counter's ends in `_total`, what has a unit in `_seconds`, `_bytes`. */
-  readonly name: string
+/** The prefix of all names. No other exporter of a cluster uses it. */
+type Own<Rest extends string> = `agentmsg_${Rest}`
+
+interface Definition<Name extends string> {
+  /** Ends in the unit, if there is one: `_seconds`, `_bytes`. Only a count ends in `_total`. */
+  readonly name: Own<string>
   readonly help: string
   readonly labels: readonly Name[]
 }
 
-/** What happened, so many times. */
-export interface Count<Name extends string> {
+/** Counts events. */
+interface Count<Name extends string> {
   add(labels: Labels<Name>, count?: number): void
 }
 
-/** How long, or how much, each time. */
-export interface Distribution<Name extends string> {
+/** Records a duration or a size for each event. */
+interface Distribution<Name extends string> {
   observe(labels: Labels<Name>, value: number): void
 }
 
-/** What is so now, asked for when somebody wants to know. */
-export interface Level<Name extends string> {
+/** A present value, read when metrics are scraped. */
+interface Level<Name extends string> {
   /**
-   * @param read may ask others: one that fails, or takes longer than 2 s, says nothing that time, which is not 0. What several
-   *   say under the same labels is added up.
+   * @param read May call other processes. If it fails or takes more than 2 s, it reports no value for this scrape,
+   *   which is not the same as 0. Values of several readers under the same labels are added up.
    */
   read(read: () => Readings<Name> | Promise<Readings<Name>>): Disposable
 }
 
-export type Readings<Name extends string> = readonly (readonly [labels: Labels<Name>, value: number])[]
+type Readings<Name extends string> = readonly (readonly [labels: Labels<Name>, value: number])[]
 
-/** From what a batched statement takes to the longest that a client waits (spec 3.17: 5 s). */
+/** From the time of a batched statement to the longest wait of a client (spec 3.17: 5 s). */
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 const READ_LIMIT_MS = 2_000
 
 const registry = new Registry()
-// Where nobody can ask, nothing is counted, and counting costs nothing.
+// Without a metrics port nothing is counted, and counting costs nothing.
 let isWatched = false
 
-/** From now on things are counted, under the name of this service, and of the process itself as well. */
+/** Starts counting, under the name of this service. Also collects the metrics of the process itself. */
 export function startMetrics(service: string, version: string): void {
   if (isWatched) return
   isWatched = true
   registry.setDefaultLabels({ component: service })
   collectDefaultMetrics({ register: registry })
-  const info = defineLevel({ name: 'svc_build_info', help: 'Always 1; what runs', labels: ['version', 'node'] })
+  const info = defineLevel({ name: 'agentmsg_build_info', help: 'Always 1; what runs', labels: ['version', 'node'] })
   info.read(() => [[{ version, node: process.versions.node }, 1]])
 }
 
@@ -60,9 +63,13 @@ export async function renderMetrics(): Promise<{ text: string; type: string }> {
   return { text: await registry.metrics(), type: registry.contentType }
 }
 
-export function defineCount<Name extends string = never>({ name, help, labels }: Definition<Name>): Count<Name> {
+export function defineCount<Name extends string = never>({
+  name,
+  help,
+  labels,
+}: Definition<Name> & { readonly name: Own<`${string}_total`> }): Count<Name> {
   const counter = new Counter({ name, help, labelNames: labels, registers: [registry] })
-  // Without labels there is one series, and it is there from the beginning; with them, one from its first time.
+  // Without labels there is one series, which exists from the start. With labels, a series starts with its first event.
   return {
     add: (values, count = 1) => {
       if (isWatched) counter.inc(values, count)
@@ -75,7 +82,10 @@ export function defineDistribution<Name extends string = never>({
   help,
   labels,
   buckets = SECONDS,
-}: Definition<Name> & { readonly buckets?: number[] }): Distribution<Name> {
+}: Definition<Name> & {
+  readonly name: Own<`${string}_${'seconds' | 'bytes' | 'items'}`>
+  readonly buckets?: number[]
+}): Distribution<Name> {
   const histogram = new Histogram({ name, help, labelNames: labels, buckets, registers: [registry] })
   return {
     observe: (values, value) => {
@@ -113,6 +123,8 @@ async function readInTime<T>(read: () => T | Promise<T>): Promise<T | undefined>
   try {
     return await Promise.race([Promise.resolve(read()), late.promise])
   } catch {
+    // The reader's source is unavailable, and that is logged elsewhere. Leave out this metric and do not delay the
+    // others.
     return undefined
   } finally {
     clearTimeout(timer)

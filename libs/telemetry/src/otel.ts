@@ -1,4 +1,4 @@
-/** OpenTelemetry, loaded where traces are configured and only there. */
+/** OpenTelemetry. Loaded only if traces are configured. */
 import {
   type Span as OtelSpan,
   ROOT_CONTEXT,
@@ -20,7 +20,7 @@ import {
 import type { TracingConfig } from '@svc/config/process.ts'
 import type { Span, Tracer } from './tracing.ts'
 
-export interface OtelOptions {
+interface OtelOptions {
   readonly service: string
   readonly version: string
   readonly tracing: TracingConfig
@@ -34,14 +34,14 @@ const KINDS = {
   internal: SpanKind.INTERNAL,
 } as const
 
-/** Where spans go, with which headers, is said by `OTEL_EXPORTER_OTLP_…`, which the exporter reads itself. */
+/** The exporter itself reads the destination and headers of spans from `OTEL_EXPORTER_OTLP_…`. */
 export function createTracer({ service, version, tracing }: OtelOptions): Tracer {
   const ids = new RandomIdGenerator()
-  // A trace has the id that the client is given as X-Request-Id: it was made before anybody knew whether there is a trace.
+  // A trace must have the id that the client gets as X-Request-Id, and that id exists before sampling decides.
   let nextTraceId: string | undefined
   const provider = new TracerProvider({
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(tracing.ratio) }),
-    // What the environment says of the resource, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, comes before our own.
+    // The environment, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`, overrides our own resource attributes.
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': `svc-${service}`, 'service.version': version }))
       .merge(detectResources({ detectors: [envDetector] })),
@@ -82,9 +82,9 @@ function asSpan(span: OtelSpan): Span {
     traceparent: `00-${traceId}-${spanId}-01`,
     end(error) {
       if (error !== undefined) {
-        // What a caller is refused is an answer like any other.
+        // A refusal is a normal answer, so the span is no error.
         if (!isRefusal(error)) span.setStatus({ code: SpanStatusCode.ERROR })
-        // A code of our own, or the name of a class; the text of an error may have in it what somebody wrote.
+        // Use our own code or the name of the class. The error's text could contain user data.
         span.setAttribute('error.type', codeOf(error))
       }
       span.end()

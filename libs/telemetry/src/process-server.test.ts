@@ -46,7 +46,7 @@ test('what hangs is not ready, and says so in time', async () => {
     ['ready', 'metrics'].map((path) => fetch(`http://127.0.0.1:${server.port}/${path}`)),
   )
   expect([ready?.status, await ready?.text()]).toEqual([503, 'no answer in time\n'])
-  expect(await metrics?.text()).toContain('svc_ready{component="test"} 0')
+  expect(await metrics?.text()).toContain('agentmsg_ready{component="test"} 0')
 })
 
 test('the process itself is measured, under the name of its service', async () => {
@@ -54,7 +54,7 @@ test('the process itself is measured, under the name of its service', async () =
   const answer = await fetch(`http://127.0.0.1:${server.port}/metrics`)
   const text = await answer.text()
   expect(answer.headers.get('content-type')).toMatch(/^text\/plain; version=0\.0\.4/)
-  expect(text).toContain(`svc_build_info{version="1.2.3",node="${process.versions.node}",component="test"} 1`)
+  expect(text).toContain(`agentmsg_build_info{version="1.2.3",node="${process.versions.node}",component="test"} 1`)
   expect(text).toMatch(/^process_resident_memory_bytes\{component="test"\} \d+$/m)
 })
 

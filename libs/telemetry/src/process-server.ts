@@ -6,26 +6,26 @@ import type { ProcessConfig } from '@svc/config/process.ts'
 import type { Logger } from './logger.ts'
 import { defineCount, defineLevel, renderMetrics, startMetrics } from './metrics.ts'
 
-/** What a process says of itself when it is asked. Each answers what is wrong, in words for an operator; nothing is wrong: []. */
-export interface Probes {
-  /** Of this process alone: what a restart would mend. No dependency is looked at, since a restart brings none back. */
+/** The probes of a process. Each returns the problems, in words for an operator; [] means that there are none. */
+interface Probes {
+  /** Problems of this process that a restart would solve. Ignores dependencies, since a restart does not bring them back. */
   readonly live: () => readonly string[]
-  /** Whether it should be sent work now. */
+  /** Whether the process should get work now. */
   readonly ready: () => readonly string[] | Promise<readonly string[]>
 }
 
-export interface ProcessServer extends AsyncDisposable {
-  /** Undefined where it does not listen. */
+interface ProcessServer extends AsyncDisposable {
+  /** Undefined if it does not listen. */
   readonly port: number | undefined
-  /** The process has started, and is as ready as these say. */
+  /** Call when the process has started. From now on these probes answer. */
   started(probes: Probes): void
-  /** The process takes nothing more. */
+  /** Call when the process stops accepting work. */
   draining(): void
-  /** Logs and counts an error that nobody handled. This server then ends only after its metrics were read once more. */
+  /** Logs and counts an unhandled error. This server then closes only after its metrics were scraped once more. */
   noteUnhandled(error: unknown): void
 }
 
-export interface ProcessServerOptions {
+interface ProcessServerOptions {
   readonly service: string
   readonly version: string
   readonly metrics: ProcessConfig['metrics']
@@ -40,36 +40,36 @@ interface Answer {
 }
 
 const readiness = defineLevel({
-  name: 'svc_ready',
+  name: 'agentmsg_ready',
   help: '1 where the process is ready for work, 0 where it is not',
   labels: [],
 })
 
 const unhandled = defineCount({
-  name: 'svc_unhandled_errors_total',
+  name: 'agentmsg_unhandled_errors_total',
   help: 'Exceptions and rejections that nobody handled; the process drains and ends after the first',
   labels: [],
 })
 
 const REQUEST_LIMIT_MS = 5_000
-/** The usual interval of scrapes. A count that ended with its process unread would raise no alert. */
+/** The usual scrape interval. If the process ended before a scrape, its count would raise no alert. */
 const LAST_SCRAPE_MS = 15_000
-/** A dependency that hangs is as good as away for whoever asks; less than what a scrape waits for a level (metrics.ts). */
+/** A hanging dependency counts as unavailable after this time. Less than a scrape waits for a level (metrics.ts). */
 const READY_LIMIT_MS = 1_500
 const STARTING = ['starting']
 const DRAINING = ['draining']
 
 /**
- * The port for those who watch over a process, apart from any other that it has: `GET /metrics`, and the probes `/live`,
- * `/ready` and `/started`, 200 or 503. It listens before anything else is begun and until all else has ended, so that
- * whoever asks learns of a slow start or a slow end. For inside a deployment; it tells nothing of any agent.
+ * Serves metrics and probes on a port of their own: `GET /metrics`, and `/live`, `/ready` and `/started`, which answer
+ * 200 or 503. Listens before anything else starts and until all else has ended, so that a slow start or a slow drain is
+ * visible. Meant for use inside a deployment; reveals nothing about any agent.
  */
 export async function startProcessServer(options: ProcessServerOptions): Promise<ProcessServer> {
   const { service, version, metrics, logger } = options
   let probes: Probes = { live: () => [], ready: () => STARTING }
   let hasStarted = false
   let isScraped = false
-  /** Of metrics that have an error that nobody handled. */
+  /** Resolves when metrics that include an unhandled error were scraped. */
   let lastScrape: PromiseWithResolvers<void> | undefined
   const port = metrics === undefined ? undefined : await listen(metrics)
 
@@ -85,7 +85,7 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
       const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
       logger.error({ err }, 'nobody handled this error: the process drains and ends')
       unhandled.add({})
-      // Where nobody reads the metrics there is nothing to wait for.
+      // Without scrapes there is nothing to wait for.
       if (isScraped) lastScrape ??= Promise.withResolvers()
     },
   }
@@ -112,7 +112,8 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
       { headersTimeout: REQUEST_LIMIT_MS, requestTimeout: REQUEST_LIMIT_MS },
       (request, response) => {
         answerTo(request.url ?? '').then(
-          (answer) => write(response, request.method === 'GET' ? answer : { status: 405, text: 'GET alone\n' }),
+          (answer) =>
+            write(response, request.method === 'GET' ? answer : { status: 405, text: 'only GET is allowed\n' }),
           (error: unknown) => {
             logger.error({ err: error }, 'metrics could not be read')
             write(response, { status: 500, text: '' })

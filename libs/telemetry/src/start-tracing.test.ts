@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
-import { type Authority, createAuthority } from '@svc/test/support/certificates.ts'
+import { type Authority, createAuthority } from '@svc/test/support/engines/certificates.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import { startTracing } from './start-tracing.ts'
 import { newTraceparent } from './trace.ts'
@@ -51,7 +51,7 @@ test('whoever takes the spans and does not answer does not hold up a drain', asy
   await inRootSpan('root', newTraceparent(), {}, async () => {})
   const beganMs = performance.now()
   await tracing[Symbol.asyncDispose]()
-  // Less than the exporter's own 10 s.
+  // Less than the exporter's own timeout of 10 s.
   expect(performance.now() - beganMs).toBeLessThan(8_000)
   silent.closeAllConnections()
   silent.close()

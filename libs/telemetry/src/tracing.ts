@@ -1,42 +1,43 @@
 /**
- * Traces: a span for each request, each call at both of its ends, each batch and each SQL statement. Off unless the standard
- * `OTEL_…` variables say where to send them (libs/config, process.ts); OpenTelemetry is not even loaded then, and what is
- * here costs a comparison. A span is known by its traceparent, which crosses NATS with every call and the outbox as a header;
- * what does not carry it in a context of its own (a statement, a batch) finds it in `AsyncLocalStorage`.
+ * Traces: a span for each request, for both ends of each call, for each batch and for each SQL statement. Off unless
+ * the standard `OTEL_…` variables name a destination (libs/config, process.ts). When off, OpenTelemetry is not loaded,
+ * and the functions here cost one comparison. A span is identified by its traceparent, which crosses NATS with every
+ * call, and the outbox as a header. Code without a context of its own (a statement, a batch) finds it in
+ * `AsyncLocalStorage`.
  *
  * Attributes are names of operations, calls, statements and outcomes, never ids or anything that a client wrote.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-export type SpanKind = 'server' | 'client' | 'producer' | 'consumer' | 'internal'
+type SpanKind = 'server' | 'client' | 'producer' | 'consumer' | 'internal'
 
-export interface SpanOptions {
+interface SpanOptions {
   readonly kind: SpanKind
-  /** The traceparent of what it is part of. */
+  /** The traceparent of the parent span. */
   readonly parent: string
-  /** Traceparents of what else it is part of. */
+  /** Traceparents of further spans to which it belongs. */
   readonly links?: readonly string[]
   readonly attributes?: Readonly<Record<string, string | number>>
 }
 
-/** A span that has begun. */
+/** A started span. */
 export interface Span {
   readonly traceparent: string
-  /** @param error what it ended with, where that was a failure. */
+  /** @param error The failure with which it ended, if any. */
   end(error?: unknown): void
 }
 
-/** What OpenTelemetry does for us: see otel.ts, the only one. */
+/** The part of OpenTelemetry that we use. otel.ts has the only implementation. */
 export interface Tracer extends AsyncDisposable {
   start(name: string, options: SpanOptions): Span
-  /** Begins a trace with the id of this traceparent, where it is to be sampled. */
+  /** Starts a trace with the id of this traceparent, unless sampling drops it. */
   startRoot(name: string, traceparent: string, attributes: SpanOptions['attributes']): Span | undefined
 }
 
 const active = new AsyncLocalStorage<string | undefined>()
 let tracer: Tracer | undefined
 
-/** From now on there are traces. @returns what sends the last of them and ends it. */
+/** Turns tracing on. @returns a resource that sends the last spans and turns tracing off when it is disposed. */
 export function useTracer(given: Tracer): AsyncDisposable {
   tracer = given
   return {
@@ -51,17 +52,17 @@ export function isTracing(): boolean {
   return tracer !== undefined
 }
 
-/** Whether what carries this traceparent is traced, here. */
+/** Whether this process traces work that has this traceparent. */
 export function isSampled(traceparent: string | undefined): traceparent is string {
   return tracer !== undefined && traceparent?.endsWith('-01') === true
 }
 
-/** The traceparent of the span that this is part of. */
+/** The traceparent of the current span. */
 export function activeTrace(): string | undefined {
   return active.getStore()
 }
 
-/** Does the work of a request as the first span of a trace, or untraced, which sampling decides. */
+/** Runs the work of a request as the first span of a trace, or untraced if sampling drops it. */
 export async function inRootSpan<T>(
   name: string,
   traceparent: string,
@@ -72,7 +73,7 @@ export async function inRootSpan<T>(
   return span === undefined ? work(traceparent) : runIn(span, work)
 }
 
-/** Does the work as a span, where its parent is traced. @param work is given the traceparent that its own calls carry. */
+/** Runs the work as a span if its parent is traced. @param work Gets the traceparent for its own calls. */
 export async function inSpan<T>(
   name: string,
   options: SpanOptions,
@@ -82,14 +83,15 @@ export async function inSpan<T>(
   return runIn(tracer.start(name, options), work)
 }
 
-/** A span that somebody else ends, e.g. that of a promise which is not ours to wrap. */
+/** Starts a span that the caller ends, e.g. for a promise that cannot be wrapped. */
 export function startSpan(name: string, options: SpanOptions): Span | undefined {
   return tracer === undefined || !isSampled(options.parent) ? undefined : tracer.start(name, options)
 }
 
 /**
- * Does the work of a batch, which is part of several traces at once and has no other context than these: a span of the first
- * that is traced, with links to the rest. @param name without one there is no span, and the first context holds.
+ * Runs the work of a batch, which belongs to several traces at once. The span's parent is the first of `traces` that is
+ * traced; the rest become links. @param name Without a name there is no span, and the first traced context becomes
+ * current.
  */
 export async function inBatchSpan<T>(
   name: string | undefined,

@@ -1,8 +1,8 @@
-/** What an operator is told when TLS with a server fails. Waiting mends none of it, so the line must say what does. */
-export interface Server {
-  /** `NATS at nats:4222` */
+/** Explains a TLS failure to an operator. Waiting solves none of these failures, so each line says what to do. */
+interface Server {
+  /** E.g. `NATS at nats:4222`. */
   readonly name: string
-  /** The variable that names it. */
+  /** The environment variable with the server's URL. */
   readonly variable: string
 }
 
@@ -11,7 +11,7 @@ export class TlsError extends Error {
   override name = 'TlsError'
 }
 
-/** @returns undefined if the error is not one of TLS. */
+/** @returns undefined if the error is not a TLS failure. */
 export function explainTlsFailure(error: unknown, { name, variable }: Server): string | undefined {
   if (!(error instanceof Error)) return undefined
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
@@ -26,9 +26,9 @@ export function explainTlsFailure(error: unknown, { name, variable }: Server): s
   return undefined
 }
 
-/** @param insecure what to write for a network that may read the password. */
+/** @param insecure What to write if everybody on the network may read the password. */
 export function explainNoTls({ name, variable }: Server, insecure: string): string {
-  return `${name} offers no TLS, which ${variable} asks for: turn TLS on there. ${insecure} goes without, if everybody on the network may read the password.`
+  return `${name} offers no TLS, but ${variable} requires it: turn TLS on there. Write ${insecure} only if everybody on the network may read the password.`
 }
 
 const UNKNOWN_AUTHORITY = new Set([
@@ -42,7 +42,7 @@ const UNKNOWN_AUTHORITY = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-/** Written by whoever answers: one line of it, and not for ever. */
+/** The peer chooses this text, so keep it short, on one line and printable. */
 function altNamesOf(error: Error): string {
   const { cert } = error as { cert?: { subjectaltname?: string } }
   return (cert?.subjectaltname ?? 'no names').replace(/[^\x20-\x7e]/g, '?').slice(0, 200)

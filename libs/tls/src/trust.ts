@@ -1,14 +1,18 @@
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls'
 
 let context: SecureContext | undefined
+/** The list of Node that `context` was made from. Node keeps one list, until `setDefaultCACertificates` replaces it. */
+let madeFrom: readonly string[] | undefined
 
 /**
- * The authorities whose certificates a server may show: Node's own list, NODE_EXTRA_CA_CERTS, and those of the system, which
- * Node alone would leave out. They are read once, in about 0.1 s, when the first connection needs them.
+ * The trusted authorities: Node's own list, NODE_EXTRA_CA_CERTS, and those of the system, which Node would leave out.
+ * Reading them takes about 0.1 s, when the first connection needs them.
  */
 export function trustedContext(): SecureContext {
-  context ??= createSecureContext({
-    ca: [...new Set([...getCACertificates('default'), ...getCACertificates('system')])],
-  })
+  const trusted = getCACertificates('default')
+  if (context === undefined || trusted !== madeFrom) {
+    context = createSecureContext({ ca: [...new Set([...trusted, ...getCACertificates('system')])] })
+    madeFrom = trusted
+  }
   return context
 }

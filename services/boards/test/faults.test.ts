@@ -1,27 +1,27 @@
 import { createBoard, listMembers, setMember } from '@svc/contracts/boards.ts'
-import { endingOf } from '@svc/test/support/dying.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { endingOf } from '@svc/test/support/system/dying.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, startHarness } from './harness.ts'
 
 const CALL_TIMEOUT_MS = 10_000
-/** How long budget holds a reservation that nobody settles: long enough to be committed, short because it is waited for. */
+/** How long budget holds an unsettled reservation: long enough to commit, and short because tests wait for it to end. */
 const HOLD_MS = 5_000
 const RESOLVED_MS = 40_000
 const LIMIT_MS = 120_000
 
 const PLACES = ['charging.boards.reserved', 'charging.boards.committed', 'charging.boards.settled']
 
-/** A process that dies at the place, and nobody else who serves. */
+/** Starts a process that dies at the failpoint, as the only one that serves. */
 async function startDying(
   place: string,
   prepare: (h: Harness) => Promise<void> = async () => {},
 ): Promise<{ h: Harness; diesOf: (ask: () => Promise<string>) => Promise<string> }> {
   const h = await startHarness({ replicas: 0, callTimeoutMs: CALL_TIMEOUT_MS })
-  const first = await h.spawn()
+  const first = await h.start()
   await prepare(h)
   await eventually(() => h.budget.held === 0)
-  await first.stop()
+  await first[Symbol.asyncDispose]()
   h.budget.holdMs = HOLD_MS
   const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill` })
   const diesOf = async (ask: () => Promise<string>): Promise<string> => {
@@ -48,7 +48,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of a creatio
       const owner = newAgent()
       const board = { title: 't', visibility: 'public' } as const
       expect(await diesOf(() => h.codeOf(createBoard, { owner, board }))).toBe('signal SIGKILL')
-      await h.spawn()
+      await h.start()
       const [row] = await h.database.run(
         (sql) => sql<{ boards: number; members: number }[]>`
         select (select count(*) from boards.boards where owner = ${owner}) as boards,
@@ -73,7 +73,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of an additi
       })
       await using _ = h
       expect(await diesOf(() => h.assign(id, agent, agent, 'reader'))).toBe('signal SIGKILL')
-      await h.spawn()
+      await h.start()
       const { members } = await h.call(listMembers, { caller: owner, board_id: id })
       await untilCharged(h, agent, members.length - 1)
       const request = { caller: agent, board_id: id, agent_id: agent, standing: 'active', role: 'reader' } as const

@@ -9,10 +9,10 @@ import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
+import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
 import type { BoardsConfig } from '../src/config.ts'
 import { startBoards } from '../src/service.ts'
 
@@ -35,11 +35,13 @@ export interface Harness extends AsyncDisposable {
   create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
   /** Sets a role. @returns the code that it is refused with, or `ok`. */
   assign(boardId: string, caller: string, agentId: string, role: AssignableRole, as?: AgentStanding): Promise<string>
-  /** Starts a process of the service, which serves beside what the harness runs. */
+  /** Serves in this process, beside what the harness runs. */
+  start(): Promise<AsyncDisposable>
+  /** Starts a process of the service: for one that is killed. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
-export interface HarnessOptions {
+interface HarnessOptions {
   /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
   replicas?: number
   /** How long a call waits for its answer. */
@@ -94,6 +96,12 @@ export async function startHarness({
       call(createBoard, { owner, board: { title: 'a board', visibility: 'public', ...board } }),
     assign: (board_id, caller, agent_id, role, standing = 'active') =>
       codeOf(setMember, { caller, board_id, agent_id, standing, role }),
+    async start() {
+      // It may end before the harness does.
+      const own = running.use(new AsyncDisposableStack())
+      own.use(await startBoards(config))
+      return own
+    },
     async spawn(env = {}) {
       const { mark } = await findTestRun()
       const child = running.adopt(

@@ -1,5 +1,5 @@
 import { openDatabase } from '@svc/postgres/database.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { expect, test } from 'vitest'
 import { findAccess, findRoles } from '../src/store/access.ts'
 import { countBoards, findBoard, listBoards, lockBoard, lockOwner } from '../src/store/boards.ts'
@@ -10,15 +10,15 @@ const FEW = 1_000
 const MANY = 20_000
 const PAGE = 51
 
-/** Rows that were read of the tables and by their indexes since the statistics began. */
+/** Rows read from the tables and through their indexes since the statistics were reset. */
 interface Read {
   sequential: number
   fetched: number
 }
 
 /**
- * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
- * connection. Each list is read to its limit at most: the rows that a page touches do not grow with the tables.
+ * Statements are planned while the tables are almost empty, as in a new system, and a plan lives as long as its
+ * connection. Each list reads at most its limit, so the rows that a page touches do not grow with the tables.
  */
 test('every statement goes by an index, and a page touches as many rows however many boards there are', async () => {
   await using database = await createTestDatabase(['boards'])
@@ -28,7 +28,8 @@ test('every statement goes by an index, and a page touches as many rows however 
     logger: silent,
     poolSize: 1,
   })
-  // One connection, whose own reads are counted before the statistics begin anew; what it fills takes longer than a call may.
+  // Uses one connection. Its own reads are counted before the statistics are reset, and filling the tables exceeds a
+  // call's timeout.
   await using admin = openDatabase({
     url: database.adminUrl,
     application: 'test',
@@ -44,9 +45,9 @@ test('every statement goes by an index, and a page touches as many rows however 
   expect(few.fetched).toBeGreaterThan(0)
   expect(many.fetched).toBeLessThan(few.fetched * 1.5)
 
-  /** Fills the tables up to `count` boards and reads one of everything. */
+  /** Fills the tables up to `count` boards, then reads one page of everything. */
   async function readAfter(count: number): Promise<Read> {
-    // Of every ten boards five are public; everybody's is the member `joiner`, who is banned on one of ten.
+    // Five of every ten boards are public. `joiner` is a member of all boards, and banned on one of ten.
     await admin.run(
       (sql) => sql`
         with made as (

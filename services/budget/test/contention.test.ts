@@ -5,10 +5,10 @@ import { connectNats, drainNats, type Nats } from '@svc/nats/connect.ts'
 import { openDatabase, type Sql } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTestProcess } from '@svc/test/support/processes.ts'
+import { startTestProcess } from '@svc/test/support/system/processes.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { releaseBatch } from '../src/store/release.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
@@ -17,7 +17,7 @@ import { newOperation } from './harness.ts'
 import { listDays, listDiscrepancies } from './ledger.ts'
 
 const PARALLEL = 50
-/** Calls of one connection share a message, and with it a process: so many connections that both processes take part. */
+/** Calls of one connection share a message, so one process gets them all. This many connections reach both processes. */
 const CALLERS = 25
 const logger = createLogger('test', 'silent')
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 10_000 })
@@ -71,7 +71,7 @@ describe('two processes of the service', () => {
       context(),
     )
   }
-  /** Who stands on operations under way for long is told `unavailable`: nothing is known yet, and it asks again. */
+  /** Retries while the answer is `unavailable`, which means that the decision still depends on operations under way. */
   const untilKnown = async <T>(ask: () => Promise<T>): Promise<T> => {
     for (;;) {
       try {
@@ -81,7 +81,7 @@ describe('two processes of the service', () => {
       }
     }
   }
-  /** As an owner does it: what was taken is settled. */
+  /** Reserves and settles, like an owner. */
   const spend = async (at: number, request: Parameters<typeof reserve>[1]): Promise<void> => {
     const operation = newOperation()
     await untilKnown(() => reserve(at, { operation, ...request }))
@@ -128,7 +128,7 @@ describe('two processes of the service', () => {
     const agent = newAgent()
     const peers = Array.from({ length: PARALLEL }, newAgent)
     const outcomes = await many((at) => ({ agent, peer: peers[at] ?? '' }))
-    // Once 40 units were free for 10 introductions, nothing else is refused for want of units.
+    // 40 units are enough for 10 introductions, so no message is refused for lack of units.
     expect([count(outcomes, 'taken'), count(outcomes, 'introduction_limit_reached')]).toEqual([10, 40])
     expect(await budget(agent)).toMatchObject({ used_units: 10, used_introductions: 10 })
   })
@@ -148,7 +148,7 @@ describe('two processes of the service', () => {
   })
 
   test('and both of them took part, and the books add up', async () => {
-    // One that answers 0.3 s behind the other is not waited for.
+    // The client does not wait for a process that answers 0.3 s after the other, so ask again.
     const requests = await eventually(async () => {
       const counts: number[] = []
       for await (const { endpoints } of await nats.connection.services.client().stats('budget')) {
@@ -177,7 +177,7 @@ test('repeats that meet the end of their operations wait for it, and never in a 
     }))
     await reserveBatch(first.sql, allowances, items)
     const operations = items.map(({ operation }) => operation)
-    // Nothing is tried again here: a deadlock would be thrown.
+    // There are no retries here, so a deadlock would be thrown.
     const [repeated] = await Promise.all([
       reserveBatch(first.sql, allowances, items),
       settleBatch(second.sql, operations, false),
@@ -195,7 +195,7 @@ test('spec 11.1, 11.7: at midnight, under load, each day takes what it allows an
   const agents = ['a', 'b', 'c', 'd', 'e', 'f']
   const takenBy = new Map<string, number>()
 
-  // Eight callers whose clocks differ by some milliseconds, from a tenth of a second before midnight to one after.
+  // Eight callers whose clocks differ by a few milliseconds, from 100 ms before midnight to 100 ms after.
   const run = async (sql: Sql, caller: number): Promise<void> => {
     for (let offsetMs = -100 + caller; offsetMs <= 100; offsetMs += 4) {
       const batch = agents.filter((_agent, at) => (at + offsetMs + caller) % 3 !== 0)
@@ -214,7 +214,7 @@ test('spec 11.1, 11.7: at midnight, under load, each day takes what it allows an
         takenBy.set(agentId, (takenBy.get(agentId) ?? 0) + 1)
         return [{ operation, deadlineMs }]
       })
-      // Most are settled, some given back, some left.
+      // Most are settled, some are released, and some stay held.
       await settleBatch(
         sql,
         taken.filter((_item, at) => at % 4 < 2).map(({ operation }) => operation),

@@ -1,14 +1,14 @@
 /**
- * `node services/budget/test/cost.ts`: what reserve and settle cost for each item, on a Postgres of its own with fsync
- * on, over one connection. Processor time is that of the connection's backend, from /proc, and so on Linux alone.
+ * `node services/budget/test/cost.ts` measures the cost of reserve and settle for each item, over one connection. It starts a
+ * Postgres of its own, with fsync on. CPU time is that of the connection's backend, read from /proc, so this runs only on Linux.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { createMark } from '@svc/local/marks.ts'
-import { startPostgres } from '@svc/local/postgres.ts'
-import { migrateStores, prepareRoles, storeUrl } from '@svc/local/roles.ts'
+import { startPostgres } from '@svc/local/engines/postgres.ts'
+import { migrateStores, prepareRoles, storeUrl } from '@svc/local/engines/roles.ts'
+import { createMark } from '@svc/local/processes/marks.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { reserveBatch } from '../src/store/reserve.ts'
@@ -19,7 +19,7 @@ const BATCH_SIZES = [1, 16, 64, 128]
 const ITEMS = 25_600
 const MAX_BATCHES = 3_000
 const ALLOWANCES = { freeUnits: 1e9, hardLimit: 1e9, introductions: 1e9 }
-/** Of a tick in /proc/<pid>/stat. */
+/** The length of a tick in /proc/<pid>/stat. */
 const TICK_MICROSECONDS = 10_000
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-budget-cost-'))
@@ -44,7 +44,7 @@ const { sql } = stack.use(openDatabase({ url: storeUrl(setup, 'budget'), applica
 const [{ pid } = { pid: 0 }] = await sql<{ pid: number }[]>`select pg_backend_pid() as pid`
 
 let made = 0
-await measure(64, 200) // fills the tables, and makes the plans
+await measure(64, 200) // warm-up: fills the tables and caches the plans
 console.log('items in a batch | reserve: µs elapsed, of CPU | settle: µs elapsed, of CPU')
 for (const size of BATCH_SIZES) {
   const { reserve, settle } = await measure(size, Math.min(MAX_BATCHES, ITEMS / size))
@@ -74,13 +74,13 @@ async function perItem(count: number, work: () => Promise<void>): Promise<string
   return `${elapsed.toFixed(1)}, ${((cpuMicroseconds() - cpuBefore) / count).toFixed(1)}`
 }
 
-/** User and system time of the backend. */
+/** User and system time of the backend process. */
 function cpuMicroseconds(): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
   return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS
 }
 
-/** Agents in turn, each to one other: after the first round no message is a first contact. */
+/** The agents take turns, and each writes to one other agent. After the first round no message is a first contact. */
 function newItem() {
   const at = made
   made += 1

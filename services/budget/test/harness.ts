@@ -3,7 +3,7 @@ import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import type { Allowances } from '../src/domain/allowances.ts'
 import { getBudget } from '../src/handlers/get-budget.ts'
 import { grantCredits } from '../src/handlers/grant-credits.ts'
@@ -18,7 +18,7 @@ export type Harness = Awaited<ReturnType<typeof startHarness>>
 export type Calls = ReturnType<Harness['calls']>
 
 export interface Attempt {
-  /** A new one without. */
+  /** Default: a new operation. */
   operation?: string
   agent?: string
   units?: number
@@ -37,7 +37,7 @@ export async function startHarness() {
   let made = 0
   return {
     database,
-    /** With agents of their own, so that tests of one database do not meet: `agentId` says how they are stored. */
+    /** Calls with agents of their own, so that tests which share a database do not collide. `agentId` is the stored id. */
     calls(allowances: Partial<Allowances> = {}) {
       made += 1
       const world = made
@@ -66,10 +66,10 @@ export async function startHarness() {
         )
       return {
         agentId,
-        /** What was logged as an error. */
+        /** The entries logged as errors. */
         errors,
         reserve: attemptTo,
-        /** What is taken is settled. */
+        /** Reserves and settles. */
         spend: async (attempt: Attempt = {}) => {
           const operation = newOperation()
           await attemptTo({ operation, ...attempt })

@@ -1,16 +1,16 @@
-/** Looks into the books from outside: what the counters say, and what they should. */
+/** Reads the tables directly, to compare the counters with the rows that they count. */
 import type { Sql } from '@svc/postgres/database.ts'
 
-export interface LedgerDay {
+interface LedgerDay {
   agentId: string
-  /** Since 1970-01-01. */
+  /** Days since 1970-01-01. */
   day: number
   units: number
   credits: number
   introductions: number
 }
 
-/** What is used of each day, the current one and those before, of agents whose ids begin with `prefix`. */
+/** What agents with this id prefix have used on each day, past days included. */
 export async function listDays(sql: Sql, prefix = ''): Promise<LedgerDay[]> {
   return sql<LedgerDay[]>`
     select agent_id as "agentId", day - '1970-01-01' as day,
@@ -24,8 +24,8 @@ export async function listDays(sql: Sql, prefix = ''): Promise<LedgerDay[]> {
 }
 
 /**
- * Days on which a counter is not the sum of what it counts, and balances that are not the grants less what was drawn.
- * Before anything is purged.
+ * Days whose counters differ from the sums of their rows, and balances that are not the grants less the credits drawn.
+ * Works only before anything is purged.
  */
 export async function listDiscrepancies(sql: Sql, prefix = ''): Promise<unknown[]> {
   const days = await sql`

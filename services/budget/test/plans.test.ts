@@ -1,6 +1,6 @@
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { expect, test } from 'vitest'
 import { findAccountState } from '../src/store/accounts.ts'
 import { releaseBatch } from '../src/store/release.ts'
@@ -14,8 +14,8 @@ const BATCHES = 100
 const ALLOWANCES = { freeUnits: 1_000, hardLimit: 1_000, introductions: 1_000 }
 
 /**
- * A plan that is made while the tables are empty lives as long as its connection. Whole tables are read then, or the
- * index of all held reservations for each one that is settled, and nobody notices before there are many.
+ * A plan that is made while the tables are empty stays in use as long as its connection. It may scan a whole table, or the
+ * index of all held reservations for every settle. Nobody notices until there are many rows.
  */
 test('every statement goes by an index from the first row on, whatever the planner knows of the tables', async () => {
   await using database = await createTestDatabase(['budget'])
@@ -34,7 +34,7 @@ test('every statement goes by an index from the first row on, whatever the plann
       introductionPeer: `peer-${batch}`,
       holdMs: 1_000,
     }))
-    // Every statement is planned while there is next to nothing, and run again when there is more. Most stay held.
+    // Every statement is planned while the tables are almost empty, and runs again when they have grown. Most items stay held.
     const answers = await reserveBatch(sql, ALLOWANCES, items, { at: long })
     const taken = items.map(({ operation }, at) => ({ operation, deadlineMs: answers[at]?.deadlineMs ?? 0 }))
     await settleBatch(
@@ -43,7 +43,7 @@ test('every statement goes by an index from the first row on, whatever the plann
       batch % 2 === 0,
     )
     await releaseBatch(sql, taken.slice(2, 4))
-    // One alone, of a pair that is introduced for good, goes a way of its own.
+    // A single item of a pair that is introduced already takes a separate path in the function.
     const again = { operation: newOperation(), owner: 'messaging', agentId: 'agent-0', units: 1, holdMs: 1_000 }
     await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], { at: long })
     expect(await listOverdue(sql, 'identity', 10)).toEqual([])

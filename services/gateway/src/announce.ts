@@ -6,22 +6,22 @@ import type { ProcessStats } from '@svc/nats/process-stats.ts'
 import { handle, type Serving, serve } from '@svc/nats/serve.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 
-export interface AnnounceOptions {
+interface AnnounceOptions {
   nats: Nats
-  /** Whose requests are counted. */
+  /** The server whose requests are counted. */
   server: Server
   logger: Logger
   isReady: () => boolean
 }
 
-/** Makes the gateway one of the services that the operator's tools find on NATS, with its requests in place of calls. */
+/** Registers the gateway on NATS so that the operator's tools find it. Its statistics count HTTP requests instead of calls. */
 export function announceGateway({ nats, server, logger, isReady }: AnnounceOptions): Promise<Serving> {
   const count = countRequests(server)
   const health = handle(healthOf('gateway'), async () => ({ ready: isReady() }))
   return serve({ nats, name: 'gateway', version: SERVICE.version, logger, endpoints: [health], stats: () => count })
 }
 
-/** Streams count while they are open; their time is not that of a call. */
+/** An open stream counts as working. Its duration is left out of `seconds`, because it is not the duration of a call. */
 function countRequests(server: Server): ProcessStats {
   const count = { calls: 0, failed: 0, working: 0, seconds: 0 }
   server.on('request', (_request, response) => {

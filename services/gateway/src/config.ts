@@ -3,10 +3,10 @@ import { readNatsUrl } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { type ProcessConfig, readProcess } from '@svc/config/process.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
-import { type AddressRange, parseAddressRange } from './domain/client-address.ts'
-import type { Rate } from './domain/gcra.ts'
+import { type AddressRange, parseAddressRange } from './http/connections/client-address.ts'
+import type { Rate } from './rates/gcra.ts'
 
-/** What the manifest announces of settings that other services act on; every process of a deployment gets the same. */
+/** Settings that other services act on and that the manifest announces. All processes of a deployment get the same values. */
 export interface AnnouncedConfig {
   powDifficulty: number
   retentionDays: number
@@ -20,30 +20,33 @@ export interface AnnouncedConfig {
 export interface GatewayConfig extends AnnouncedConfig {
   natsUrl: string
   process: ProcessConfig
-  /** The address to listen on. Loopback by default: a container, whose network is its own, says `0.0.0.0` or `::`. */
+  /** The address to listen on. The default is loopback; a container has its own network and sets `0.0.0.0` or `::`. */
   httpHost: string
   /** 0 takes any free port. */
   httpPort: number
-  /** The public authority, the second line of what is signed; the same for all gateways. ASCII. */
+  /** The public authority, which is the second line of the signed string. The same for all gateways. ASCII. */
   authority: string
-  /** Peers whose `X-Forwarded-For` is believed. */
+  /** Peers whose `X-Forwarded-For` is trusted. */
   trustedProxies: readonly AddressRange[]
   /** Origins whose browsers may call the API; `*` is any. */
   corsOrigins: readonly string[]
   /** Requests per client address (spec 3.15). */
   rate: Rate
-  /** For how long it listens on, and says that it is not ready, before it stops. */
+  /** On shutdown, how long the gateway keeps listening while it reports that it is not ready. */
   drainSeconds: number
-  /** That are worked on at once (load.ts). */
+  /** Requests that are processed at the same time (load.ts). */
   maxRequests: number
-  /** Connections of one client address, those of trusted proxies excepted (connection-limits.ts). */
+  /** Connections of one client address. Connections of trusted proxies do not count (connection-limits.ts). */
   maxConnectionsPerClient: number
-  /** Challenges and registrations together, per client address; they count in `rate` as well. */
+  /** Challenges and registrations together, per client address. They count against `rate` as well. */
   registrationRate: Rate
 }
 
 const MAX_RATE = 1_000_000
-/** A second of what one core can do, at most: several times what is under way where nothing is wrong, and answered within its deadline. */
+/**
+ * At most what one core can do in a second. That is several times the number in progress when nothing is wrong, and few enough
+ * that all are answered within their deadline.
+ */
 export const MAX_REQUESTS = 1_024
 /** @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
@@ -70,7 +73,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     },
     drainSeconds: e.number('SVC_DRAIN_SECONDS', { default: 0, min: 0, max: 8 }),
     maxRequests: e.int('SVC_MAX_REQUESTS', { default: MAX_REQUESTS, min: 4, max: 100_000 }),
-    // A thousand agents behind one address, each with two streams and a kept-alive connection, and a third more.
+    // Room for 1,000 agents behind one address, each with two streams and a keep-alive connection, plus a third in reserve.
     maxConnectionsPerClient: e.int('SVC_MAX_CONNECTIONS_PER_CLIENT', { default: 4_000, min: 1, max: 100_000 }),
     ...readAnnounced(e),
   }
@@ -78,7 +81,7 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   return config
 }
 
-// The bounds are wide: the services that act on these variables have their own, and refuse to start outside them.
+// The bounds are wide, because the services that act on these variables check narrower ones and refuse to start outside them.
 function readAnnounced(e: EnvReader): AnnouncedConfig {
   const units = { min: 0, max: Number.MAX_SAFE_INTEGER }
   return {

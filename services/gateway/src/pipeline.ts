@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import type { Answer } from './answer.ts'
+import type { Operation, RawInput } from './api/operation.ts'
 import {
   admit,
   type Credentials,
@@ -11,33 +11,35 @@ import {
   getKeyOfBody,
   getSignerKey,
   readCredentials,
-} from './auth.ts'
-import { type RequestBody, readBody } from './body.ts'
-import type { Clients } from './client.ts'
-import { MAX_HEADERS } from './connections.ts'
-import type { Directory } from './directory.ts'
-import { isRepeated } from './headers.ts'
-import { kindOf, type Load, type Slot } from './load.ts'
-import type { Operation, RawInput } from './operation.ts'
-import type { RateLimiter } from './rate-limit.ts'
-import { createStrangers } from './strangers.ts'
-import type { Verifier } from './verifier.ts'
+} from './auth/checks.ts'
+import type { Directory } from './auth/directory.ts'
+import { createStrangers } from './auth/strangers.ts'
+import type { Verifier } from './auth/verifier.ts'
+import type { Answer } from './http/answer.ts'
+import { type RequestBody, readBody } from './http/body.ts'
+import type { Clients } from './http/connections/client.ts'
+import { MAX_HEADERS } from './http/connections/connections.ts'
+import { isRepeated } from './http/headers.ts'
+import { createBulkTurns } from './http/load/bulk-turns.ts'
+import { kindOf, type Load, type Slot } from './http/load/load.ts'
+import type { RateLimiter } from './rates/rate-limit.ts'
 
-export interface PipelineDeps {
+interface PipelineDeps {
   readonly bus: Bus
   readonly directory: Directory
   readonly verifier: Verifier
-  /** The public authority: the second line of what is signed. */
+  /** The public authority, which is the second line of the signed string. */
   readonly authority: string
-  /** Of all requests, and of challenges and registrations. */
+  /** Counts all requests. */
   readonly limiter: RateLimiter
+  /** Counts challenges and registrations, in addition to `limiter`. */
   readonly registrationLimiter: RateLimiter
   readonly load: Load
   readonly clients: Clients
 }
 
-/** One request, and the operation that its method and path name. */
-export interface Incoming {
+/** One request, and the operation that its method and path select. */
+interface Incoming {
   readonly raw: IncomingMessage
   readonly traceparent: string
   readonly operation: Operation
@@ -52,21 +54,23 @@ interface VerifyInput extends Pick<Incoming, 'raw' | 'operation'> {
 export type Pipeline = (incoming: Incoming) => Promise<Answer>
 
 /**
- * How long the services may take together. A client has its answer within 5 s of sending its request (spec 3.17),
- * so this leaves half a second for what is around them.
+ * How long all service calls of one request may take together. A client gets its answer within 5 s of sending its request
+ * (spec 3.17), so half a second remains for the gateway and the network.
  */
 const DEADLINE_MS = 4_500
 
-/** Nobody's nonce is consumed. */
+/** An anonymous request has no nonce to consume. */
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Every request, top to bottom; unknown paths too. The order is that of spec 3.5: 413 before anything, then the signature,
- * then the nonce, and only then body and route.
+ * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429), number of
+ * headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query and content of the
+ * body. Load is checked twice: before the body is read, and again before the signature is verified (503).
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { clients, load } = deps
   const strangers = createStrangers()
+  const bulk = createBulkTurns()
   return async (incoming) => {
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
@@ -80,12 +84,11 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }
     load.check(slot)
     using body = await readBody(raw, load)
-    // Reset because too much was asked for on it (connections.ts).
-    if (raw.socket.destroyed) throw new ServiceError('invalid_request', { detail: 'the connection broke' })
+    checkConnected(raw) // reset if too much was asked for on it (connections.ts)
     // A client that sends slowly takes nobody's place while it does.
     load.begin(slot)
     try {
-      return await answer(incoming, body)
+      return await answer(incoming, body, client)
     } catch (error) {
       strangers.note(error, raw, client)
       throw error
@@ -94,21 +97,53 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }
   }
 
-  async function answer({ raw, traceparent, operation, params }: Incoming, body: RequestBody): Promise<Answer> {
+  async function answer(
+    { raw, traceparent, operation, params }: Incoming,
+    body: RequestBody,
+    client: string,
+  ): Promise<Answer> {
     const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
     const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
     const signer = await verifySigner(deps, { raw, operation, input, context })
-    if (signer === null) return operation.prepare(input)(null, context, ANONYMOUS)
+    if (signer === null) {
+      const work = operation.prepare(input)
+      if (!operation.isBulk) return work(null, context, ANONYMOUS)
+      return bulk.run({ operation: operation.id, client, isUnsigned: true }, () => {
+        checkConnected(raw)
+        return work(null, context, ANONYMOUS)
+      })
+    }
 
-    // While identity consumes the nonce, durably, the operation begins; what identity says of the nonce still comes first.
+    // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
     const admitted = admit(deps.bus, signer, operation, context)
-    admitted.catch(() => {}) // `finally` throws it; until then it may have no other handler
+    admitted.catch(() => {}) // awaited below; until then a rejection might have no handler
     try {
-      return await operation.prepare(input)(signer.agentId, context, admitted)
-    } finally {
+      const work = operation.prepare(input)
+      if (operation.isBulk) {
+        await admitted
+        const reader = { operation: operation.id, client: signer.agentId, isUnsigned: false }
+        return await bulk.run(reader, () => {
+          checkConnected(raw)
+          return work(signer.agentId, context, admitted)
+        })
+      }
+      const answered = await work(signer.agentId, context, admitted)
       await admitted
+      return answered
+    } catch (error) {
+      const refusal: unknown = await admitted.then(
+        () => undefined,
+        (reason) => reason,
+      )
+      // A bug in this process must reach the log, even if the request is refused as well.
+      throw error instanceof ServiceError ? (refusal ?? error) : error
     }
   }
+}
+
+/** @throws ServiceError for a client that is gone, so that nothing is spent on its request any more. */
+function checkConnected({ socket }: IncomingMessage): void {
+  if (socket.destroyed) throw new ServiceError('invalid_request', { detail: 'the connection broke' })
 }
 
 /** @returns 0 where the request is admitted, else seconds to wait; a promise where another gateway is asked (rate-limit.ts). */
@@ -120,12 +155,12 @@ function takeFromRates(deps: PipelineDeps, client: string, operation: Operation)
   return typeof first === 'number' ? second(first) : first.then(second)
 }
 
-/** @throws ServiceError `rate_limited`, before anything is spent on the request (spec 3.15). */
+/** @throws ServiceError `rate_limited`, before the request costs anything (spec 3.15). */
 function checkRate(retryAfterSeconds: number): void {
   if (retryAfterSeconds > 0) throw new ServiceError('rate_limited', { retryAfterSeconds })
 }
 
-/** RFC 9112, 3.2: a request has one Host header; one of HTTP/1.0 may have none. */
+/** A request has exactly one Host header, except that an HTTP/1.0 request may have none (RFC 9112, 3.2). */
 function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void {
   if (rawHeaders.length >= 2 * MAX_HEADERS) {
     throw new ServiceError('invalid_request', { detail: `a request has fewer than ${MAX_HEADERS} headers` })
@@ -135,7 +170,7 @@ function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
   }
 }
 
-/** Steps 4 to 7 of spec 3.5, from header syntax to signature. Null for an anonymous caller, where the operation allows one. */
+/** Steps 4 to 7 of spec 3.5, from header syntax to signature. @returns null for an anonymous caller, if the operation allows it. */
 async function verifySigner(
   { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,
@@ -162,8 +197,8 @@ async function verifySigner(
 const SCHEME_AND_AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/
 
 /**
- * The path and query of a request line, exactly as sent. What a forward proxy was sent has scheme and authority before
- * them (absolute-form; RFC 9112, 3.2.2), which are not part of what is signed.
+ * The path and query of a request line, exactly as sent. A request line meant for a forward proxy also has scheme and authority
+ * (absolute-form; RFC 9112, 3.2.2). The signature does not cover that prefix, so it is removed here.
  */
 function pathAndQuery({ url = '' }: IncomingMessage): string {
   if (url.startsWith('/')) return url

@@ -1,8 +1,8 @@
 /**
- * Owns nothing; stateless.
- * Scale: any number of processes behind any load balancer; nothing kept between requests but caches that cannot be stale, and
- * request rates, which the processes count together and none for long.
- * Limit: the CPU of HTTP, one core per process, and up to half of another one for signatures.
+ * The gateway is stateless and owns no data.
+ * Scale: any number of processes behind any load balancer. Between requests a process keeps only caches that cannot go stale,
+ * and request rates. All gateways count the rates together, and none keeps them for long.
+ * Limit: CPU. HTTP takes one core per process, and signatures take up to half of another core.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ConfigError } from '@svc/config/env-reader.ts'
@@ -18,19 +18,21 @@ import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
 import type { FastifyInstance } from 'fastify'
 import { announceGateway } from './announce.ts'
-import { createClients } from './client.ts'
+import { createManifest } from './api/manifest.ts'
+import { describeApi } from './api/openapi.ts'
+import type { Operation } from './api/operation.ts'
+import { createDirectory } from './auth/directory.ts'
+import { createVerifier } from './auth/verifier.ts'
 import type { GatewayConfig } from './config.ts'
-import { createDirectory } from './directory.ts'
-import { startGateways } from './gateways.ts'
+import { type Listening, listen } from './http/connections/acceptors.ts'
+import { createClients } from './http/connections/client.ts'
+import { createLoad } from './http/load/load.ts'
+import { createOutflow } from './http/load/outflow.ts'
+import { createStreams } from './http/streams.ts'
 import { createHttpApp } from './http-app.ts'
-import { createLoad } from './load.ts'
-import { createManifest } from './manifest.ts'
-import { describeApi } from './openapi.ts'
-import type { Operation } from './operation.ts'
-import { createOutflow } from './outflow.ts'
 import { createPipeline } from './pipeline.ts'
-import { createRateLimiter } from './rate-limit.ts'
-import { createRecipients } from './recipients.ts'
+import { startGateways } from './rates/gateways.ts'
+import { createRateLimiter } from './rates/rate-limit.ts'
 import { agentRoutes } from './routes/agents.ts'
 import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
@@ -47,18 +49,15 @@ import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
 import { type StreamDeps, streamRoutes } from './routes/stream.ts'
 import { webhookRoutes } from './routes/webhook.ts'
-import { createStreams } from './streams.ts'
-import { createVerifier } from './verifier.ts'
+import { createRecipients } from './send/recipients.ts'
 
-export interface RunningGateway extends RunningService {
-  /** The port that it listens on. */
+interface RunningGateway extends RunningService {
+  /** The port that the gateway listens on. */
   readonly port: number
 }
 
-/** Requests under way have their answers within 5 s; what is left then is a client that does not read or does not send. */
+/** Requests in progress are answered within 5 s. Any connection left after that has a client that does not read or send. */
 const DRAIN_LIMIT_MS = 8_000
-/** Connections that the kernel keeps until they are taken: those that are turned away come again after a second, then two, then four. */
-const BACKLOG = 4_096
 const IDLE_SWEEP_MS = 100
 
 export async function startGateway(
@@ -69,6 +68,7 @@ export async function startGateway(
   logEngine(logger)
   const stack = new AsyncDisposableStack()
   let draining = false
+  let listening: Listening | undefined
   try {
     const watched = { service: 'gateway', version: SERVICE.version, metrics: config.process.metrics, logger }
     const server = stack.use(await startProcessServer(watched))
@@ -107,11 +107,12 @@ export async function startGateway(
       logger,
       isDraining: () => draining,
     })
-    stack.defer(() => closeApp(app))
+    stack.defer(() => closeApp(app, () => listening?.close()))
     stack.use(streams)
     const serving = await announceGateway({ nats, server: app.server, logger, isReady: () => !draining })
     stack.defer(() => serving.drain())
-    const port = await listen(app, config)
+    listening = await listenFor(app, config)
+    const { port } = listening
     // Each gateway for itself: where all went away with a service that is missing, clients would get no answer at all.
     server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is away']) })
     logger.info({ host: config.httpHost, port }, 'ready')
@@ -123,7 +124,8 @@ export async function startGateway(
         logger.info('draining')
         draining = true
         server.draining()
-        // Until balancers have seen that it is not ready: what is connected as it stops to listen is reset, and no server can help it.
+        // Keep listening until load balancers have seen that we are not ready. The kernel resets every connection that is still
+        // in the backlog when we stop listening, and no server can prevent that.
         await sleep(config.drainSeconds * 1_000)
         await stack.disposeAsync()
         logger.info('stopped')
@@ -135,7 +137,7 @@ export async function startGateway(
   }
 }
 
-/** Every operation of the API that exists; the routes and the OpenAPI description are both made of this list. */
+/** Every operation of the API. The routes and the OpenAPI description are both built from this list. */
 export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & StreamDeps): Operation[] {
   return [
     ...healthRoutes(deps),
@@ -155,23 +157,23 @@ export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & 
   ]
 }
 
-async function listen(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<number> {
+async function listenFor(app: FastifyInstance, { httpHost, httpPort }: GatewayConfig): Promise<Listening> {
+  await app.ready()
   try {
-    await app.listen({ host: httpHost, port: httpPort, backlog: BACKLOG })
+    return await listen(app.server, { host: httpHost, port: httpPort })
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'EADDRINUSE')
       throw new ConfigError(`SVC_HTTP_PORT ${httpPort} on ${httpHost} is in use`, { cause: error })
     throw error
   }
-  const address = app.server.address()
-  return typeof address === 'object' && address !== null ? address.port : httpPort
 }
 
 /** Stops listening at once, finishes what was begun, and closes each connection behind its last answer. */
-async function closeApp(app: FastifyInstance): Promise<void> {
+async function closeApp(app: FastifyInstance, stopListening: () => Promise<void> | undefined): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), IDLE_SWEEP_MS)
   const limit = setTimeout(() => app.server.closeAllConnections(), DRAIN_LIMIT_MS)
+  await stopListening()
   await app.close()
   clearInterval(sweep)
   clearTimeout(limit)

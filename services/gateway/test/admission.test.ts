@@ -9,7 +9,7 @@ import {
   ABSENT_MESSAGE_ID,
   ABSENT_NAME,
   OPERATIONS,
-} from '@svc/test/support/operations.ts'
+} from '@svc/test/support/description/operations.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Harness, JSON_BODY, type Outgoing, startHarness } from './harness.ts'
 

@@ -1,5 +1,5 @@
 /** The reference page: what is served under `/docs`, and what a browser makes of it. */
-import { type Browser, type Page, type Request, startChromium } from '@svc/test/support/chromium.ts'
+import { type Browser, type Page, type Request, startChromium } from '@svc/test/support/engines/chromium.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, type Harness, startHarness } from './harness.ts'

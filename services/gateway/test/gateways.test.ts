@@ -3,10 +3,10 @@ import { PRESENCE_SUBJECT, reportRatesTo } from '@svc/contracts/gateway.ts'
 import { createChannel } from '@svc/nats/channel.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { startTestNats, type TestNats } from '@svc/test/support/engines.ts'
+import { startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { startGateways } from '../src/gateways.ts'
+import { startGateways } from '../src/rates/gateways.ts'
 
 const logger = createLogger('test', 'silent')
 const REPORT = { client: '192.0.2.1', taken: 3, asked: 2, level: 1.234 }

@@ -5,7 +5,7 @@ import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
-import { startGateways } from '../src/gateways.ts'
+import { startGateways } from '../src/rates/gateways.ts'
 import { type Harness, JSON_BODY, startHarness } from './harness.ts'
 
 const SILENT = createLogger('test', 'silent')

@@ -7,7 +7,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
-import { createStreams } from '../src/streams.ts'
+import { createStreams } from '../src/http/streams.ts'
 
 const headOf = (cursors: string): string => `HTTP/1.1 200 OK\r\n${cursors}transfer-encoding: chunked\r\n\r\n`
 const HEAD = headOf('x-svc-earliest-cursor: 1\r\nx-svc-latest-cursor: 4\r\n')

@@ -7,27 +7,27 @@ import {
   updateSettings,
 } from '@svc/contracts/identity.ts'
 import type { Settings } from '@svc/contracts/resources.ts'
-import { endingOf } from '@svc/test/support/dying.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { endingOf } from '@svc/test/support/system/dying.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, startHarness } from './harness.ts'
 import { newKey, newNonce } from './store.ts'
 
 const CALL_TIMEOUT_MS = 10_000
-/** How long budget holds a reservation that nobody settles: long enough to be committed, short because it is waited for. */
+/** How long budget holds an unsettled reservation: long enough to commit, and short because tests wait for it to end. */
 const HOLD_MS = 5_000
 const RESOLVED_MS = 40_000
 const LIMIT_MS = 120_000
 
-/** A process that dies at the place, an agent that was registered before, and nobody else who serves. */
+/** Starts a process that dies at the failpoint, as the only one that serves, and an agent that was registered before. */
 async function startDying(
   place: string,
 ): Promise<{ h: Harness; agentId: string; diesOf: (ask: () => Promise<string>) => Promise<string> }> {
   const h = await startHarness({ replicas: 0, callTimeoutMs: CALL_TIMEOUT_MS })
   h.budget.holdMs = HOLD_MS
-  const first = await h.spawn()
+  const first = await h.start()
   const { agentId } = await h.register('victim')
-  await first.stop()
+  await first[Symbol.asyncDispose]()
   const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill` })
   const diesOf = async (ask: () => Promise<string>): Promise<string> => {
     const ending = await endingOf(dying, ask)
@@ -55,7 +55,7 @@ describe('ADR 21: a process killed between any two steps of a PATCH', () => {
       const patch = (): Promise<string> => h.codeOf(updateSettings, { agent_id: agentId, settings })
       expect(await diesOf(patch)).toBe('signal SIGKILL')
 
-      await h.spawn()
+      await h.start()
       const after = await h.call(getIdentity, { agent_id: agentId })
       const changed = after.inbox_policy === settings.inbox_policy
       expect(after.discoverable).toBe(changed && settings.discoverable === true)
@@ -84,7 +84,7 @@ describe('spec 5.11: a process killed between any two steps of a revocation', ()
       await using _ = h
       expect(await diesOf(() => h.codeOf(revokeAgent, { agent_id: agentId }))).toBe('signal SIGKILL')
 
-      await h.spawn()
+      await h.start()
       expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: true })
       await eventually(() => h.messaging.mailboxes.get(agentId)?.revoked === true, { what: 'messaging knowing it' })
       await eventually(() => h.webhook.closed.includes(agentId), { what: 'webhook knowing it' })
@@ -110,7 +110,7 @@ describe('spec 5.6: a process killed after a registration was committed', () => 
       }
       expect(await diesOf(register)).toBe('signal SIGKILL')
 
-      await h.spawn()
+      await h.start()
       expect((await h.call(findAgentByName, { name: 'survivor' })).agent?.agent_id).toBe(key.agentId)
       expect(await h.call(registerAgent, registration)).toMatchObject({ agent_id: key.agentId })
       expect(await asked).toBe('unavailable')
@@ -129,7 +129,7 @@ describe('spec 3.7: a nonce is consumed durably', () => {
       const item = { agent_id: newKey().agentId, nonce: newNonce() }
       expect(await h.call(admitRequest, item)).toMatchObject({ replayed: false })
       await first.kill('SIGKILL')
-      await h.spawn()
+      await h.start()
       expect(await h.call(admitRequest, item)).toMatchObject({ replayed: true })
     },
     LIMIT_MS,

@@ -10,10 +10,10 @@ import type { KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
+import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
 import type { IdentityConfig } from '../src/config.ts'
 import { startIdentity } from '../src/service.ts'
 import { type MessagingPeer, startMessagingPeer, startWebhookPeer, type WebhookPeer } from './peers.ts'
@@ -37,13 +37,15 @@ export interface Harness extends AsyncDisposable {
   codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
   /** A challenge with its work done, ready to be sent. */
   prepare(key: KeyPair, name: string): Promise<Registration>
-  /** Registers a new key. @returns it. */
+  /** Registers a new key. @returns the key. */
   register(name: string): Promise<KeyPair>
-  /** Starts a process of the service, which serves beside what the harness runs. */
+  /** Serves in this process, beside what the harness runs. */
+  start(): Promise<AsyncDisposable>
+  /** Starts a process of the service: for one that is killed. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
-export interface HarnessOptions {
+interface HarnessOptions {
   /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
   replicas?: number
   challengeKeys?: string[]
@@ -109,6 +111,12 @@ export async function startHarness({
       const key = newKey()
       await call(registerAgent, await prepare(key, name))
       return key
+    },
+    async start() {
+      // It may end before the harness does.
+      const own = running.use(new AsyncDisposableStack())
+      own.use(await startIdentity(config))
+      return own
     },
     async spawn(env = {}) {
       const { mark } = await findTestRun()

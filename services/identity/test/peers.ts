@@ -1,15 +1,15 @@
-/** Stand-ins for messaging and webhook, on a real NATS: a service's tests never start another service. */
+/** Stand-ins for messaging and webhook on a real NATS, because a service's tests never start another service. */
 import { setMailbox } from '@svc/contracts/messaging.ts'
 import { closeWebhook } from '@svc/contracts/webhook.ts'
 import { handle } from '@svc/nats/serve.ts'
-import { type Peer, startPeer } from '@svc/test/support/peer.ts'
+import { type Peer, startPeer } from '@svc/test/support/stand-ins/peer.ts'
 
 export interface MessagingPeer extends Peer {
-  /** What the highest version of each agent's mailbox says. */
+  /** The mailbox of each agent at its highest version. */
   readonly mailboxes: ReadonlyMap<string, { policy: string; revoked: boolean; version: number }>
   /** Every push, in the order of arrival. */
   readonly pushes: readonly { agent_id: string; version: number }[]
-  /** Called with each push before it is answered; what it throws is the answer. */
+  /** Called with each push before the answer. An error that it throws becomes the answer. */
   beforeAnswer: (agentId: string) => Promise<void> | void
 }
 

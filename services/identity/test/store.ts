@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { insertAgent } from '../src/store/agents.ts'
 
 export const silent = createLogger('test', 'silent')
 
 export interface TestStore extends AsyncDisposable {
-  /** As the service's own role. */
+  /** Connected as the service's own role. */
   readonly database: Database
-  /** As another process would have it. */
+  /** A second pool, as another process would have. */
   readonly other: Database
   readonly url: string
-  /** Puts agents there, past all checks of registration. @returns their ids, in order. */
+  /** Inserts agents without the checks of registration. @returns their ids, in order. */
   addAgents(...names: string[]): Promise<string[]>
 }
 
-/** The service's schema in a database of the test's own, and two pools on it. */
+/** Creates the service's schema in a database for this test, with two pools on it. */
 export async function openTestStore(): Promise<TestStore> {
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['identity']))

@@ -7,22 +7,22 @@ import { listEvents as listRows } from './store/events.ts'
 import { listVisible } from './visible.ts'
 
 /** A page of live events. */
-export interface EventPage {
-  /** Event cursors; one for each text. */
+interface EventPage {
+  /** One event cursor for each text. */
   cursors: number[]
-  /** Each an Event in JSON. */
+  /** One Event each, as JSON. */
   texts: string[]
-  /** The last cursor examined, so that what was skipped is not examined again (spec 9.4). */
+  /** The last cursor examined. The next page starts here, so skipped events are not examined again (spec 9.4). */
   examined: number
-  /** The oldest event that is left (spec 9.6). */
+  /** The cursor of the oldest live event (spec 9.6). */
   earliest: number
-  /** The last one ever appended when the page was read: below `examined` only where `after` was (spec 9.6). */
+  /** The last cursor ever appended when the page was read (spec 9.6). Less than `examined` only if `after` was past it. */
   latest: number
 }
 
 /**
- * Reads the events behind a cursor, as all who list them do. An event of a post is for whoever may read the board now, also
- * for an agent that left a public board or was banned from it (spec 9.5).
+ * Reads the events behind a cursor, for every call that lists events. The event of a post is shown if the agent may read the
+ * board now, even if it left a public board or was banned from it (spec 9.5).
  */
 export async function readEventPage(
   { database, boards }: Pick<Deps, 'database' | 'boards'>,
@@ -36,7 +36,7 @@ export async function readEventPage(
     allow: (boardIds) => boards.listReadable(agentId, boardIds, context),
   })
   const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
-  // A page that is full has examined nothing behind its last event; a cursor from beyond the log stays as it is.
+  // A full page has examined nothing behind its last event. A cursor from past the end of the log stays as it is.
   const last = page.more ? page.rows.at(-1) : more ? seenTo : undefined
   return {
     cursors: page.rows.map(({ position }) => position),

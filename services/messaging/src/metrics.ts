@@ -1,19 +1,19 @@
 import { defineLevel } from '@svc/telemetry/metrics.ts'
 
 export const outboxOldest = defineLevel({
-  name: 'svc_outbox_oldest_seconds',
-  help: 'Since the commit of the oldest event that is not published; every process says the same',
+  name: 'agentmsg_outbox_oldest_seconds',
+  help: 'Age of the oldest unpublished event, from its commit; every process reports the same value',
   labels: [],
 })
 
 export const streamBytes = defineLevel({
-  name: 'svc_jetstream_bytes',
-  help: 'Bytes that the stream ACCEPTED holds; every process says the same, and nothing while JetStream is away',
+  name: 'agentmsg_jetstream_bytes',
+  help: 'Bytes in the stream ACCEPTED; every process reports the same value, and none while JetStream is down',
   labels: [],
 })
 
 export const streamMaxBytes = defineLevel({
-  name: 'svc_jetstream_max_bytes',
-  help: 'Bytes past which the stream ACCEPTED drops its oldest events; every process says the same',
+  name: 'agentmsg_jetstream_max_bytes',
+  help: 'Bytes past which the stream ACCEPTED drops its oldest events; every process reports the same value',
   labels: [],
 })

@@ -1,35 +1,35 @@
 import type { ListedRow } from './domain/pages.ts'
 
-/** A row of a list that has posts in it. */
+/** A row of a list that may hold posts. */
 export interface VisibleRow extends ListedRow {
-  /** Of a post; null for a DM. */
+  /** The board of a post; null for a DM. */
   board: string | null
 }
 
-/** What a look found, and what of it the reader may see. */
-export interface Visible<Part extends { rows: readonly VisibleRow[] }> {
+/** The result of the last query, and the rows of it that the reader may see. */
+interface Visible<Part extends { rows: readonly VisibleRow[] }> {
   readonly part: Part
   readonly rows: readonly Part['rows'][number][]
-  /** The last row that was looked at, where some before it, or it itself, were passed over. */
+  /** The last row examined. Set only if rows were left out, up to and including this one. */
   readonly seenTo: Part['rows'][number] | undefined
-  /** There may be more rows behind `seenTo`. */
+  /** There may be more rows after `seenTo`. */
   readonly more: boolean
 }
 
-export interface VisibleOptions<Part> {
-  /** Rows of one look at most. */
+interface VisibleOptions<Part> {
+  /** At most this many rows per query. */
   limit: number
   look: (withoutBoards: readonly string[]) => Promise<Part>
-  /** Those of the boards whose posts the reader may see; never asked about none. */
+  /** Answers the boards whose posts the reader may see. Never called with an empty list. */
   allow: (boardIds: readonly string[]) => Promise<readonly string[]>
 }
 
 const MAX_LOOKS = 4
 
 /**
- * Lists what the reader may see now. Boards are asked about those that the rows name; where some are refused, another look
- * leaves them out, so that a page is full although posts were passed over. Nearly always the first look is the last.
- * After `MAX_LOOKS` the rows of refused boards are taken out of a page, which then is short and goes on behind `seenTo`.
+ * Lists the rows that the reader may see now. It asks `allow` about the boards that the rows name. If some are refused, it
+ * queries again without them, so that the page is full all the same. Nearly always the first query is enough. After
+ * `MAX_LOOKS` queries it drops the rows of refused boards. The page is then short, and the next one starts after `seenTo`.
  */
 export async function listVisible<Part extends { rows: readonly VisibleRow[] }>({
   limit,
@@ -55,7 +55,7 @@ function passOver<Part extends { rows: readonly VisibleRow[] }>(
   limit: number,
   closed: ReadonlySet<string>,
 ): Visible<Part> {
-  // Envelopes are read up to the size of a page: what is behind them belongs to the next one.
+  // The query reads envelopes only up to the size of a page. The rows after them belong to the next page.
   const unread = part.rows.findIndex(({ envelope }) => envelope === null)
   const seen = unread === -1 ? part.rows : part.rows.slice(0, unread)
   return {

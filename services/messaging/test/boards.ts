@@ -7,7 +7,7 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardVisibility, MemberRole, PostingMode } from '@svc/contracts/resources.ts'
 import type { Boards } from '../src/boards.ts'
 
-export interface MemoryBoards extends Boards {
+interface MemoryBoards extends Boards {
   /** Questions that were asked. */
   readonly asked: string[]
   isDown: boolean

@@ -18,7 +18,7 @@ import type {
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import postgres from 'postgres'
 import type { Deps, SendDeps } from '../src/deps.ts'
 import { ackMessage } from '../src/handlers/ack-message.ts'
@@ -44,7 +44,7 @@ import { createMemoryBoards } from './boards.ts'
 const logger = createLogger('test', 'silent')
 const SECONDS_PER_DAY = 86_400
 
-export interface Sending {
+interface Sending {
   from: string
   to: string
   id?: string
@@ -57,7 +57,7 @@ export interface Sending {
   body?: string
 }
 
-export interface Process {
+interface Process {
   deps: Deps
   /** `to` is an agent, or a board of `boards`. */
   send(message: Sending): Promise<SendResult & { id: string }>
@@ -159,7 +159,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
   }
 }
 
-export interface Charged {
+interface Charged {
   cost: Cost
   outcome: 'held' | 'settled' | 'released'
 }
@@ -288,12 +288,12 @@ async function events(deps: Deps, agent: string, after: number, limit: number): 
   }
 }
 
-export interface ReadList {
+interface ReadList {
   ids: string[]
   next: string
 }
 
-export interface ReadEvents {
+interface ReadEvents {
   earliest: number
   latest: number | undefined
   next: number

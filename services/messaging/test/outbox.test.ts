@@ -6,10 +6,10 @@ import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { readAccepted } from '@svc/test/support/accepted.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { startTestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
+import { readAccepted } from '@svc/test/support/system/accepted.ts'
 import { expect, test } from 'vitest'
 import { createPublisher } from '../src/outbox/publisher.ts'
 import { createAppend } from '../src/store/append.ts'
@@ -338,6 +338,7 @@ test.each([
   await eventually(() => h.pass())
   Object.assign(forget, { events: 5, fails })
   for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => forget.events === 0) // by a committer, which knows how many of its events are new
   await h.forgetLeases()
   await eventually(() => h.pass())
   expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())

@@ -5,24 +5,24 @@ import { DEFAULTS } from '@svc/contracts/limits.ts'
 export interface StreamConfig extends ConnectionConfig {
   poolSize: number
   host: string
-  /** 0 takes any free port. */
+  /** 0 means any free port. */
   port: number
-  /** The address that gateways fetch streams from is `http://<advertisedHost>:<advertisedPort>`. */
+  /** Gateways fetch streams from `http://<advertisedHost>:<advertisedPort>`. */
   advertisedHost: string
-  /** 0 is the port that it listens on. */
+  /** 0 means the port on which the process listens. */
   advertisedPort: number
   streamsPerProcess: number
-  /** After so long a stream is closed, and the client comes back. */
+  /** A stream is closed after this time, and the client reconnects. */
   maxSeconds: number
-  /** Of silence, until a cursor is sent. */
+  /** Seconds of silence after which a `cursor` frame is sent. */
   heartbeatSeconds: number
 }
 
-/** Of silence, until a `cursor` frame is sent (spec 9.7). */
+/** The default of `heartbeatSeconds` (spec 9.7). */
 const HEARTBEAT_SECONDS = 15
 const WILDCARDS = ['0.0.0.0', '::']
 
-/** The only reader of the environment. @throws ConfigError naming every variable that is missing or wrong. */
+/** The only place that reads the environment. @throws ConfigError naming every variable that is missing or wrong. */
 export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
   const e = envReader(env)
   const host = e.string('SVC_STREAM_HOST', { default: '127.0.0.1' })
@@ -39,7 +39,7 @@ export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
     advertisedPort: e.int('SVC_STREAM_ADVERTISED_PORT', { default: 0, min: 0, max: 65_535 }),
     streamsPerProcess: e.int('SVC_STREAMS_PER_PROCESS', { default: DEFAULTS.streamsPerProcess, min: 1, max: 10_000 }),
     maxSeconds: e.int('SVC_STREAM_MAX_SECONDS', { default: DEFAULTS.streamSeconds, min: 1, max: 86_400 }),
-    // Under the minute after which most load balancers drop a silent connection.
+    // At most 55, because most load balancers drop a connection that is silent for a minute.
     heartbeatSeconds: e.int('SVC_STREAM_HEARTBEAT_SECONDS', {
       default: HEARTBEAT_SECONDS,
       min: 1,
@@ -47,7 +47,10 @@ export function readConfig(env: NodeJS.ProcessEnv): StreamConfig {
     }),
   }
   if (WILDCARDS.includes(config.advertisedHost))
-    e.fail('SVC_STREAM_ADVERTISED_HOST', 'must be a host that gateways reach, where SVC_STREAM_HOST is all interfaces')
+    e.fail(
+      'SVC_STREAM_ADVERTISED_HOST',
+      'must be set to a host that gateways can reach, because SVC_STREAM_HOST is a wildcard',
+    )
   e.check()
   return config
 }

@@ -1,24 +1,14 @@
 import type { Bus } from '@svc/nats/bus.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import type { History } from './history.ts'
-import type { Live } from './live.ts'
-import type { Posts } from './posts.ts'
-import type { Streams } from './streams.ts'
+import type { Streams } from './streams/streams.ts'
 
-/** What the handlers and loops work with. */
+/** Everything that handlers and loops may need. */
 export interface StreamDeps {
   readonly database: Database
   readonly bus: Bus
   readonly logger: Logger
   readonly streams: Streams
-  /** Of this process; another one at every start. */
+  /** Identifies this process. Every start makes a new id. */
   readonly processId: string
-}
-
-/** What one stream works with. */
-export interface Sources {
-  readonly history: History
-  readonly live: Live
-  readonly posts: Posts
 }

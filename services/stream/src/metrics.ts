@@ -1,37 +1,37 @@
 import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 
 export const streamsOpen = defineLevel({
-  name: 'svc_streams_open',
+  name: 'agentmsg_streams_open',
   help: 'Streams that are open in this process',
   labels: [],
 })
 
 export const streamsRoom = defineLevel({
-  name: 'svc_streams_room',
+  name: 'agentmsg_streams_room',
   help: 'How many more streams this process takes',
   labels: [],
 })
 
 export const streamLeases = defineLevel({
-  name: 'svc_stream_leases',
+  name: 'agentmsg_stream_leases',
   help: 'Leases that this process keeps: of streams that are open, and of those that wait to be fetched',
   labels: [],
 })
 
 export const streamsBehind = defineLevel({
-  name: 'svc_streams_most_behind',
+  name: 'agentmsg_streams_most_behind',
   help: 'Events that the stream which lacks most has not written yet; slow clients count',
   labels: [],
 })
 
 export const headsRead = defineLevel({
-  name: 'svc_stream_heads_read_seconds',
+  name: 'agentmsg_stream_heads_read_seconds',
   help: 'Since the heads of the logs were last read: longer than some seconds is a process that only hears',
   labels: [],
 })
 
 export const eventsWritten = defineCount({
-  name: 'svc_stream_events_total',
+  name: 'agentmsg_stream_events_total',
   help: 'Events that were written to streams, by where they came from: heard, history',
   labels: ['source'],
 })

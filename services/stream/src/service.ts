@@ -1,8 +1,9 @@
 /**
  * Owns: the connections over which events reach agents, and the leases that limit them (schema `stream`).
- * Scale: any number of processes; calls shared by queue group, a full one hands them on; a stream is its process's alone, and
- *        its client comes back to any other.
- * Limit: streams per process (`SVC_STREAMS_PER_PROCESS`); each holds a page of history and 256 KiB at most; one Postgres for leases.
+ * Scale: any number of processes. They share calls by queue group, and a full process passes a call on. A stream
+ * belongs to one process; its client may reconnect to any other.
+ * Limit: streams per process (`SVC_STREAMS_PER_PROCESS`), each with at most a page of history and 256 KiB; one Postgres
+ * for leases.
  */
 import { randomBytes } from 'node:crypto'
 import type { RunningService } from '@svc/config/run-service.ts'
@@ -14,17 +15,17 @@ import type { StreamConfig } from './config.ts'
 import { measureStreams } from './handlers/measure-streams.ts'
 import { openStream } from './handlers/open-stream.ts'
 import { openStreamHere } from './handlers/open-stream-here.ts'
-import { createHistory } from './history.ts'
-import { startHttpServer } from './http-server.ts'
-import { createLive } from './live.ts'
+import { startHttpServer } from './http/http-server.ts'
+import { createReleases } from './loops/releases.ts'
 import { startRenewLeases } from './loops/renew-leases.ts'
 import { startWatchHeads } from './loops/watch-heads.ts'
 import { headsRead, streamLeases, streamsBehind, streamsOpen, streamsRoom } from './metrics.ts'
-import { createPosts } from './posts.ts'
-import { createReleases } from './releases.ts'
-import { createStreams } from './streams.ts'
+import { createHistory } from './sources/history.ts'
+import { createLive } from './sources/live.ts'
+import { createPosts } from './sources/posts.ts'
+import { createStreams } from './streams/streams.ts'
 
-/** How much longer than a heartbeat a gateway waits before it takes the process for gone. */
+/** How long after a missed heartbeat a gateway takes the process for dead. */
 const SILENCE_MARGIN_SECONDS = 15
 
 export function startStream(config: StreamConfig): Promise<RunningService> {

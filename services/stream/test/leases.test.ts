@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase, type TestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { LEASE_SECONDS, purgeLeases, releaseLeases, renewLeases, takeLease } from '../src/store/leases.ts'

@@ -1,56 +1,56 @@
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 
 export const attempts = defineCount({
-  name: 'svc_webhook_attempts_total',
+  name: 'agentmsg_webhook_attempts_total',
   help: 'Attempts at deliveries, by how they ended: delivered, status_3xx to status_5xx, timeout, connection, address, expired, secret, void',
   labels: ['result'],
 })
 
 export const attemptSeconds = defineDistribution({
-  name: 'svc_webhook_attempt_seconds',
+  name: 'agentmsg_webhook_attempt_seconds',
   help: 'From taking a job to the end of the attempt',
   labels: [],
   buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 })
 
 export const outcomes = defineCount({
-  name: 'svc_webhook_outcomes_total',
+  name: 'agentmsg_webhook_outcomes_total',
   help: 'What became of jobs after an attempt: delivered, retry, failed, postponed',
   labels: ['outcome'],
 })
 
 export const events = defineCount({
-  name: 'svc_webhook_events_total',
+  name: 'agentmsg_webhook_events_total',
   help: 'Events taken from JetStream, by what became of them: done, again, never',
   labels: ['handled'],
 })
 
 export const inFlight = defineLevel({
-  name: 'svc_webhook_in_flight',
+  name: 'agentmsg_webhook_in_flight',
   help: 'Jobs that this process holds',
   labels: [],
 })
 
 export const oldestDue = defineLevel({
-  name: 'svc_webhook_oldest_due_seconds',
+  name: 'agentmsg_webhook_oldest_due_seconds',
   help: 'How long the oldest job is due; every process says the same',
   labels: [],
 })
 
 export const consumerLag = defineLevel({
-  name: 'svc_webhook_consumer_lag',
+  name: 'agentmsg_webhook_consumer_lag',
   help: 'Events of JetStream that no process has finished; every process says the same, and nothing while JetStream is away',
   labels: [],
 })
 
 export const madeUp = defineCount({
-  name: 'svc_webhook_made_up_total',
+  name: 'agentmsg_webhook_made_up_total',
   help: 'Jobs made of entries of the logs: JetStream had forgotten their events, or had them on their way',
   labels: [],
 })
 
 export const covered = defineLevel({
-  name: 'svc_webhook_covered_seconds',
+  name: 'agentmsg_webhook_covered_seconds',
   help: 'Since the beginning of the last complete comparison with the logs: older messages have their jobs; every process says the same',
   labels: [],
 })

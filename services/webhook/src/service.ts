@@ -1,9 +1,9 @@
 /**
- * Owns: webhooks, their secrets, and the jobs of delivering to them (schema `webhook`).
- * Scale: any number of processes; calls shared by queue group, events by one durable consumer, jobs by `skip locked` and a lease;
- *        nothing kept between calls.
- * Limit: one Postgres primary; the signatures and handshakes of deliveries, one core per process; an agent is the unit of
- *        sharding; pool size x processes under max_connections.
+ * Owns: webhooks, their secrets, and the delivery jobs (schema `webhook`).
+ * Scale: any number of processes. They share calls by queue group, events by one durable consumer, and jobs by `skip
+ * locked` and a lease. No state is kept between calls.
+ * Limit: one Postgres primary, and the signatures and handshakes of deliveries, one core per process. All tables can be
+ * sharded by agent. Pool size x processes must stay below max_connections.
  */
 import { createCharging } from '@svc/charging/charging.ts'
 import { createOperations } from '@svc/charging/operations.ts'
@@ -16,7 +16,6 @@ import type { Loop } from '@svc/service/loop.ts'
 import { startService } from '@svc/service/start-service.ts'
 import { adminEndpoints } from './admin-calls.ts'
 import type { WebhookConfig } from './config.ts'
-import { createDeliveries } from './deliveries.ts'
 import type { WebhookDeps } from './deps.ts'
 import { createSecretBox } from './domain/secret-box.ts'
 import { closeWebhook, deleteWebhook } from './handlers/delete-webhook.ts'
@@ -25,19 +24,20 @@ import { measureWebhooks } from './handlers/measure-webhooks.ts'
 import { setWebhook } from './handlers/set-webhook.ts'
 import { createResolve, type Resolve } from './http/resolve.ts'
 import { startDeliver } from './loops/deliver.ts'
+import { createDeliveries } from './loops/deliveries.ts'
 import { startIngest } from './loops/ingest.ts'
 import { startReconcile } from './loops/reconcile.ts'
+import { createReconciliation } from './loops/reconciliation.ts'
 import { startRemoveJobs } from './loops/remove-jobs.ts'
 import { startResealSecrets } from './loops/reseal-secrets.ts'
 import { consumerLag, covered, inFlight, oldestDue } from './metrics.ts'
-import { createReconciliation } from './reconciliation.ts'
 import { createIsConfigured, oldestDueSeconds } from './store/endpoints.ts'
 import { createBegin, createFinish, createIngest } from './store/jobs.ts'
 import { coveredSeconds } from './store/reconciliation.ts'
 
 const MS_PER_SECOND = 1_000
 
-/** @param resolve for tests: another source of names. */
+/** @param resolve Replaces the resolver, for tests. */
 export function startWebhook(config: WebhookConfig, resolve: Resolve = createResolve()): Promise<RunningService> {
   return startService({
     name: 'webhook',

@@ -1,7 +1,7 @@
 import { healthOf } from '@svc/contracts/health.ts'
 import { getWebhook, measureWebhooks, setWebhook } from '@svc/contracts/webhook.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startTcpProxy } from '@svc/test/support/tcp-proxy.ts'
+import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
@@ -29,14 +29,14 @@ interface Endpoint {
 /** Three agents, each with a webhook of its own, whose messages are accepted while a process dies at the place. */
 async function startDying(place: string): Promise<{ h: Harness; endpoints: Endpoint[] }> {
   const h = await startHarness({ replicas: 0, config: CONFIG })
-  const first = await h.spawn()
+  const first = await h.start()
   const endpoints = ['/one', '/two', '/three'].map((path) => ({
     agentId: newAgent(),
     path,
     messageIds: Array.from({ length: EVENTS }, (_, at) => `msg${path.replace('/', '-')}-${at}`),
   }))
   for (const { agentId, path } of endpoints) await h.set(agentId, path)
-  await first.stop()
+  await first[Symbol.asyncDispose]()
   const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill@3` })
   await h.acceptAll(
     endpoints.flatMap(({ agentId, messageIds }) =>
@@ -57,7 +57,7 @@ describe('spec 10.4, 10.7: at least once, whatever is killed', () => {
     async (place) => {
       const { h, endpoints } = await startDying(place)
       await using _ = h
-      await Promise.all([h.spawn(), h.spawn()])
+      await Promise.all([h.start(), h.start()])
       for (const { agentId, path, messageIds } of endpoints) {
         await eventually(() => new Set(idsAt(h, path)).size === EVENTS, RECOVERY)
         await eventually(async () => (await h.state(agentId)).pending === 0, RECOVERY)
@@ -79,7 +79,7 @@ describe('spec 10.1: never after a change of configuration', () => {
       const { h, endpoints } = await startDying(place)
       await using _ = h
       // Another process takes the change; it may take up what was pending until then.
-      await h.spawn()
+      await h.start()
       for (const { agentId } of endpoints) await h.set(agentId, '/new', EVENTS)
       const answered = endpoints.map(({ path }) => h.receiver.at(path).length)
       const accept = (cursor: number): Promise<void> =>
@@ -111,7 +111,7 @@ describe('ADR 21: a process killed between any two steps of a PUT', () => {
       const agent_id = newAgent()
       const webhook = { url: 'https://example.com/', secret: SECRET }
       await Promise.all([h.codeOf(setWebhook, { agent_id, webhook, after: 0 }), dying.ended])
-      await h.spawn()
+      await h.start()
       const units = (await h.codeOf(getWebhook, { agent_id })) === 'ok' ? 1 : 0
       expect(units).toBe(place === 'charging.webhook.reserved' ? 0 : 1)
       await eventually(() => h.budget.held === 0 && h.budget.usedBy(agent_id) === units, RECOVERY)
@@ -204,7 +204,7 @@ describe('deliveries go on after an outage, and metrics show what waits', () => 
     const ending = child.stop()
     for (const respond of held) respond()
     expect(await ending).toMatchObject({ code: 0 })
-    await h.spawn()
+    await h.start()
     expect(await h.state(agent)).toMatchObject({ pending: 0, failed: 0 })
     expect(h.receiver.at('/held')).toHaveLength(1)
   }, 60_000)

@@ -12,13 +12,13 @@ import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/budget-peer.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
-import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { type MessagingPeer, startMessagingPeer } from '@svc/test/support/messaging-peer.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/processes.ts'
-import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
+import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
+import { type MessagingPeer, startMessagingPeer } from '@svc/test/support/stand-ins/messaging-peer.ts'
+import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
+import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
 import type { WebhookConfig } from '../src/config.ts'
 import type { Resolve } from '../src/http/resolve.ts'
 import { startWebhook } from '../src/service.ts'
@@ -50,19 +50,20 @@ export interface Harness extends AsyncDisposable {
   acceptUnheard(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): string
   /** Many at once. */
   acceptAll(events: readonly (Partial<AcceptedEvent> & { agentId: string; cursor: number })[]): Promise<void>
+  /** Serves in this process, beside what the harness runs. */
   start(changes?: Partial<WebhookConfig>): Promise<AsyncDisposable>
-  /** Starts a process of the service, which serves beside what the harness runs. */
+  /** Starts a process of the service: for one that is killed. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
-export interface AcceptedEvent {
+interface AcceptedEvent {
   kind: Lane
   messageId: string
   envelope: string
   expiresAt: number
 }
 
-export interface HarnessOptions {
+interface HarnessOptions {
   /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
   replicas?: number
   config?: Partial<WebhookConfig>
@@ -158,7 +159,10 @@ export async function startHarness({
     },
     acceptAll,
     async start(more = {}) {
-      return running.use(await startWebhook({ ...config, ...more }, resolve))
+      // It may end before the harness does.
+      const own = running.use(new AsyncDisposableStack())
+      own.use(await startWebhook({ ...config, ...more }, resolve))
+      return own
     },
     async spawn(env = {}) {
       const { mark } = await findTestRun()

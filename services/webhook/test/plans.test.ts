@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { openDatabase } from '@svc/postgres/database.ts'
-import { createTestDatabase } from '@svc/test/support/database.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { expect, test } from 'vitest'
 import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
 import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'
@@ -13,8 +13,9 @@ const FAR = 4_000_000_000
 const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] }
 
 /**
- * Statements are planned while there is next to nothing, as in a new system, and their plans live as long as their
- * connection. What a worker reads does not grow with the jobs that wait at an endpoint, nor with those that have ended.
+ * Statements are planned while the tables are almost empty, as in a new system, and a plan lives as long as its
+ * connection. The rows that a worker reads grow neither with the jobs that wait at an endpoint, nor with the jobs that
+ * have ended.
  */
 test('due jobs are chosen by an index, however many wait at one endpoint', async () => {
   await using database = await createTestDatabase(['webhook'])
@@ -29,7 +30,7 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
     application: 'test',
     logger: silent,
     poolSize: 1,
-    statementTimeoutMs: 60_000, // for statements that make many rows
+    statementTimeoutMs: 60_000, // for statements that insert many rows
   })
   const [begin, finish] = [createBegin(service, 60), createFinish(service)]
   const ingest = createIngest(service, [0, 0, 0, 0, 0], () => {})
@@ -41,7 +42,10 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
   expect(few.fetched).toBeGreaterThan(0)
   expect(many.fetched).toBeLessThan(few.fetched * 1.5)
 
-  /** Has `count` jobs due at an endpoint, as many that are due later, or have ended, and as many other endpoints, and does a round of everything. */
+  /**
+   * Fills one endpoint with `count` due jobs, as many later ones, and as many ended ones, adds as many other endpoints,
+   * and runs every statement once.
+   */
   async function readAfter(count: number): Promise<{ sequential: number; fetched: number }> {
     const [agentId, configuration] = [`agent-${count}`, randomUUID()]
     await admin.run(
@@ -73,13 +77,14 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
         select ${configuration}, 'ended-' || n, ${agentId}, ${FAR}, now() from generate_series(1, ${count}::integer) n`,
     )
     await admin.run((sql) => sql`analyze`)
-    // A connection keeps what it counted for up to a second: without this, its own scans would be added after the reset.
+    // A connection buffers its counters for up to a second. Without this flush, its own scans would be added after the
+    // reset.
     await admin.run((sql) => sql`select pg_stat_force_next_flush()`)
     await admin.run((sql) => sql`select pg_stat_reset()`)
     const jobs = await service.run((sql) => claimJobs(sql, EVERYTHING, 60))
     const own = jobs.filter((job) => job.agentId === agentId)
     expect(own.map(({ messageId }) => messageId)).toEqual(['waits-1', 'waits-2'])
-    // Its slots are taken: there is nothing to claim, and nothing is looked at.
+    // The slots are taken, so there is nothing to claim, and no row is read.
     expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
     expect(await Promise.all(own.map(begin))).toEqual([true, true])
     const [first, second] = own as [ClaimedJob, ClaimedJob]
@@ -99,7 +104,7 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
         select sum(seq_scan)::bigint as sequential, sum(idx_tup_fetch)::bigint as fetched
         from pg_stat_user_tables where schemaname = 'webhook' and relname in ('endpoints', 'jobs')`,
     )
-    // So that the next round is of another endpoint alone.
+    // Leaves only the other endpoint for the next round.
     await admin.run((sql) => sql`update webhook.endpoints set due_at = null`)
     if (read === undefined) throw new Error('there are statistics')
     return read

@@ -2,7 +2,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls'
 import { eventually } from '@svc/test/support/eventually.ts'
-import { startReceiver, type WebhookReceiver } from '@svc/test/support/webhook-receiver.ts'
+import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import { post } from '../src/http/post.ts'
 
@@ -44,7 +44,7 @@ describe('spec 10.6: the connection goes to a checked address', () => {
   })
 
   test('where the first address is dead, the next one is tried, and only those given', async () => {
-    // 127.0.0.2 is loopback too, and nobody listens there.
+    // 127.0.0.2 is loopback too, but nothing listens on it.
     expect(await send(at('receiver.test', '/second'), { addresses: ['127.0.0.2', '127.0.0.1'] })).toBe(204)
     await expect(send(at('receiver.test', '/none'), { addresses: ['127.0.0.2'] })).rejects.toThrow()
   })
@@ -106,7 +106,7 @@ describe('spec 10.7: times and sizes', () => {
       response.on('close', () => clearInterval(timer))
     })
     const startedMs = performance.now()
-    // Enough for the handshake and the status on a machine that others use as well.
+    // Long enough for the handshake and the status, even on a busy machine.
     expect(await send(at('receiver.test', '/drips'), { timeoutMs: 2_000 })).toBe(200)
     expect(performance.now() - startedMs).toBeLessThan(10_000)
   })
@@ -135,7 +135,7 @@ describe('spec 10.7: times and sizes', () => {
     })
     expect(await send(at('receiver.test', '/long'))).toBe(200)
     await eventually(() => ended)
-    // What the kernels on both sides hold comes on top.
+    // Includes the buffers of the kernels on both sides.
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
@@ -159,7 +159,7 @@ describe('spec 10.7: times and sizes', () => {
     await send(`https://receiver.test:${server.port}/`, { timeoutMs: 10_000 }).catch(() => {})
     expect(performance.now() - startedMs).toBeLessThan(5_000)
     await eventually(() => server.open() === 0)
-    // What the kernels on both sides hold comes on top.
+    // Includes the buffers of the kernels on both sides.
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
@@ -188,7 +188,7 @@ describe('spec 10.7: times and sizes', () => {
   })
 })
 
-/** With the receiver's certificate, and nothing else of it. */
+/** A TLS server that has only the receiver's certificate. */
 async function startTls(
   greet: (socket: Socket) => void,
   options: TlsOptions = {},

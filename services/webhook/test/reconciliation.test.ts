@@ -1,7 +1,7 @@
 import { openDatabase } from '@svc/postgres/database.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { takeTurns } from '../src/reconciliation.ts'
+import { takeTurns } from '../src/loops/reconciliation.ts'
 import { purgeJobs } from '../src/store/jobs.ts'
 import { type Harness, newAgent, silent, startHarness } from './harness.ts'
 
@@ -12,7 +12,7 @@ function idsAt(h: Harness, path: string): string[] {
   return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
 }
 
-/** When every entry that is in a log now has been looked at. */
+/** Waits until every present entry of every log has been compared. */
 async function untilCovered(h: Harness): Promise<void> {
   const [begun] = await h.database.run((sql) => sql<{ now: string }[]>`select clock_timestamp()::text as now`)
   await eventually(async () => {
@@ -54,7 +54,7 @@ describe('what JetStream forgot is made up from the logs', () => {
   test('a log that lacks many holds up no other, also where an answer has room for few', async () => {
     const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
     if (long === undefined) throw new Error('four agents were asked for')
-    // Ten answers of two entries are too few for the long log, and enough for the others beside it.
+    // Ten answers of two entries are too few for the long log, but enough for the others.
     const enough = Promise.withResolvers<void>()
     let answers = 0
     h.messaging.pageEntries = 2
@@ -157,7 +157,7 @@ test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
     await lookNow()
     const dying = await h.spawn({ SVC_FAILPOINTS: `${place}=kill@2` })
     expect((await dying.ended).reason).toBe('signal SIGKILL')
-    // As if the lease of the dead had ended.
+    // As if the lease of the dead process had expired.
     await lookNow()
     await Promise.all([h.spawn(), h.spawn()])
     await untilCovered(h)

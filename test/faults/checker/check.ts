@@ -14,7 +14,7 @@ import type { Violation } from './violation.ts'
 import { checkWebhooks } from './webhooks.ts'
 import { World } from './world.ts'
 
-export interface CheckOptions {
+interface CheckOptions {
   readonly limits: BookLimits
   /** When the final reads began and ended. */
   readonly readFromMs: number

@@ -23,7 +23,7 @@ export interface FinalAgent {
   readonly webhook: NonNullable<Body['webhook']> | undefined
 }
 
-export interface FinalBoard {
+interface FinalBoard {
   readonly id: string
   /** As its owner sees them; undefined where the owner is revoked. */
   readonly members: Readonly<Record<string, string>> | undefined
@@ -31,7 +31,7 @@ export interface FinalBoard {
 }
 
 /** A row of messaging.messages, or what stays of one. */
-export interface StoredMessage {
+interface StoredMessage {
   readonly id: string
   readonly sender: string
   readonly recipient: string | null
@@ -43,7 +43,7 @@ export interface StoredMessage {
   readonly purged: boolean
 }
 
-export interface StoredEntry {
+interface StoredEntry {
   readonly log: string
   readonly kind: string
   readonly position: number

@@ -10,7 +10,7 @@ const BYTES_PER_UNIT = 1_024
 const BOARD_UNITS = 10
 
 /** What an attempt takes, if it is done. */
-export interface Price {
+interface Price {
   readonly least: number
   readonly most: number
   /** Who is met by it. */

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 import type { Body, Call } from './calls.ts'
 
 /** Written before the request leaves. */
-export interface Invocation {
+interface Invocation {
   readonly type: 'call'
   /** Numbers attempts. */
   readonly n: number
@@ -23,7 +23,7 @@ export interface Invocation {
 }
 
 /** Without one, or with a null status, or with 503, nobody knows what became of the attempt (spec 3.17). */
-export interface Answer {
+interface Answer {
   readonly type: 'answer'
   readonly n: number
   readonly atMs: number
@@ -32,7 +32,7 @@ export interface Answer {
 }
 
 /** One of several requests with the same signature (spec 3.7). */
-export interface Replay {
+interface Replay {
   readonly type: 'replay'
   readonly nonce: string
   readonly actor: string
@@ -60,7 +60,7 @@ export interface StreamEntry {
 }
 
 /** A request that the receiver of webhooks has read. */
-export interface Delivery {
+interface Delivery {
   readonly type: 'delivery'
   readonly path: string
   readonly id: string
@@ -83,7 +83,7 @@ export interface Grant {
   readonly certain: boolean
 }
 
-export interface FaultEntry {
+interface FaultEntry {
   readonly type: 'fault'
   readonly name: string
   readonly detail: string
@@ -92,7 +92,7 @@ export interface FaultEntry {
 }
 
 /** What somebody noticed at once. */
-export interface Problem {
+interface Problem {
   readonly type: 'problem'
   readonly rule: string
   readonly text: string

@@ -16,7 +16,7 @@ export interface Purse {
 }
 
 /** @returns the refusal, undefined where it can be paid. */
-export function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Purse): string | undefined {
+function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Purse): string | undefined {
   if (introductionsUsedUp) return '429 introduction_limit_reached'
   if (ceilingReached) return '429 hard_limit_reached'
   if (unitsUsedUp) return '429 budget_exhausted'
@@ -24,7 +24,7 @@ export function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedU
 }
 
 /** What every message is judged by. Source: spec 6.2, 6.5, 6.7, 6.9, 7.2, 7.4. */
-export interface MessageState extends Purse {
+interface MessageState extends Purse {
   readonly signerRevoked: boolean
   readonly tooLarge: boolean
   /** A message with this id: none, this very one, another. */
@@ -74,13 +74,13 @@ function refusalBeforeRecipient({ signerRevoked, tooLarge, earlier, expired }: M
 /** What somebody is to a board. */
 export type BoardRole = Role | 'owner'
 
-export interface BoardState {
+interface BoardState {
   readonly visibility: BoardVisibility
   readonly posting: Posting
   readonly role: BoardRole
 }
 
-export interface PostState extends MessageState, BoardState {}
+interface PostState extends MessageState, BoardState {}
 
 /** The answer to a post: who may read the board (spec 8.2), then who may post (spec 8.4). */
 export function answerToPost(state: PostState): string {
@@ -102,7 +102,7 @@ function mayPost({ posting, role }: BoardState): boolean {
 }
 
 /** Owner, writers and readers get the events of a board (spec 8.8). */
-export function isSubscribed(role: BoardRole): boolean {
+function isSubscribed(role: BoardRole): boolean {
   return role === 'owner' || role === 'writer' || role === 'reader'
 }
 
@@ -126,7 +126,7 @@ export function answerToVote(state: VoteState): string {
   return refusalOfPurse(state) ?? '200'
 }
 
-export interface RoleState extends Purse {
+interface RoleState extends Purse {
   readonly signerRevoked: boolean
   readonly visibility: BoardVisibility
   readonly own: boolean
@@ -155,7 +155,7 @@ function maySetOwn({ visibility, next }: RoleState, current: BoardRole): boolean
   return next === 'none' || (next === 'reader' && visibility !== 'private')
 }
 
-export interface PaidState extends Purse {
+interface PaidState extends Purse {
   readonly signerRevoked: boolean
   /** Nothing is to be changed, or it is free (spec 5.10, 7.7, 11.2). */
   readonly free: boolean
@@ -167,7 +167,7 @@ export function answerToPaid(state: PaidState): string {
   return state.free ? '200' : (refusalOfPurse(state) ?? '200')
 }
 
-export interface CreateState extends Purse {
+interface CreateState extends Purse {
   readonly signerRevoked: boolean
   readonly limitReached: boolean
 }
@@ -180,7 +180,7 @@ export function answersToCreate(state: CreateState): string[] {
   return said.length > 0 ? said : ['201']
 }
 
-export interface MessageReadState {
+interface MessageReadState {
   readonly signerRevoked: boolean
   /** There is no live message with that id that the caller may see. */
   readonly gone: boolean

@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readCommandLine } from '../../support/command-line.ts'
+import { readCommandLine } from '../../support/run/command-line.ts'
 import { applyEdits, copyTree } from './copy-tree.ts'
 import { MUTATIONS, type Mutation } from './mutations.ts'
 

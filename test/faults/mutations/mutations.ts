@@ -30,8 +30,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: PUBLISHER,
-        find: 'const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))',
-        replace: 'const ids: number[] = []',
+        find: 'const leased = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))',
+        replace: 'const leased: { id: number; eventCount: number }[] = []',
       },
     ],
     args: ['--round-seconds', '20', '--points', 'messaging.appended,messaging.outbox.published'],
@@ -79,7 +79,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'An event is acknowledged to JetStream before its webhook job is stored, and the comparison with the logs makes no job',
     edits: [
       {
-        file: 'services/webhook/src/reconciliation.ts',
+        file: 'services/webhook/src/loops/reconciliation.ts',
         find: 'advance(database, advances, events, backoff)',
         replace: 'advance(database, advances, [], backoff)',
       },
@@ -97,7 +97,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'A nonce is compared with none that came before',
     edits: [
       {
-        file: 'services/gateway/src/auth.ts',
+        file: 'services/gateway/src/auth/checks.ts',
         find: "if (replayed) throw new ServiceError('nonce_replayed')",
         replace: "if (replayed && agentId === '') throw new ServiceError('nonce_replayed')",
       },
@@ -155,7 +155,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'A stream that is taken up again begins one event too late',
     edits: [
       {
-        file: 'services/stream/src/event-stream.ts',
+        file: 'services/stream/src/streams/event-stream.ts',
         find: 'const page = await this.#sources.history.read(this.agentId, this.#last, this.#options.traceparent)',
         replace:
           'const page = await this.#sources.history.read(this.agentId, this.#last + 1, this.#options.traceparent)',

@@ -4,17 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { Child, Ending } from '@svc/local/child.ts'
-import { startKeeper } from '@svc/local/keep.ts'
-import { type LogEvent, parseLogLine } from '@svc/local/log-lines.ts'
-import { createMark, findMarked, type Mark } from '@svc/local/marks.ts'
-import { type NatsServer, startNats } from '@svc/local/nats.ts'
-import { findFreePort, isPortFree } from '@svc/local/ports.ts'
-import { type Engine, startPostgres } from '@svc/local/postgres.ts'
-import { removeScratch } from '@svc/local/postgres-user.ts'
-import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/roles.ts'
-import { deriveSecrets, secretsOfServer } from '@svc/local/secrets.ts'
-import { environmentFor, type SystemSettings, startService } from '@svc/local/services.ts'
+import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
+import { findFreePort, isPortFree } from '@svc/local/engines/ports.ts'
+import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
+import { removeScratch } from '@svc/local/engines/postgres-user.ts'
+import { createDatabase, migrateStores, prepareRoles, type StoreSetup, storeUrl } from '@svc/local/engines/roles.ts'
+import { deriveSecrets, secretsOfServer } from '@svc/local/engines/secrets.ts'
+import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
+import type { Child, Ending } from '@svc/local/processes/child.ts'
+import { startKeeper } from '@svc/local/processes/keep.ts'
+import { createMark, findMarked, type Mark } from '@svc/local/processes/marks.ts'
+import { environmentFor, type SystemSettings, startService } from '@svc/local/processes/services.ts'
 import { type NatsUser, SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
@@ -59,7 +59,7 @@ export interface FaultSystem extends AsyncDisposable {
   untilHealthy(timeoutMs: number): Promise<void>
 }
 
-export interface EngineControl {
+interface EngineControl {
   readonly port: number
   /** The one process, or the postmaster and all of its children, in this order. */
   pids(): number[]

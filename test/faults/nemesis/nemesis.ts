@@ -4,14 +4,14 @@ import type { Random } from '../workload/random.ts'
 import type { Fault } from './fault.ts'
 import type { FaultSystem } from './fault-system.ts'
 
-export interface NemesisOptions {
+interface NemesisOptions {
   readonly system: FaultSystem
   readonly faults: readonly Fault[]
   readonly random: Random
   readonly history: History
 }
 
-export interface Nemesis {
+interface Nemesis {
   /** Ends what is under way, begins nothing more, and settles when all is on its way back. */
   stop(): Promise<void>
 }

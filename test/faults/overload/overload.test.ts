@@ -4,10 +4,10 @@
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
-import type { Agent } from '../../support/agent.ts'
-import { got } from '../../support/answers.ts'
-import { type Harness, startHarness } from '../../support/harness.ts'
-import { idsOf, readList } from '../../support/pages.ts'
+import type { Agent } from '../../support/client/agent.ts'
+import { got } from '../../support/client/answers.ts'
+import { idsOf, readList } from '../../support/client/pages.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
 
 /** One gateway works on so many; clients that wait for nobody are twenty times as many. */
 const MAX_REQUESTS = 16

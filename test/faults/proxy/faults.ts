@@ -2,7 +2,8 @@
 import type { Fault } from '../nemesis/fault.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'
 import type { Random } from '../workload/random.ts'
-import type { Direction, Link } from './link.ts'
+import type { Direction } from './joined.ts'
+import type { Link } from './link.ts'
 import type { Where } from './network.ts'
 
 interface NetworkFault {
@@ -15,7 +16,7 @@ interface NetworkFault {
 const DIRECTIONS: readonly Direction[] = ['to-server', 'to-client', 'both']
 
 /** RST on every connection, and new ones taken: a firewall that was started again. */
-export const resetConnections: Fault = networkFault({
+const resetConnections: Fault = networkFault({
   name: 'reset-connections',
   holdMs: [0, 0],
   weight: 2,
@@ -23,14 +24,14 @@ export const resetConnections: Fault = networkFault({
 })
 
 /** Refused and back. */
-export const cutConnections: Fault = networkFault({
+const cutConnections: Fault = networkFault({
   name: 'cut-connections',
   holdMs: [200, 6_000],
   act: (links) => Promise.all(links.map((link) => link.cut())),
 })
 
 /** Nothing arrives and nothing is closed, in one direction or both; then all of it arrives. */
-export const partition: Fault = networkFault({
+const partition: Fault = networkFault({
   name: 'partition',
   holdMs: [500, 12_000],
   weight: 2,
@@ -41,7 +42,7 @@ export const partition: Fault = networkFault({
 })
 
 /** As `partition`, for the connections that are there; new ones are good. */
-export const halfOpen: Fault = networkFault({
+const halfOpen: Fault = networkFault({
   name: 'half-open',
   holdMs: [5_000, 15_000],
   weight: 2,
@@ -51,7 +52,7 @@ export const halfOpen: Fault = networkFault({
   },
 })
 
-export const slowNetwork: Fault = networkFault({
+const slowNetwork: Fault = networkFault({
   name: 'slow-network',
   holdMs: [1_000, 8_000],
   act(links, random) {

@@ -1,12 +1,27 @@
 import type { Socket } from 'node:net'
-import type { Direction, LinkConnection } from './link.ts'
 
-/** Two sockets of which each is told what the other says. */
-export type Joined = LinkConnection
+/** Which bytes: those of whoever connects, those of what it connects to, or both. */
+export type Direction = 'to-server' | 'to-client' | 'both'
+
+/** What can be done to one connection. */
+export interface LinkConnection {
+  /**
+   * Nothing of this direction arrives any more, and nothing is closed: both ends go on believing in the connection, which is
+   * then half open. TCP loses nothing of it: what was held arrives, in order, when it is healed.
+   */
+  hold(direction?: Direction): void
+  /** Everything arrives so much later, in order. */
+  delay(ms: number, direction?: Direction): void
+  /** Ends holding and delays. */
+  heal(): void
+  /** Ends it at once for both ends, as a machine does that has lost its state (RST). */
+  reset(): void
+}
 
 type Piece = { readonly kind: 'bytes'; readonly bytes: Buffer } | { readonly kind: 'end' } | { readonly kind: 'reset' }
 
-export function joinSockets(client: Socket, server: Socket, onClosed: () => void): Joined {
+/** Tells each of two sockets what the other says. */
+export function joinSockets(client: Socket, server: Socket, onClosed: () => void): LinkConnection {
   const ways = { 'to-server': new Way(client, server), 'to-client': new Way(server, client) }
   const waysOf = (direction: Direction): Way[] =>
     direction === 'both' ? [ways['to-server'], ways['to-client']] : [ways[direction]]

@@ -5,7 +5,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { eventually } from '../../support/eventually.ts'
-import { type Direction, type Link, startLink } from './link.ts'
+import type { Direction } from './joined.ts'
+import { type Link, startLink } from './link.ts'
 
 /** Long enough for what could arrive to arrive. */
 const QUIET_MS = 60

@@ -1,25 +1,7 @@
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import { findFreePort } from '@svc/local/ports.ts'
-import { type Joined, joinSockets } from './joined.ts'
-
-/** Which bytes: those of whoever connects, those of what it connects to, or both. */
-export type Direction = 'to-server' | 'to-client' | 'both'
-
-/** What can be done to one connection. */
-export interface LinkConnection {
-  /**
-   * Nothing of this direction arrives any more, and nothing is closed: both ends go on believing in the connection, which is
-   * then half open. TCP loses nothing of it: what was held arrives, in order, when it is healed.
-   */
-  hold(direction?: Direction): void
-  /** Everything arrives so much later, in order. */
-  delay(ms: number, direction?: Direction): void
-  /** Ends holding and delays. */
-  heal(): void
-  /** Ends it at once for both ends, as a machine does that has lost its state (RST). */
-  reset(): void
-}
+import { findFreePort } from '@svc/local/engines/ports.ts'
+import { type Direction, joinSockets, type LinkConnection } from './joined.ts'
 
 /** The way of one process to one server, on which everything can go wrong that goes wrong in a network. */
 export interface Link extends AsyncDisposable {
@@ -49,7 +31,7 @@ const NONE: Trouble = { held: undefined, delays: [] }
 /** Its port is not one of those that outgoing connections are given: while the link is cut, nobody else may get it. */
 export async function startLink(): Promise<Link & { readonly port: number }> {
   const port = await findFreePort()
-  const connections = new Set<Joined>()
+  const connections = new Set<LinkConnection>()
   let target: { host: string; port: number } | undefined
   let trouble = NONE
   // A half that was ended is not the end of the other one.

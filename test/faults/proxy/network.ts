@@ -1,10 +1,10 @@
-import { findFreePort } from '@svc/local/ports.ts'
+import { findFreePort } from '@svc/local/engines/ports.ts'
 import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
-import type { SystemOptions } from '../../support/system.ts'
+import type { SystemOptions } from '../../support/system/system.ts'
 import { type Link, startLink } from './link.ts'
 
 /** What processes connect to. `stream` is how gateways fetch streams from a process of that service. */
-export type Far = 'postgres' | 'nats' | 'stream'
+type Far = 'postgres' | 'nats' | 'stream'
 
 /** Which links: those of these processes or services, to these servers; all of them where nothing is said. */
 export interface Where {

@@ -1,8 +1,8 @@
 /** What is asked between two messages: every service, and whatever makes one service ask another. */
-import type { Agent } from '../../support/agent.ts'
+import type { Agent } from '../../support/client/agent.ts'
 import type { Outgoing } from './keep-alive-client.ts'
 
-export interface Turn {
+interface Turn {
   readonly sender: Agent
   /** Another one of those who send. */
   readonly other: Agent
@@ -17,7 +17,7 @@ export interface Turn {
   readonly count: number
 }
 
-export interface ExpectedCall {
+interface ExpectedCall {
   readonly agent: Agent
   readonly outgoing: Outgoing
   readonly status: number

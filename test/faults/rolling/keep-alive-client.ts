@@ -1,10 +1,10 @@
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { signRequest } from '@svc/svc1/sign.ts'
-import type { Agent, HttpAnswer } from '../../support/agent.ts'
+import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { eventually } from '../../support/eventually.ts'
 
-export interface KeepAliveAnswer extends HttpAnswer {
+interface KeepAliveAnswer extends HttpAnswer {
   /** It had been sent before, on a connection that was closed before anything of an answer came. */
   readonly again: boolean
 }
@@ -16,7 +16,7 @@ export interface Outgoing {
 }
 
 /** An HTTP client that keeps its connections, with a balancer in front of the gateways: those that are ready are used in turn. */
-export interface KeepAliveClient extends AsyncDisposable {
+interface KeepAliveClient extends AsyncDisposable {
   /** A signed call. @throws Error where it could not connect, or the connection broke that carried it, which no restart may do. */
   call(agent: Agent, outgoing: Outgoing): Promise<KeepAliveAnswer>
   /** Base addresses of those that are ready now. */

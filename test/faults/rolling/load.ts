@@ -1,12 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyWebhook } from '@svc/sdk/webhook-receiver.ts'
-import type { Agent } from '../../support/agent.ts'
-import { got, outcomeOf } from '../../support/answers.ts'
-import { newBoard, subscribe } from '../../support/boards.ts'
-import { openEventStream, type TestStream } from '../../support/event-stream.ts'
+import type { Agent } from '../../support/client/agent.ts'
+import { got, outcomeOf } from '../../support/client/answers.ts'
+import { newBoard, subscribe } from '../../support/client/boards.ts'
+import { openEventStream, type TestStream } from '../../support/client/event-stream.ts'
 import { eventually } from '../../support/eventually.ts'
-import type { Harness } from '../../support/harness.ts'
-import type { TestSystem } from '../../support/system.ts'
-import type { WebhookReceiver } from '../../support/webhook-receiver.ts'
+import type { WebhookReceiver } from '../../support/stand-ins/webhook-receiver.ts'
+import type { Harness } from '../../support/system/harness.ts'
+import type { TestSystem } from '../../support/system/system.ts'
 import { callAfter } from './calls.ts'
 import { createKeepAliveClient } from './keep-alive-client.ts'
 
@@ -38,7 +39,7 @@ const POST_EVERY = 5
 const HOOK = { path: '/rolling', secret: 'what the rolling load signs with' }
 
 /** Any system that has gateways. */
-export interface RollingSystem {
+interface RollingSystem {
   readonly system: Pick<TestSystem, 'urls'>
   agents(count: number): Promise<Agent[]>
 }
@@ -54,8 +55,17 @@ interface Reader {
   readonly delivered: { cursor: number; id: string }[]
 }
 
-/** @param receiver where the first reader's webhook goes, if there is to be one; its host must be allowed to the system. */
-export async function startRollingLoad(h: RollingSystem, receiver?: WebhookReceiver): Promise<RollingLoad> {
+interface LoadOptions {
+  /** Where the first reader's webhook goes, if there is to be one; its host must be allowed to the system. */
+  readonly receiver?: WebhookReceiver
+  /** Of each sender, behind each of its messages. Without one the load takes all that the machine has. */
+  readonly pauseMs?: number
+}
+
+export async function startRollingLoad(
+  h: RollingSystem,
+  { receiver, pauseMs = 0 }: LoadOptions = {},
+): Promise<RollingLoad> {
   const client = createKeepAliveClient(h.system.urls)
   const wrong: string[] = []
   const streams = new Set<TestStream>()
@@ -114,6 +124,7 @@ export async function startRollingLoad(h: RollingSystem, receiver?: WebhookRecei
 
   async function work(sender: Agent, index: number): Promise<void> {
     for (let count = 0; !stopped; count += 1) {
+      if (pauseMs > 0) await sleep(pauseMs)
       const reader = nth(readers, index + count)
       const isPost = count % POST_EVERY === POST_EVERY - 1
       const envelope = sender.envelope(isPost ? `board:${board}` : reader.agent, count)

@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { startKeeper } from '@svc/local/keep.ts'
-import { createMark } from '@svc/local/marks.ts'
+import { startKeeper } from '@svc/local/processes/keep.ts'
+import { createMark } from '@svc/local/processes/marks.ts'
 import { STORES } from '@svc/local/topology.ts'
 import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
 
@@ -72,9 +72,7 @@ export async function checkOut(revision: string): Promise<OldRelease> {
   await install(root)
   const natsRoot = join(folder, 'nats')
   copyNatsConfig(root, natsRoot)
-  const roles: typeof import('@svc/local/roles.ts') = await import(
-    pathToFileURL(join(root, 'deploy/local/src/roles.ts')).href
-  )
+  const roles: typeof import('@svc/local/engines/roles.ts') = await import(pathToFileURL(findRoles(root)).href)
   const old = new Map(sqlFilesOf(root).map(({ file, text }) => [file, text]))
 
   const kept = started.move()
@@ -112,6 +110,14 @@ function sqlFilesOf(root: string): { file: string; text: string }[] {
       .toSorted()
       .map((path) => ({ file: `${store}/${path}`, text: readFileSync(join(dir, path), 'utf8') }))
   })
+}
+
+/** Where a tree keeps its roles; older trees have the second place. */
+function findRoles(root: string): string {
+  const paths = ['deploy/local/src/engines/roles.ts', 'deploy/local/src/roles.ts'].map((path) => join(root, path))
+  const path = paths.find((each) => existsSync(each))
+  if (path === undefined) throw new Error(`the old release has none of ${paths.join(', ')}`)
+  return path
 }
 
 function copyNatsConfig(from: string, to: string): void {

@@ -6,16 +6,16 @@ import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { commandLineOf } from '@svc/local/marks.ts'
+import { commandLineOf } from '@svc/local/processes/marks.ts'
 import postgres from 'postgres'
-import { Agent } from '../../support/agent.ts'
-import { findWrongBooks, untilResolved } from '../../support/books.ts'
-import { startReceiver } from '../../support/webhook-receiver.ts'
+import { Agent } from '../../support/client/agent.ts'
+import { startReceiver } from '../../support/stand-ins/webhook-receiver.ts'
+import { findWrongBooks, untilResolved } from '../../support/system/books.ts'
 import { type FaultSystem, type Release, startFaultSystem, THIS_RELEASE } from '../nemesis/fault-system.ts'
 import { startRollingLoad } from '../rolling/load.ts'
 import type { OldRelease } from './old-release.ts'
 
-export interface UpgradeOptions {
+interface UpgradeOptions {
   readonly old: OldRelease
   /** That must have come, and be right, between two steps. */
   readonly answers: number
@@ -26,7 +26,7 @@ export interface UpgradeOptions {
   readonly say: (line: string) => void
 }
 
-export interface UpgradeReport {
+interface UpgradeReport {
   /** Processes whose code was replaced. */
   readonly replaced: number
   readonly answered: number
@@ -74,7 +74,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
             ),
           ),
       },
-      receiver,
+      { receiver },
     ),
   )
   let replaced = 0

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { DEFAULT_RETRY, delayBeforeRetry } from '@svc/sdk/retry.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
-import type { Agent } from '../../support/agent.ts'
+import type { Agent } from '../../support/client/agent.ts'
 import type { Body, Call } from '../history/calls.ts'
 import type { History } from '../history/history.ts'
 import type { Random } from './random.ts'
@@ -25,7 +25,7 @@ export interface Client {
   ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly agent: Agent
   /** Gateways. */
   readonly urls: readonly string[]

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { openEventStream } from '../../support/event-stream.ts'
+import { openEventStream } from '../../support/client/event-stream.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Actor } from './scene.ts'

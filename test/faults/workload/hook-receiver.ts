@@ -1,5 +1,5 @@
 import { verifyWebhook } from '@svc/sdk/webhook-receiver.ts'
-import { type Received, startReceiver } from '../../support/webhook-receiver.ts'
+import { type Received, startReceiver } from '../../support/stand-ins/webhook-receiver.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Random } from './random.ts'

@@ -1,4 +1,4 @@
-import type { Agent } from '../../support/agent.ts'
+import type { Agent } from '../../support/client/agent.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Operator } from '../../support/operator.ts'
+import type { Operator } from '../../support/system/operator.ts'
 import { type History, openHistory } from '../history/history.ts'
 import type { Fault } from '../nemesis/fault.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'

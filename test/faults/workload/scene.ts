@@ -1,5 +1,5 @@
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
-import { Agent, type Place } from '../../support/agent.ts'
+import { Agent, type Place } from '../../support/client/agent.ts'
 import type { BoardVisibility, Call, Posting, Sent } from '../history/calls.ts'
 import type { History } from '../history/history.ts'
 import { type Client, createClient } from './client.ts'
@@ -53,7 +53,7 @@ export interface Scene {
   actorOf(agentId: string): Actor | undefined
 }
 
-export interface SceneOptions {
+interface SceneOptions {
   readonly urls: readonly string[]
   readonly history: History
   readonly random: Random

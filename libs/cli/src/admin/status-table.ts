@@ -1,5 +1,5 @@
-import { duration } from '../format.ts'
-import { table } from '../output.ts'
+import { duration } from '../output/format.ts'
+import { table } from '../output/output.ts'
 import { type ProcessStatus, SERVICES, type SystemStatus } from './system-status.ts'
 
 /** @param each a line for each process, besides that of its service. */

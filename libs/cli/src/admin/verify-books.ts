@@ -19,14 +19,14 @@ import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { Operator } from './operator.ts'
 
-export interface Section {
+interface Section {
   /** What was looked at. */
   readonly name: string
   readonly checked: number
   readonly wrong: number
 }
 
-export interface VerifyOptions {
+interface VerifyOptions {
   /** One agent alone; undefined: all. */
   readonly agentId: string | undefined
   /** Accounts in one question. */

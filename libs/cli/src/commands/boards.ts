@@ -9,12 +9,12 @@ import type {
 import { Argument, type Command, Option } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { agentIdOf, contextOf } from '../context.ts'
-import { boardLine, time } from '../format.ts'
 import type { Io } from '../io.ts'
-import { addListOptions, type ListOptions, printPages } from '../lists.ts'
-import { type ReadingOptions, showInList } from '../message-list.ts'
-import { columns } from '../output.ts'
-import { addVerifyOption, learnSenders } from '../received.ts'
+import { boardLine, time } from '../output/format.ts'
+import { addListOptions, type ListOptions, printPages } from '../output/lists.ts'
+import { type ReadingOptions, showInList } from '../output/message-list.ts'
+import { columns } from '../output/output.ts'
+import { addVerifyOption, learnSenders } from '../output/received.ts'
 
 interface CreateOptions {
   readonly description?: string

@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander'
 import { findCandidates } from '../completion/candidates.ts'
 import { INTEGRATIONS, SHELLS, type Shell } from '../completion/shells.ts'
+import { configFolder } from '../files/places.ts'
+import { listProfiles } from '../files/profiles.ts'
 import type { Io } from '../io.ts'
-import { configFolder } from '../places.ts'
-import { listProfiles } from '../profiles.ts'
 
 export function addCompletion(program: Command, io: Io): void {
   program

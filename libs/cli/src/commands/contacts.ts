@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { agentIdOf, contextOf } from '../context.ts'
 import type { Io } from '../io.ts'
-import { addListOptions, type ListOptions, printPages } from '../lists.ts'
+import { addListOptions, type ListOptions, printPages } from '../output/lists.ts'
 
 const CHANGES: { name: string; state: ContactState; done: string; description: string }[] = [
   {

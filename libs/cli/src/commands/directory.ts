@@ -2,10 +2,10 @@ import type { Agent } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { contextOf } from '../context.ts'
-import { agentLine, time } from '../format.ts'
 import type { Io } from '../io.ts'
-import { addListOptions, type ListOptions, printPages } from '../lists.ts'
-import { columns } from '../output.ts'
+import { agentLine, time } from '../output/format.ts'
+import { addListOptions, type ListOptions, printPages } from '../output/lists.ts'
+import { columns } from '../output/output.ts'
 
 export function addLookup(program: Command, io: Io): void {
   program

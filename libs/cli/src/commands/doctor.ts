@@ -3,7 +3,7 @@ import { contextOf } from '../context.ts'
 import { diagnose, type Finding } from '../doctor/checks.ts'
 import { EXIT } from '../exit-codes.ts'
 import type { Io } from '../io.ts'
-import type { Style } from '../style.ts'
+import type { Style } from '../output/style.ts'
 
 const STYLES: Partial<Record<Finding['result'], Style>> = {
   ok: 'good',

@@ -3,9 +3,9 @@ import type { EventListing } from '@svc/sdk/event-listing.ts'
 import type { Command } from 'commander'
 import { wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'
-import { messageLine, shortId } from '../format.ts'
 import type { Io } from '../io.ts'
-import { printPages } from '../lists.ts'
+import { messageLine, shortId } from '../output/format.ts'
+import { printPages } from '../output/lists.ts'
 
 interface EventsOptions {
   readonly limit?: number

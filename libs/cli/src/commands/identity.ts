@@ -3,8 +3,8 @@ import type { Identity, InboxPolicy, Settings } from '@svc/contracts/resources.t
 import { Argument, type Command } from 'commander'
 import { type Context, contextOf } from '../context.ts'
 import { type Io, UsageError } from '../io.ts'
-import { columns } from '../output.ts'
-import { createProgressBar } from '../progress-bar.ts'
+import { columns } from '../output/output.ts'
+import { createProgressBar } from '../output/progress-bar.ts'
 
 const POLICIES = ['requests', 'open', 'contacts', 'closed'] as const satisfies InboxPolicy[]
 

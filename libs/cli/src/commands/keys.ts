@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import { type AgentKey, generateKey, keyFromSeed, parseKey, seedOf } from '@svc/sdk/keys.ts'
 import type { Command } from 'commander'
 import { contextOf } from '../context.ts'
+import { writeKeyFile, writeSecretFile } from '../files/key-file.ts'
 import { type Io, readStdin, UsageError } from '../io.ts'
-import { writeKeyFile, writeSecretFile } from '../key-file.ts'
-import { columns } from '../output.ts'
+import { columns } from '../output/output.ts'
 
 export function addKeygen(program: Command, io: Io): void {
   program

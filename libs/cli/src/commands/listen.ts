@@ -5,11 +5,12 @@ import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
 import { type Command, Option } from 'commander'
 import { wholeNumber } from '../arguments.ts'
 import { type Context, contextOf } from '../context.ts'
-import { messageLine, shortened, shortId } from '../format.ts'
+import { stateFolder } from '../files/places.ts'
+import { readSecretFile } from '../files/secret-file.ts'
 import { type Io, UsageError } from '../io.ts'
 import type { Work, WorkOptions } from '../listen/work.ts'
-import { type ReadingOptions, SEALED } from '../message-list.ts'
-import { stateFolder } from '../places.ts'
+import { messageLine, shortened, shortId } from '../output/format.ts'
+import { type ReadingOptions, SEALED } from '../output/message-list.ts'
 import {
   addVerifyOption,
   type KnownSenders,
@@ -18,9 +19,8 @@ import {
   readingText,
   readMessage,
   verdictLine,
-} from '../received.ts'
-import { readSecretFile } from '../secret-file.ts'
-import type { Line } from '../style.ts'
+} from '../output/received.ts'
+import type { Line } from '../output/style.ts'
 
 interface ListenOptions extends ReadingOptions {
   readonly after?: number

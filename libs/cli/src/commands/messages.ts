@@ -2,11 +2,11 @@ import type { Message } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { nameOrId, namesOrIds } from '../arguments.ts'
 import { contextOf } from '../context.ts'
-import { time } from '../format.ts'
 import type { Io } from '../io.ts'
-import { addListOptions, type ListOptions, printPages } from '../lists.ts'
-import { type ReadingOptions, showInList } from '../message-list.ts'
-import { columns } from '../output.ts'
+import { time } from '../output/format.ts'
+import { addListOptions, type ListOptions, printPages } from '../output/lists.ts'
+import { type ReadingOptions, showInList } from '../output/message-list.ts'
+import { columns } from '../output/output.ts'
 import {
   addVerifyOption,
   type KnownSenders,
@@ -15,7 +15,7 @@ import {
   readingText,
   readMessage,
   verdict,
-} from '../received.ts'
+} from '../output/received.ts'
 
 interface InboxOptions extends ListOptions, ReadingOptions {
   readonly requests?: boolean

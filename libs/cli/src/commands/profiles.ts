@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { outputOf } from '../context.ts'
+import { configFolder } from '../files/places.ts'
+import { defaultProfile, findProfile, listProfiles, removeProfile, setDefaultProfile } from '../files/profiles.ts'
 import { type Io, UsageError } from '../io.ts'
-import { table } from '../output.ts'
-import { configFolder } from '../places.ts'
-import { defaultProfile, findProfile, listProfiles, removeProfile, setDefaultProfile } from '../profiles.ts'
+import { table } from '../output/output.ts'
 
 export function addProfiles(program: Command, io: Io): void {
   const group = program

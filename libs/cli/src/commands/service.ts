@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { contextOf } from '../context.ts'
 import { EXIT } from '../exit-codes.ts'
-import { time } from '../format.ts'
 import type { Io } from '../io.ts'
-import { columns } from '../output.ts'
+import { time } from '../output/format.ts'
+import { columns } from '../output/output.ts'
 
 export function addBudget(program: Command, io: Io): void {
   program

@@ -1,9 +1,9 @@
 import type { WebhookState } from '@svc/contracts/resources.ts'
 import type { Command } from 'commander'
 import { type Context, contextOf } from '../context.ts'
+import { readSecretFile } from '../files/secret-file.ts'
 import type { Io } from '../io.ts'
-import { columns } from '../output.ts'
-import { readSecretFile } from '../secret-file.ts'
+import { columns } from '../output/output.ts'
 
 export function addWebhook(program: Command, io: Io): void {
   const group = program

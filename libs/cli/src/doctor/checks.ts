@@ -7,7 +7,7 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Context, Target } from '../context.ts'
 import { explainFailure } from '../failure.ts'
-import { readKeyFile } from '../key-file.ts'
+import { readKeyFile } from '../files/key-file.ts'
 
 export interface Finding {
   readonly check: string

@@ -1,7 +1,7 @@
 import { createHmac, hash } from 'node:crypto'
 import type { Work } from './work.ts'
 
-export interface ForwardOptions {
+interface ForwardOptions {
   readonly url: string
   /** Undefined: requests are not signed. */
   readonly secret: string | undefined

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeDurably } from '../durable-file.ts'
+import { writeDurably } from '../files/durable-file.ts'
 import { UsageError } from '../io.ts'
 
 /**
@@ -38,7 +38,7 @@ interface Stored {
   readonly attempts: Record<string, number>
 }
 
-export interface Owner {
+interface Owner {
   readonly agentId: string
   readonly authority: string
 }

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { Opened } from '@svc/sdk/open.ts'
-import { bodyText } from '../format.ts'
 import type { Io } from '../io.ts'
-import type { KnownSenders } from '../received.ts'
+import { bodyText } from '../output/format.ts'
+import type { KnownSenders } from '../output/received.ts'
 import type { Outcome, Work } from './work.ts'
 
-export interface CommandOptions {
+interface CommandOptions {
   /** For the shell of the platform. */
   readonly command: string
   /** What the command finds on its standard input. */

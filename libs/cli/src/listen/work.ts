@@ -6,8 +6,8 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Opened } from '@svc/sdk/open.ts'
 import type { Context } from '../context.ts'
-import { writeDurably } from '../durable-file.ts'
-import { readMessage, verdict } from '../received.ts'
+import { writeDurably } from '../files/durable-file.ts'
+import { readMessage, verdict } from '../output/received.ts'
 import type { Progress } from './progress.ts'
 
 /** What one attempt came to. */

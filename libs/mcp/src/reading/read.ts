@@ -31,7 +31,7 @@ export interface Reader {
   read(message: Message | Envelope, signal: AbortSignal): Promise<Reading>
 }
 
-export interface ReaderDeps {
+interface ReaderDeps {
   readonly client: AgentClient
   readonly ownAgentId: string
   readonly senders: Senders
@@ -54,9 +54,10 @@ export function createReader({ client, ownAgentId, senders, sent, requireVerifie
       try {
         const options = sender === undefined ? { allowUnverified: true } : { sender: sender.pubkey }
         const { body, verified } = await client.open(envelope, { ...options, signal })
-        if (verified) return { body, sealed, verified, sender, problem: undefined }
+        if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
         if (requireVerified) return failed('withheld')
-        return { body, sealed, verified, sender, problem: 'unknown_sender' }
+        // A key that belongs to no name that is known here says who signed, and not who that is.
+        return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
       } catch (error) {
         if (!(error instanceof VerificationError)) throw error
         if (error.reason === 'cannot_open') {
@@ -73,7 +74,12 @@ function isSame(composed: Envelope, shown: Envelope): boolean {
   return 'body_enc' in composed && 'body_enc' in shown && composed.body_enc === shown.body_enc
 }
 
+const MAX_GROWTH = 4
+
 /** A body as text: a string as it is, anything else as JSON. */
 export function textOf(body: JsonValue): string {
-  return typeof body === 'string' ? body : JSON.stringify(body, null, 2)
+  if (typeof body === 'string') return body
+  const [compact, indented] = [JSON.stringify(body), JSON.stringify(body, null, 2)]
+  // Brackets within brackets would become mostly white space.
+  return indented.length > MAX_GROWTH * compact.length ? compact : indented
 }

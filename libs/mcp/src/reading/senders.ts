@@ -4,6 +4,7 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
 import type { Pins } from '../store/pins.ts'
 import { ToolError } from '../tool-error.ts'
+import { isFitting, PublicKey } from '../tools/schemas.ts'
 
 /** An agent, and where its key comes from. */
 export interface KnownAgent {
@@ -49,7 +50,11 @@ export function createSenders(
   function known(agentId: string): KnownAgent | undefined {
     if (agentId === own.agentId) return { ...own, name: own.name(), source: 'own' }
     const pin = pins.ofAgent(agentId)
-    return pin === undefined ? directory.get(agentId) : { ...pin, source: 'pinned' }
+    if (pin !== undefined) return { ...pin, source: 'pinned' }
+    const listed = directory.get(agentId)
+    // A name that is pinned is that of the pinned key, whoever the directory gives it to.
+    const isTaken = listed?.name === own.name() || (listed !== undefined && pins.ofName(listed.name) !== undefined)
+    return isTaken ? undefined : listed
   }
 
   async function readDirectory(agentId: string, signal: AbortSignal): Promise<void> {
@@ -63,11 +68,19 @@ export function createSenders(
     if (!directory.has(agentId)) readAtMs = Date.now()
   }
 
-  /** An entry whose id is not that of its key proves nothing, and is left out. */
+  /** An entry whose id is not that of its key, or whose name is none, proves nothing, and is left out. */
   function remember(agent: Agent): void {
-    if (directory.size >= MAX_CACHED || client.trust(agent.pubkey) !== agent.agent_id) return
+    if (directory.size >= MAX_CACHED || !isAgentName(agent.name) || !isOwnKey(agent)) return
     const { agent_id: agentId, name, pubkey } = agent
     directory.set(agentId, { agentId, name, pubkey, source: 'directory' })
+  }
+
+  function isOwnKey({ agent_id: agentId, pubkey }: Agent): boolean {
+    try {
+      return isFitting(PublicKey, pubkey) && client.trust(pubkey) === agentId
+    } catch {
+      return false
+    }
   }
 
   async function lookUp(name: string, signal: AbortSignal): Promise<Agent> {

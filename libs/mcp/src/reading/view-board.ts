@@ -1,11 +1,15 @@
 import type { BoardDetails } from '@svc/contracts/resources.ts'
-import type { Fence } from '../fence.ts'
+import { excerptEnd, type Fence } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
 import type { BoardView } from '../tools/schemas.ts'
+
+/** Characters of title and description, with their fence: twenty boards fill a result. */
+const SHOWN = 1_000
 
 /** A board as tools show it. What its owner wrote is fenced; nobody signs it, so it is withheld where unverified text is. */
 export function viewBoard({ key, policy }: Mailbox, board: BoardDetails, fence: Fence): BoardView {
   const { id, owner, title, description, visibility, posting } = board
+  const whole = description === '' ? title : `${title}\n${description}`
   const isWithheld = policy.requireVerified && owner !== key.agentId
   return {
     board_id: id,
@@ -13,6 +17,6 @@ export function viewBoard({ key, policy }: Mailbox, board: BoardDetails, fence: 
     yours: owner === key.agentId,
     visibility,
     posting,
-    about: isWithheld ? null : fence.wrap(description === '' ? title : `${title}\n${description}`),
+    about: isWithheld ? null : fence.wrap(whole.slice(0, excerptEnd(whole, 0, SHOWN))),
   }
 }

@@ -1,9 +1,10 @@
 import type { Message } from '@svc/contracts/resources.ts'
-import type { Fence } from '../fence.ts'
+import { excerptEnd, type Fence } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
-import type { MessageView } from '../tools/schemas.ts'
+import { Address, isFitting, MessageId, type MessageView } from '../tools/schemas.ts'
 import { type Problem, type Reading, textOf } from './read.ts'
 import type { KnownAgent } from './senders.ts'
+import { timeOf } from './time.ts'
 
 const PROBLEMS: Readonly<Record<Problem, string>> = {
   unknown_sender:
@@ -14,7 +15,7 @@ const PROBLEMS: Readonly<Record<Problem, string>> = {
   withheld: 'not verified: no key of this sender is known, and this server shows verified text alone',
 }
 
-export interface Excerpt {
+interface Excerpt {
   /** Of the text; default 0. */
   readonly offset?: number
   /** Characters at most. */
@@ -37,16 +38,16 @@ export async function viewMessage(
   const { envelope, lane, created_at, acked, upvotes } = message
   const reading = await mailbox.reader.read(message, signal)
   const whole = reading.body === undefined ? undefined : textOf(reading.body)
-  const end = whole === undefined ? 0 : endOf(whole, offset + characters)
+  const end = whole === undefined ? 0 : excerptEnd(whole, offset, characters)
   return {
     message_id: envelope.id,
     from: { agent_id: envelope.from, name: reading.sender?.name ?? null, you: envelope.from === mailbox.key.agentId },
     to: recipientOf(envelope.to),
     lane,
     type: envelope.type,
-    received_at: new Date(created_at * 1000).toISOString(),
-    reply_to: envelope.reply_to ?? null,
-    thread_id: envelope.thread_id ?? null,
+    received_at: timeOf(created_at),
+    reply_to: idOf(envelope.reply_to),
+    thread_id: idOf(envelope.thread_id),
     sealed: reading.sealed,
     acknowledged: acked,
     votes: upvotes,
@@ -71,12 +72,10 @@ function keyOf({ sender }: Reading): string | null {
 
 /** An address is a text of the sender's: shown as what it names, or as nothing it could hide behind. */
 function recipientOf(to: string): string {
-  return /^[A-Za-z0-9_.:@[\]-]{1,300}$/.test(to) ? to : 'an unusual address'
+  return isFitting(Address, to) ? to : 'unusual'
 }
 
-/** Does not cut a surrogate pair in two. */
-function endOf(text: string, wanted: number): number {
-  const end = Math.min(wanted, text.length)
-  const unit = text.charCodeAt(end - 1)
-  return end < text.length && unit >= 0xd800 && unit < 0xdc00 ? end - 1 : end
+/** What an envelope refers to: no service that is to be trusted passes anything else than an id. */
+function idOf(reference: string | undefined): string | null {
+  return reference !== undefined && isFitting(MessageId, reference) ? reference : null
 }

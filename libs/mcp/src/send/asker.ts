@@ -22,7 +22,7 @@ export interface Asker {
   confirm(question: Question): Promise<void>
 }
 
-export interface Question {
+interface Question {
   /** One sentence, with nothing that others wrote. */
   readonly text: string
   /** More for the person alone, e.g. what is to be sent. */

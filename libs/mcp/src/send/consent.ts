@@ -1,9 +1,10 @@
 import type { Budget } from '@svc/contracts/resources.ts'
+import { quoted } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { reasonToAskForCost } from '../policy.ts'
 import type { Asker } from './asker.ts'
 
-export interface Intent {
+interface Intent {
   /** What is about to be done, as the person reads it: `send a message to bob (…)`. */
   readonly what: string
   /** Whom it reaches: an agent id or a board id, or none that could be remembered; undefined where it reaches nobody. */
@@ -42,9 +43,16 @@ export async function obtainConsent(
     if (reason !== undefined) reasons.push(reason)
   }
   if (reasons.length === 0) return budget
-  const content = intent.content === undefined ? '' : ` Content: ${JSON.stringify(intent.content.slice(0, SHOWN))}`
+  const content = intent.content === undefined ? '' : contentOf(intent.content)
   const text = `The agent wants to ${intent.what}: ${reasons.join('; ')}.`
   await asker.confirm({ text, fingerprint: intent.fingerprint, details: content })
   if (isNew && reaches.id !== undefined) approvals.add(reaches.id)
   return budget
+}
+
+/** A person must not take the beginning for the whole, or miss what is not seen. */
+function contentOf(content: string): string {
+  const { length } = [...content]
+  const rest = length > SHOWN ? `, and ${length - SHOWN} characters more that are not shown here` : ''
+  return ` Content: ${quoted(content, SHOWN)}${rest}`
 }

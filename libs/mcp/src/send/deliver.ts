@@ -5,7 +5,8 @@ import type { Budget, Envelope, SendResult } from '@svc/contracts/resources.ts'
 import type { EnvelopeType } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { bodySize } from '@svc/envelope/size.ts'
-import { ApiError } from '@svc/sdk/errors.ts'
+import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
+import { explainError } from '../explain-error.ts'
 import type { Mailbox } from '../mailbox.ts'
 import { textOf } from '../reading/read.ts'
 import type { KnownAgent } from '../reading/senders.ts'
@@ -29,7 +30,7 @@ export interface Outgoing {
 }
 
 /** What a sent message became; no body. Matches `Receipt` of the tools' schemas. */
-export interface Delivered {
+interface Delivered {
   readonly message_id: string
   readonly status: 'accepted'
   readonly to: string
@@ -52,17 +53,18 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     await checkRecipient(mailbox, outgoing.to, call.signal)
     const fingerprint = fingerprintOf(outgoing)
     const earlier = findEarlier(mailbox, outgoing, fingerprint)
-    const { record, budget } =
-      earlier === undefined
-        ? await prepare(mailbox, outgoing, fingerprint, call)
-        : { record: earlier, budget: undefined }
+    const isRepeat = earlier !== undefined && (await wasAccepted(mailbox, earlier, call.signal))
+    const { record, budget } = isRepeat
+      ? { record: earlier, budget: undefined }
+      : await prepare(mailbox, outgoing, fingerprint, earlier, call)
     const result = await postKept(mailbox, outgoing, record, call.signal)
-    const after = await mailbox.client.budget({ signal: call.signal }).catch(() => undefined)
+    if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
+    const after = await findBudget(mailbox, call.signal)
     // A client that is gone does not know: its repeat without an id is this message.
     if (!call.signal.aborted) mailbox.sent.save({ ...record, told: true })
-    mailbox.log('sent', { id: result.msg_id, lane: result.lane, duplicate: result.duplicate })
+    mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
     return receiptOf(result, record.envelope, 'boardId' in outgoing.to, budget, after)
-  })
+  }, call.signal)
 }
 
 /** The message that this call repeats; undefined for a new one. @throws ToolError `id_conflict`. */
@@ -75,14 +77,34 @@ function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): 
   return earlier
 }
 
+/**
+ * A repeat of what was accepted costs nothing and asks nobody. What was refused, or never arrived, is decided anew: there may be
+ * less to spend now, and the recipient may be a contact no more.
+ */
+async function wasAccepted(
+  { client }: Mailbox,
+  { envelope: { id }, told }: SentRecord,
+  signal: AbortSignal,
+): Promise<boolean> {
+  if (told) return true
+  try {
+    await client.message(id, { signal })
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'not_found') return false
+    throw withId(error, id)
+  }
+}
+
 async function prepare(
   mailbox: Mailbox,
   outgoing: Outgoing,
   fingerprint: string,
+  earlier: SentRecord | undefined,
   { asker, signal }: Call,
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
-  const envelope = await compose(mailbox, outgoing, signal)
+  const envelope = earlier?.envelope ?? (await compose(mailbox, outgoing, signal))
   const units = costUnits(payloadBytes(envelope), await mostRecipients(mailbox, to, signal))
   const isContact =
     'agent' in to && (to.agent.source === 'own' || (await isAccepted(mailbox.client, to.agent.agentId, signal)))
@@ -175,7 +197,7 @@ async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], sign
 }
 
 function receiptOf(
-  { msg_id, lane, duplicate }: SendResult,
+  { lane, duplicate }: SendResult,
   envelope: Envelope,
   isPost: boolean,
   before: Budget | undefined,
@@ -185,7 +207,7 @@ function receiptOf(
     before === undefined || after === undefined ? null : Math.max(0, after.used_units - before.used_units)
   const cost = isPost ? measured : costUnits(payloadBytes(envelope), 1)
   return {
-    message_id: msg_id,
+    message_id: envelope.id,
     status: 'accepted',
     to: envelope.to,
     lane,
@@ -193,6 +215,16 @@ function receiptOf(
     sealed: 'body_enc' in envelope,
     cost_units: duplicate ? 0 : cost,
     ...budgetLeft(after),
+  }
+}
+
+/** What is left after an effect. Undefined if the service does not say: the effect has happened all the same. */
+export async function findBudget({ client, log }: Mailbox, signal: AbortSignal): Promise<Budget | undefined> {
+  try {
+    return await client.budget({ signal })
+  } catch (error) {
+    if (!signal.aborted) log('budget.failed', { code: explainError(error).code })
+    return undefined
   }
 }
 

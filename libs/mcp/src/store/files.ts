@@ -1,10 +1,26 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { StartError } from '../start-error.ts'
 
 const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700
 const OTHERS = 0o077
+const WRITTEN_BY_OTHERS = 0o022
+
+/**
+ * Makes a folder of this agent's. @throws StartError where others can put something there: a pinned key or an approval of theirs
+ * would be taken for this agent's.
+ */
+export function makeOwnFolder(path: string): void {
+  makeFolder(path)
+  const { uid, mode } = statSync(path)
+  const isOurs = process.getuid === undefined || uid === process.getuid()
+  if (process.platform === 'win32' || (isOurs && (mode & WRITTEN_BY_OTHERS) === 0)) return
+  throw new StartError(
+    `others can write to the folder ${path}: make it yours alone with chmod 700, or name another one with --state`,
+  )
+}
 
 /** Makes a folder that its owner alone can read, with its parents. */
 export function makeFolder(path: string): void {
@@ -13,10 +29,10 @@ export function makeFolder(path: string): void {
 
 /**
  * Writes a file in one step: a reader sees the old content or the new content, never a part, whichever process writes.
- * The file is readable by its owner alone.
+ * The file is readable by its owner alone. @param options `isFlushed: false` where nothing is lost by a power failure.
  */
-export function replaceFile(path: string, content: string | Uint8Array): void {
-  const temporary = writeTemporary(path, content)
+export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
+  const temporary = writeTemporary(path, content, isFlushed)
   try {
     renameSync(temporary, path)
   } finally {
@@ -58,10 +74,31 @@ export function writtenAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs
 }
 
-function writeTemporary(path: string, content: string | Uint8Array): string {
+/** Removes a file, if it is there. */
+export function removeFile(path: string): void {
+  rmSync(path, { force: true })
+}
+
+/** Removes the files of a folder that were written longest ago, past any of these bounds. */
+export function removeOldest(folder: string, most: { files: number; bytes: number; seconds: number }): void {
+  const files = readdirSync(folder).flatMap((name) => {
+    const path = join(folder, name)
+    const stat = statSync(path, { throwIfNoEntry: false })
+    return stat?.isFile() ? [{ path, atMs: stat.mtimeMs, bytes: stat.size }] : []
+  })
+  const sinceMs = Date.now() - most.seconds * 1000
+  let bytes = 0
+  files.sort((a, b) => b.atMs - a.atMs)
+  for (const [at, file] of files.entries()) {
+    bytes += file.bytes
+    if (at >= most.files || bytes > most.bytes || file.atMs < sinceMs) removeFile(file.path)
+  }
+}
+
+function writeTemporary(path: string, content: string | Uint8Array, isFlushed = true): string {
   makeFolder(dirname(path))
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: true })
+  writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
   return temporary
 }
 

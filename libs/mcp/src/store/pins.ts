@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createFile, makeFolder, readIfThere } from './files.ts'
 
 /** A name and the public key that it had when this agent first met it. */
-export interface Pin {
+interface Pin {
   readonly name: string
   readonly agentId: string
   /** `ed25519:<HEX>`. */

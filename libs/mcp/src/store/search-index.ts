@@ -39,6 +39,8 @@ const MAX_PAGES = 20
 /** The oldest entries make room. */
 const MAX_ENTRIES = 20_000
 const MAX_TEXT = 4_000
+/** Of all texts together: the file is written as a whole, and held in memory. */
+const MAX_CHARACTERS = 8_000_000
 const EMPTY: Content = { exported: undefined, events: 0, entries: [] }
 
 export function createSearchIndex(
@@ -93,8 +95,11 @@ export function createSearchIndex(
       const now = Math.floor(Date.now() / 1000)
       const kept = before.entries.filter(({ id, expiresAt }) => !found.has(id) && expiresAt > now)
       const entries = [...kept, ...found.values()].sort((a, b) => b.at - a.at || (a.id < b.id ? -1 : 1))
-      content = { exported, events, entries: entries.slice(0, MAX_ENTRIES) }
-      if (found.size > 0) replaceFile(path, cipher.encrypt(FILE, JSON.stringify(content)))
+      content = { exported, events, entries: withinBounds(entries) }
+      // The last page was read before, so most of what was found is known.
+      const isNew =
+        exported !== before.exported || events !== before.events || content.entries.length !== before.entries.length
+      if (isNew) replaceFile(path, cipher.encrypt(FILE, JSON.stringify(content)))
       return isExportDone && areEventsDone
     },
     search(query, limit, cursor) {
@@ -113,4 +118,14 @@ export function createSearchIndex(
       return { ids, next: undefined }
     },
   }
+}
+
+/** The newest ones that fit. */
+function withinBounds(entries: readonly Entry[]): Entry[] {
+  let characters = 0
+  const end = entries.findIndex(({ text }, at) => {
+    characters += text.length
+    return at >= MAX_ENTRIES || characters > MAX_CHARACTERS
+  })
+  return end < 0 ? [...entries] : entries.slice(0, end)
 }

@@ -1,10 +1,9 @@
 import { hash } from 'node:crypto'
-import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Envelope } from '@svc/contracts/resources.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { Cipher } from './cipher.ts'
-import { makeFolder, readIfThere, replaceFile } from './files.ts'
+import { makeFolder, readIfThere, removeFile, removeOldest, replaceFile } from './files.ts'
 
 /** One message that this agent composed. */
 export interface SentRecord {
@@ -21,7 +20,10 @@ export interface SentRecord {
   readonly after?: number
 }
 
-/** Messages that this agent composed, one encrypted file each, so that processes never write to the same one. */
+/**
+ * Messages that this agent composed, one encrypted file each, so that processes never write to the same one. The oldest are removed
+ * past the bounds; what they said is then gone, for this agent too.
+ */
 export interface SentStore {
   find(id: string): SentRecord | undefined
   save(record: SentRecord): void
@@ -30,8 +32,18 @@ export interface SentStore {
 }
 
 const DAY_SECONDS = 86_400
+interface SentBounds {
+  /** A service keeps messages for 30 days, unless its operator chose otherwise. */
+  readonly days: number
+  readonly messages: number
+  readonly bytes: number
+}
 
-export function createSentStore(folder: string, cipher: Cipher): SentStore {
+export const SENT_BOUNDS: SentBounds = { days: 90, messages: 10_000, bytes: 64 * 1024 * 1024 }
+/** Between looks at the bounds. */
+const SAVES = 100
+
+export function createSentStore(folder: string, cipher: Cipher, bounds: SentBounds = SENT_BOUNDS): SentStore {
   const sent = join(folder, 'sent')
   const untold = join(folder, 'untold')
   makeFolder(sent)
@@ -43,6 +55,12 @@ export function createSentStore(folder: string, cipher: Cipher): SentStore {
     const text = content === undefined ? undefined : cipher.decrypt(`sent/${name}`, content)
     return text === undefined ? undefined : (JSON.parse(text) as SentRecord)
   }
+  let saves = 0
+  const prune = (): void => {
+    removeOldest(sent, { files: bounds.messages, bytes: bounds.bytes, seconds: bounds.days * DAY_SECONDS })
+    removeOldest(untold, { files: bounds.messages, bytes: bounds.bytes, seconds: DAY_SECONDS })
+  }
+  prune()
   return {
     find,
     save(record) {
@@ -50,7 +68,10 @@ export function createSentStore(folder: string, cipher: Cipher): SentStore {
       const name = fileOf(id)
       replaceFile(join(sent, name), cipher.encrypt(`sent/${name}`, JSON.stringify(record)))
       const marker = join(untold, fileOf(record.fingerprint))
-      replaceFile(marker, record.told ? '' : id)
+      if (record.told) removeFile(marker)
+      else replaceFile(marker, id)
+      saves += 1
+      if (saves % SAVES === 0) prune()
     },
     findUntold(fingerprint, nowSeconds) {
       const id = readIfThere(join(untold, fileOf(fingerprint)))?.toString('utf8') ?? ''
@@ -58,11 +79,6 @@ export function createSentStore(folder: string, cipher: Cipher): SentStore {
       return record !== undefined && nowSeconds - record.composedAt < DAY_SECONDS ? record : undefined
     },
   }
-}
-
-/** How many messages the folder holds; for tests and people. */
-export function countSent(folder: string): number {
-  return readdirSync(join(folder, 'sent')).length
 }
 
 function fileOf(text: string): string {

@@ -1,18 +1,21 @@
 import { execFile } from 'node:child_process'
+import { hash } from 'node:crypto'
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { generateKey, parseKey } from '@svc/sdk/keys.ts'
+import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createLease, STALE_MS } from '../watch/lease.ts'
 import { createApprovals } from './approvals.ts'
 import { createCipher } from './cipher.ts'
 import { createCursorFile } from './cursor.ts'
+import { makeOwnFolder } from './files.ts'
 import { readOrMakeToken } from './http-token.ts'
 import { readKeyFile, readOrMakeKeyFile } from './key-file.ts'
 import { createPins } from './pins.ts'
-import { createSentStore } from './sent.ts'
+import { createSentStore, SENT_BOUNDS } from './sent.ts'
 
 const run = promisify(execFile)
 const PROCESSES = 4
@@ -28,7 +31,7 @@ async function inProcesses(script: string): Promise<string[]> {
   const runs = Array.from({ length: PROCESSES }, (_, at) =>
     run(process.execPath, ['--input-type=module', '-e', script], {
       cwd: import.meta.dirname,
-      env: { PATH: process.env.PATH, FOLDER: folder, AT: String(at) },
+      env: { ...ENVIRONMENT, FOLDER: folder, AT: String(at) },
     }),
   )
   return (await Promise.all(runs)).map(({ stdout }) => stdout.trim())
@@ -102,7 +105,56 @@ describe('sent messages', () => {
     expect(store.findUntold('other', 2_000)).toBeUndefined()
     store.save({ ...record, told: true })
     expect(store.findUntold('print', 2_000)).toBeUndefined()
+    expect(readdirSync(join(folder, 'untold'))).toEqual([])
   })
+
+  test.each([
+    ['too many', { messages: 2 }],
+    ['too large together', { bytes: 600 }],
+    ['too old', { days: 2 }],
+  ])('the oldest are removed where they are %s', (_, bound) => {
+    const cipher = createCipher(generateKey())
+    const store = createSentStore(folder, cipher)
+    for (const at of [0, 1, 2, 3]) {
+      store.save({ ...record, envelope: { ...record.envelope, id: `message-${at}` }, fingerprint: `print-${at}` })
+    }
+    // The later they were written, the fewer days ago.
+    for (const at of [0, 1, 2, 3]) {
+      const written = Date.now() / 1000 - (3.5 - at) * 86_400
+      utimesSync(join(folder, 'sent', hash('sha256', `message-${at}`).slice(0, 40)), written, written)
+    }
+    const bounded = createSentStore(folder, cipher, { ...SENT_BOUNDS, ...bound })
+    const kept = [0, 1, 2, 3].filter((at) => bounded.find(`message-${at}`) !== undefined)
+    expect(kept).toEqual([2, 3])
+  })
+})
+
+test('a folder that others can write to is refused', () => {
+  const path = join(folder, 'state')
+  makeOwnFolder(path)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
+  chmodSync(path, 0o755)
+  expect(() => makeOwnFolder(path)).not.toThrow()
+  chmodSync(path, 0o770)
+  expect(() => makeOwnFolder(path)).toThrow('chmod 700')
+})
+
+test('several processes take turns with what they spend', async () => {
+  const counter = join(folder, 'counter')
+  writeFileSync(counter, '0')
+  await inProcesses(
+    `const { createTurns } = await import('${new URL('turns.ts', import.meta.url)}')
+     const { readFileSync, writeFileSync } = await import('node:fs')
+     const turns = createTurns(process.env.FOLDER + '/turn')
+     const path = process.env.FOLDER + '/counter'
+     await Promise.all(Array.from({ length: 5 }, () => turns.take(async () => {
+       const seen = Number(readFileSync(path))
+       await new Promise((resolve) => setTimeout(resolve, 5))
+       writeFileSync(path, String(seen + 1))
+     }, new AbortController().signal)))`,
+  )
+  expect(readFileSync(counter, 'utf8')).toBe(String(PROCESSES * 5))
+  expect(readdirSync(folder)).toEqual(['counter'])
 })
 
 test('what is encrypted is bound to its name and its key', () => {
@@ -164,5 +216,16 @@ describe('the lease of the stream', () => {
     utimesSync(path, longAgo, longAgo)
     expect(second.take()).toBe(true)
     expect(first.take()).toBe(false)
+  })
+
+  test.each([
+    ['keeps it where its process is alive', process.pid, false],
+    ['loses it where its process is gone', 4_000_000, true],
+  ])('a holder that has longer %s', (_, pid, isFree) => {
+    const path = join(folder, 'lease')
+    writeFileSync(path, `${pid} mark`)
+    const longAgo = new Date(Date.now() - STALE_MS - 1_000)
+    utimesSync(path, longAgo, longAgo)
+    expect(createLease(path, 10 * STALE_MS).take()).toBe(isFree)
   })
 })

@@ -7,6 +7,7 @@ import {
   type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server'
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
+import { AnswerError } from '@svc/sdk/errors.ts'
 import { explainError } from '../explain-error.ts'
 import type { Fence } from '../fence.ts'
 import { createFence } from '../fence.ts'
@@ -27,12 +28,12 @@ export interface Call {
   progress(elapsed: number, total: number, message: string): Promise<void>
 }
 
-export interface ToolHints {
+interface ToolHints {
   readonly destructive?: boolean
   readonly idempotent?: boolean
 }
 
-export interface ToolSpec<I extends TProperties, O extends TProperties> {
+interface ToolSpec<I extends TProperties, O extends TProperties> {
   readonly name: string
   readonly title: string
   readonly description: string
@@ -76,8 +77,10 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
         const log = (outcome: string): void => mailbox.log('tool', { name, outcome, ms: Date.now() - startedMs })
         const call = createCall(server, context)
         try {
+          await mailbox.ready(call.signal)
           const output = await spec.run(mailbox, args, call)
           const result = await withUnread(mailbox, output, call.signal)
+          await assertFits(outputSchema, result.structuredContent)
           log('ok')
           return result
         } catch (error) {
@@ -96,9 +99,15 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
 }
 
 /** A closed object, as the protocol's library takes schemas: as plain JSON, because a client in this process gets the very object. */
-function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
+export function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
   const schema = JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
   return fromJsonSchema<T>(schema)
+}
+
+/** Nothing but what the schema has reaches a client. @throws AnswerError, without a word of what did not fit. */
+export async function assertFits(schema: StandardSchemaWithJSON, value: unknown): Promise<void> {
+  const { issues } = await schema['~standard'].validate(value)
+  if (issues !== undefined) throw new AnswerError('the service sent what its contract does not have')
 }
 
 function createCall(server: McpServer, context: ServerContext): Call {
@@ -118,10 +127,15 @@ function createCall(server: McpServer, context: ServerContext): Call {
 /** Nobody reads it: the client is gone, or does not wait any more. */
 const CANCELLED = { code: 'cancelled', text: 'the call was cancelled.' }
 
+const AWAY: ReadonlySet<string> = new Set(['unavailable', 'no_answer', 'misconfigured'])
+
 /** Where a fault is; not its message, which may hold what somebody wrote. */
 function faultOf(error: unknown): { error: string; at: string } {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
-  const frames = stack.split('\n').filter((line) => /^\s+at /.test(line))
+  const frames = stack
+    .replace(error instanceof Error ? error.message : '', '')
+    .split('\n')
+    .filter((line) => /^\s+at /.test(line))
   return { error: error instanceof Error ? error.name : typeof error, at: frames.slice(0, 5).join(' ').trim() }
 }
 
@@ -132,7 +146,9 @@ async function withUnread(mailbox: Mailbox, output: object, signal: AbortSignal)
 }
 
 async function failed(mailbox: Mailbox, code: string, text: string, signal: AbortSignal): Promise<CallToolResult> {
-  const unread = signal.aborted ? null : ((await mailbox.unread.count(signal)) ?? null)
+  // Nobody waits for a count where the service is away.
+  const canCount = !signal.aborted && !AWAY.has(code)
+  const unread = canCount ? ((await mailbox.unread.count(signal)) ?? null) : null
   return {
     isError: true,
     content: [{ type: 'text', text: [`${code}: ${text}`, unreadText(unread)].join('\n\n') }],

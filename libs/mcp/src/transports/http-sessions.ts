@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/server'
 
 /** Sessions of clients that speak a protocol version before 2026-07-28, which have a connection and a state. */
-export interface HttpSessions extends AsyncDisposable {
+interface HttpSessions extends AsyncDisposable {
   /** Answers one request: opens a session, or passes it to the one that it names. */
   handle(request: Request): Promise<Response>
 }
@@ -68,6 +68,7 @@ async function holdsInitialize(request: Request): Promise<boolean> {
   try {
     return isInitializeRequest(await request.json())
   } catch {
+    // Not JSON: the transport refuses it.
     return false
   }
 }

@@ -4,7 +4,7 @@ import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/s
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
-import { serveSubscriptions } from './subscriptions.ts'
+import { serveSubscriptions, tellOfChanges } from './subscriptions.ts'
 
 /** What a server says when a client of 2026-07-28 has opened a subscription. */
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
@@ -31,7 +31,7 @@ export async function serveOverStdio(
   }
   /** The library passes on what the client subscribed to. */
   function tell(): void {
-    for (const uri of changingUris(mailbox)) void current?.server.sendResourceUpdated({ uri }).catch(() => undefined)
+    if (current !== undefined) tellOfChanges(current, changingUris(mailbox), mailbox)
   }
   const closed = new Promise<void>((resolve) => {
     stdin.once('close', resolve)

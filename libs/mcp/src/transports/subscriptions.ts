@@ -5,14 +5,12 @@ import type { Mailbox } from '../mailbox.ts'
  * Tells a client with a connection (protocol versions before 2026-07-28) of news: it names resources, and is told when one of
  * them may have changed. @returns what ends it.
  */
-export function serveSubscriptions(server: McpServer, { watcher }: Mailbox): Disposable {
+export function serveSubscriptions(server: McpServer, mailbox: Mailbox): Disposable {
   const uris = new Set<string>()
   let watch: Disposable | undefined
   server.server.setRequestHandler('resources/subscribe', ({ params: { uri } }) => {
     uris.add(uri)
-    watch ??= watcher.listen(() => {
-      for (const one of uris) void server.server.sendResourceUpdated({ uri: one }).catch(() => undefined)
-    })
+    watch ??= mailbox.watcher.listen(() => tellOfChanges(server, uris, mailbox))
     return {}
   })
   server.server.setRequestHandler('resources/unsubscribe', ({ params: { uri } }) => {
@@ -25,4 +23,13 @@ export function serveSubscriptions(server: McpServer, { watcher }: Mailbox): Dis
     watch = undefined
   }
   return { [Symbol.dispose]: stop }
+}
+
+/** A client that cannot be told misses nothing: it reads the resources again when it is back. */
+export function tellOfChanges(server: McpServer, uris: Iterable<string>, { log }: Mailbox): void {
+  for (const uri of uris) {
+    server.server
+      .sendResourceUpdated({ uri })
+      .catch((error: unknown) => log('notify.failed', { error: error instanceof Error ? error.name : 'unknown' }))
+  }
 }

@@ -6,7 +6,7 @@ import { createFile, readIfThere, replaceFile, writtenAtMs } from '../store/file
  * Says which process holds the stream of a state folder. Two processes may both believe so for a moment, which costs a second
  * stream and nothing else: the stream only wakes those who wait, and what they read comes from the history.
  */
-export interface Lease {
+interface Lease {
   /** Takes the lease, or renews it. @returns false while another process holds it. */
   take(): boolean
   release(): void
@@ -15,19 +15,31 @@ export interface Lease {
 /** A holder that has not renewed for so long is gone, or stands still. */
 export const STALE_MS = 10_000
 
-export function createLease(path: string, nowMs: () => number = Date.now): Lease {
-  const mark = randomBytes(12).toString('hex')
-  const isOwn = (): boolean => readIfThere(path)?.toString('utf8') === mark
+/** @param stuckMs a process that is alive keeps the lease for so long without renewing it. */
+export function createLease(path: string, stuckMs = STALE_MS): Lease {
+  const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
+  const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
+  const isOwn = (): boolean => holder() === mark
   return {
     take() {
       if (createFile(path, mark)) return true
-      const isStale = nowMs() - (writtenAtMs(path) ?? 0) > STALE_MS
+      const ageMs = Date.now() - (writtenAtMs(path) ?? 0)
+      const isStale = ageMs > stuckMs || (ageMs > STALE_MS && isGone(Number(holder().split(' ')[0])))
       if (!isOwn() && !isStale) return false
-      replaceFile(path, mark)
+      replaceFile(path, mark, { isFlushed: false })
       return true
     },
     release() {
       if (isOwn()) rmSync(path, { force: true })
     },
+  }
+}
+
+function isGone(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return false
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'ESRCH'
   }
 }

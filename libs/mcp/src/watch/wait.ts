@@ -3,7 +3,7 @@ import { ApiError, EventGapError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../mailbox.ts'
 import type { Call } from '../tools/tool.ts'
 
-export interface Arrivals {
+interface Arrivals {
   readonly events: readonly Event[]
   /** Where to go on: behind the last of them, or behind what was skipped. */
   readonly cursor: number

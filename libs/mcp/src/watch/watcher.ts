@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
+import { codeOf } from '../explain-error.ts'
 import type { Log } from '../log.ts'
 import { readIfThere, replaceFile } from '../store/files.ts'
 import { createLease } from './lease.ts'
@@ -20,7 +21,7 @@ export interface Watcher extends AsyncDisposable {
   readonly mode: 'idle' | 'stream' | 'poll' | 'shared'
 }
 
-export interface WatcherTimes {
+interface WatcherTimes {
   /** Between looks at the file of the process that holds the stream. */
   readonly lookMs: number
   /** Between requests where there is no stream. */
@@ -93,7 +94,7 @@ export function createWatcher(
   /** Tells this process and the others. */
   function tell(cursor: number): void {
     seenNews = String(cursor)
-    replaceFile(newsPath, seenNews)
+    replaceFile(newsPath, seenNews, { isFlushed: false })
     change()
   }
 
@@ -139,7 +140,7 @@ export function createWatcher(
       }
     } catch (error) {
       if (signal.aborted) return cursor
-      log('watch.no_stream', { code: error instanceof ApiError ? error.code : (error as Error).name })
+      log('watch.no_stream', { code: error instanceof ApiError ? codeOf(error) : (error as Error).name })
       if (error instanceof EventGapError) cursor = error.earliest - 1
     }
     return cursor

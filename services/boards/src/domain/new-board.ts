@@ -5,17 +5,22 @@ import type { Board, BoardDetails } from '@svc/contracts/resources.ts'
 export type NewBoard = Pick<BoardDetails, 'title' | 'description' | 'visibility' | 'posting'>
 
 /**
- * A board as it is asked for, with the defaults of what is left out. A private board on which anyone posts is refused
- * (spec 8.1). @throws ServiceError `invalid_request`.
+ * Fills in the defaults of a requested board. Refuses a private board on which anyone may post (spec 8.1).
+ * @throws ServiceError `invalid_request`.
  */
 export function newBoard({ title, description = '', visibility, posting = 'members' }: Board): NewBoard {
   if (visibility === 'private' && posting === 'anyone') {
-    throw new ServiceError('invalid_request', { detail: 'on a private board members alone can post' })
+    throw new ServiceError('invalid_request', {
+      detail: 'only members can post on a private board: set posting to members',
+    })
   }
   return { title, description, visibility, posting }
 }
 
-/** @param owned boards that the owner has. @throws ServiceError `board_limit` where one more is too many (spec 8.1). */
+/**
+ * @param owned Number of boards that the owner has. @throws ServiceError `board_limit` if the owner has its maximum
+ *   (spec 8.1).
+ */
 export function checkBoardLimit(owned: number): void {
   if (owned >= LIMITS.boardsPerOwner) throw new ServiceError('board_limit')
 }

@@ -15,7 +15,10 @@ type Deps = Pick<BoardsDeps, 'database' | 'charging' | 'operations'>
 const CREATION_UNITS = 10
 const US_PER_SECOND = 1_000_000
 
-/** Creates a board: the limit looked at, the cost reserved, the limit looked at again under the owner's lock. */
+/**
+ * Creates a board. Order of steps: check the limit, reserve the cost, check the limit again under the owner's lock,
+ * insert.
+ */
 export async function createBoard(
   deps: Deps,
   request: RequestOf<typeof createBoardCall>,
@@ -24,7 +27,8 @@ export async function createBoard(
   const { owner } = request
   const board = newBoard(request.board)
   checkBoardLimit(await deps.database.run((sql) => countBoards(sql, owner)))
-  // A board has no id of the client's, so each request is an operation of its own: a repeat creates another board.
+  // The client does not choose a board's id, so each request is an operation of its own, and a repeat creates another
+  // board.
   const operation = `boards:${randomUUID()}`
   const cost = { operation, agentId: owner, units: CREATION_UNITS, introductionPeer: null }
   return deps.charging.charge(cost, context, (reservation) => commitBoard(deps, owner, board, reservation))
@@ -40,7 +44,7 @@ function commitBoard(
     await lockOwner(tx, owner)
     checkBoardLimit(await countBoards(tx, owner))
     if ((await operations.commit(tx, reservation)) === 'duplicate') {
-      throw new ServiceError('unavailable', { cause: new Error('this very board was created before') })
+      throw new ServiceError('unavailable', { cause: new Error('this operation created its board before') })
     }
     const createdUs = await takeCreationTime(tx)
     const id = boardId(createdUs, randomBytes(RANDOM_BYTES))

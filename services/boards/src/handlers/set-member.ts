@@ -12,14 +12,14 @@ import { findGround, saveRole } from '../store/memberships.ts'
 type Deps = Pick<BoardsDeps, 'database' | 'charging' | 'operations'>
 type Request = RequestOf<typeof setMemberCall>
 
-/** How often the price is looked up again because somebody else changed the board meanwhile. */
+/** Limit on pricing attempts. The price is looked up again if a concurrent request changes the board. */
 const MAX_DECISIONS = 5
 /** A new membership costs 1 unit (spec 11.2). */
 const ADDITION_UNITS = 1
 
 /**
- * Sets a role. The order: what it comes to, the cost reserved, the change and its operation committed in one transaction under
- * the lock of the board, where it is decided again. What is free never speaks with budget (spec 11.2), and a repeat
+ * Sets a role. Order of steps: decide and find the price, reserve it, then decide again and commit the change with its
+ * operation in one transaction, under the board's lock. A free change makes no call to budget (spec 11.2). A repeat
  * after a lost answer finds the role set, which is free.
  */
 export async function setMember(
@@ -32,10 +32,10 @@ export async function setMember(
     const change = await deps.database.run((sql) => decide(sql, request))
     if (change === 'nothing' || (await commitChange(deps, request, change, context))) return { role }
   }
-  throw new ServiceError('unavailable', { cause: new Error('the board changes faster than this is decided') })
+  throw new ServiceError('unavailable', { cause: new Error('concurrent changes of the board kept changing the price') })
 }
 
-/** @returns false, with nothing changed or charged, where the price is another by now. */
+/** @returns false if the price has changed meanwhile; then nothing is changed or charged. */
 async function commitChange(
   { database, charging, operations }: Deps,
   request: Request,
@@ -62,14 +62,17 @@ async function commitChange(
   }
 }
 
-/** Under the lock of the board, so that what was paid for, or was free, is what happens, and the limit is exact. */
+/**
+ * Decides again under the board's lock, so that the limit is exact and the change that is written is the one that was
+ * priced.
+ */
 async function writeChange(tx: Tx, request: Request, expected: RoleChange): Promise<void> {
   await lockBoard(tx, request.board_id)
-  if ((await decide(tx, request)) !== expected) throw new OtherPrice('the roles were changed meanwhile')
+  if ((await decide(tx, request)) !== expected) throw new OtherPrice('a concurrent request changed the roles')
   await saveRole(tx, request.board_id, request.agent_id, request.role)
 }
 
-/** @throws ServiceError what `roleChange` throws, and `not_found` where there is no such board. */
+/** @throws ServiceError the errors of `roleChange`, and `not_found` if there is no such board. */
 async function decide(sql: Sql | Tx, { board_id, caller, agent_id, standing, role }: Request): Promise<RoleChange> {
   const ground = await findGround(sql, board_id, caller, agent_id)
   if (ground === undefined) throw new ServiceError('not_found')

@@ -6,24 +6,25 @@ import type { BoardRules } from '../domain/access.ts'
 
 export interface AccessQuestion {
   readonly boardId: string
-  /** null: anonymous. */
+  /** null if anonymous. */
   readonly viewer: string | null
   readonly withSubscribers: boolean
 }
 
 export interface AccessRow extends BoardRules {
-  /** The viewer's. */
+  /** The viewer's role. */
   role: MemberRole | null
-  /** Owner, writers and readers without the viewer, in byte order; empty where they were not asked for. */
+  /** The owner, writers and readers except the viewer, in byte order; empty if the question did not ask for them. */
   subscribers: string[]
 }
 
-/** Answers are of one moment, later than the question; undefined where there is no such board. */
+/** Each answer holds for one moment after the question; undefined if there is no such board. */
 export function createFindAccess(database: Database): Batcher<AccessQuestion, AccessRow | undefined> {
   return createBatcher({
     name: 'boards.access',
     concurrency: 2,
-    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many questions wait') }),
+    overloaded: () =>
+      new ServiceError('unavailable', { cause: new Error('too many questions about boards are waiting') }),
     run: async (questions) => {
       const rows = await database.run((sql) => findAccess(sql, questions))
       const found = new Map(rows.map((row) => [row.ordinal, row]))
@@ -33,8 +34,8 @@ export function createFindAccess(database: Database): Batcher<AccessQuestion, Ac
 }
 
 /**
- * Numbers stand for booleans, of which the driver sends no arrays.
- * @returns a row for each question whose board is there; `ordinal` is its place, from 1.
+ * Sends booleans as numbers, because the driver cannot send arrays of booleans.
+ * @returns a row for each question whose board exists; `ordinal` is the position of the question, from 1.
  */
 export async function findAccess(
   sql: Sql,
@@ -56,7 +57,7 @@ export async function findAccess(
     left join boards.memberships m on m.board_id = b.id and m.agent_id = q.viewer`
 }
 
-/** Those of the boards that are there, with the role that the agent has. One query whatever their number. */
+/** Finds the boards that exist among `boardIds`, with the agent's role on each. One query for any number of boards. */
 export async function findRoles(
   sql: Sql,
   agentId: string,

@@ -2,16 +2,16 @@ import type { BoardDetails, MemberRole } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import type { BoardRules } from '../domain/access.ts'
 
-/** `title` and `description` in UTF-8, which may hold what a text of Postgres cannot. */
-export type BoardRow = Omit<BoardDetails, 'title' | 'description'> & { title: Uint8Array; description: Uint8Array }
+/** `title` and `description` are UTF-8 bytes, because they may hold U+0000 and a Postgres text cannot. */
+type BoardRow = Omit<BoardDetails, 'title' | 'description'> & { title: Uint8Array; description: Uint8Array }
 
 export function detailsOf({ id, owner, title, description, visibility, posting, created_at }: BoardRow): BoardDetails {
   return { id, owner, title: textOf(title), description: textOf(description), visibility, posting, created_at }
 }
 
 /**
- * Public boards and those of which the viewer is owner, writer or reader, by id, those past `after` (spec 8.2). Each of
- * the two lists is read to its limit at most, so it does not matter how long they are.
+ * Lists the boards after the id `after` that are public, or of which the viewer is owner, writer or reader, by id
+ * (spec 8.2). Reads at most `limit` rows of either list, so the length of the lists does not matter.
  */
 export async function listBoards(sql: Sql, viewer: string | null, after: string, limit: number): Promise<BoardRow[]> {
   return sql<BoardRow[]>`
@@ -28,7 +28,7 @@ export async function listBoards(sql: Sql, viewer: string | null, after: string,
     order by b.id`
 }
 
-/** The board, and the role that the viewer has on it; undefined where there is no such board. */
+/** Finds a board and the viewer's role on it; undefined if there is no such board. */
 export async function findBoard(
   sql: Sql,
   boardId: string,
@@ -46,7 +46,7 @@ export async function countBoards(sql: Sql | Tx, owner: string): Promise<number>
   return row?.owned ?? 0
 }
 
-/** Nobody else creates a board of this owner until the transaction has ended. */
+/** Locks the owner until the transaction ends, so that no concurrent transaction creates a board of this owner. */
 export async function lockOwner(tx: Tx, owner: string): Promise<void> {
   await tx`
     insert into boards.owners as o (agent_id) values (${owner})
@@ -54,15 +54,15 @@ export async function lockOwner(tx: Tx, owner: string): Promise<void> {
 }
 
 /**
- * The moment of a creation in microseconds, later than that of any other, whatever the clock does. No board is created
- * until the transaction has ended, so nothing else may be waited for after this.
+ * Takes a creation time in microseconds that is later than that of every other board, even if the clock is set back. It
+ * blocks the creation of all boards until the transaction ends, so wait for nothing else after this call.
  */
 export async function takeCreationTime(tx: Tx): Promise<number> {
   const [row] = await tx<{ created_us: number }[]>`
     update boards.clock c
     set created_us = greatest(c.created_us + 1, floor(extract(epoch from clock_timestamp()) * 1000000)::bigint)
     returning c.created_us`
-  if (row === undefined) throw new Error('the clock of the boards is gone')
+  if (row === undefined) throw new Error('boards.clock must have one row')
   return row.created_us
 }
 
@@ -76,7 +76,7 @@ export async function insertBoard(tx: Tx, board: BoardDetails): Promise<void> {
     insert into boards.memberships (board_id, agent_id, role) values (${id}, ${owner}, 'owner')`
 }
 
-/** Nobody else changes a role on this board until the transaction has ended; undefined where there is no such board. */
+/** Locks the roles of a board until the transaction ends. Returns undefined if there is no such board. */
 export async function lockBoard(tx: Tx, boardId: string): Promise<BoardRules | undefined> {
   const [row] = await tx<BoardRules[]>`
     select b.visibility, b.posting from boards.boards b where b.id = ${boardId} for no key update`

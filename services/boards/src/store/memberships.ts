@@ -3,8 +3,9 @@ import type { Sql, Tx } from '@svc/postgres/database.ts'
 import type { BoardRules } from '../domain/access.ts'
 
 /**
- * Owner, writers, readers and bans, in byte order of the id (spec 8.3): those of revoked identities too, which count until they
- * are removed (spec 8.7). Each with the rules of the board; none at all where there is no such board, because every one has its owner.
+ * Lists the owner, writers, readers and banned agents, in byte order of the id (spec 8.3), each with the rules of the
+ * board. Includes revoked agents, whose records count until they are removed (spec 8.7). An empty list means that
+ * there is no such board, because every board has an owner.
  */
 export async function listMembers(sql: Sql, boardId: string): Promise<(MemberEntry & BoardRules)[]> {
   return sql<(MemberEntry & BoardRules)[]>`
@@ -14,13 +15,13 @@ export async function listMembers(sql: Sql, boardId: string): Promise<(MemberEnt
     where b.id = ${boardId} order by m.agent_id`
 }
 
-export interface GroundRow extends BoardRules {
+interface GroundRow extends BoardRules {
   caller: MemberRole | null
   current: MemberRole | null
   records: number
 }
 
-/** What a change of the agent's role by the caller is decided by; undefined where there is no such board. */
+/** Reads the facts that decide a change of the agent's role by the caller; undefined if there is no such board. */
 export async function findGround(
   sql: Sql | Tx,
   boardId: string,
@@ -36,7 +37,7 @@ export async function findGround(
   return row
 }
 
-/** The caller holds the lock of the board. */
+/** The caller must hold the board's lock. */
 export async function saveRole(tx: Tx, boardId: string, agentId: string, role: AssignableRole): Promise<void> {
   if (role === 'none') {
     await tx`delete from boards.memberships m where m.board_id = ${boardId} and m.agent_id = ${agentId}`

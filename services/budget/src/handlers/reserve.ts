@@ -24,17 +24,17 @@ interface Decided extends Reserved {
   outcome: Exclude<Reserved['outcome'], 'other_price'>
 }
 
-/** What stands on operations that are still under way is looked at again for so long, at first after so long. */
+/** Retry a decision that depends on unfinished operations for up to `UNDECIDED_MS`, starting after `FIRST_WAIT_MS`. */
 const UNDECIDED_MS = 1_000
 const FIRST_WAIT_MS = 5
 const NONE: ReadonlySet<string> = new Set()
 
 /**
- * Takes what an operation costs, together with the others that are asked for at the time: one transaction for all.
+ * Reserves the cost of an operation. Concurrent requests share one transaction.
  *
- * A refusal is answered when it is final: while operations under way hold what they may yet give back, it is waited for
- * a little, and then nothing is known (`unavailable`). So it is where an earlier attempt at this operation holds another
- * price: either that attempt is committed and the price paid, or it is given back and this attempt's is taken.
+ * A refusal is answered only when it is final. As long as it depends on held reservations that may still be released, reserve
+ * retries for a short time and then answers `unavailable`. The same goes for an operation that an earlier attempt holds at
+ * another price. Either that attempt commits, and its price is paid, or it is released, and this attempt's price is taken.
  */
 export function createReserve({
   database,
@@ -42,13 +42,13 @@ export function createReserve({
 }: BudgetDeps): (request: Request, context: CallContext) => Promise<Reply> {
   const reserveSoon = createLockingBatcher<Item, Reserved>({
     name: 'budget.reserve',
-    // The statement sees each account and each operation once.
+    // One statement must name each account and each operation at most once.
     keyOf: ({ request }) => [request.agent_id, request.operation],
     lockOf: agentOf,
     isLockTimeout,
     unavailable: (reason) => new ServiceError('unavailable', { cause: new Error(reason) }),
     run: async (items, { waitMs: lockWaitMs, skipBusy }) => {
-      // Nobody waits any more for what has waited too long: it would be taken only to be given back.
+      // Skip items past their deadline: their caller is gone, so the charge would only be released again.
       const nowMs = Date.now()
       const live = items.filter(({ context }) => context.deadlineMs > nowMs)
       const busy = skipBusy ? await database.run((sql) => findBusyAccounts(sql, live.map(agentOf))) : NONE
@@ -80,7 +80,9 @@ export function createReserve({
         return answer({ ...reserved, outcome })
       }
       if (Date.now() + waitMs > untilMs) {
-        throw new ServiceError('unavailable', { cause: new Error('it stands on operations under way') })
+        throw new ServiceError('unavailable', {
+          cause: new Error('the decision depends on operations that have not finished'),
+        })
       }
       await setTimeout(waitMs)
     }
@@ -111,7 +113,9 @@ function answer({ outcome, deadlineMs, nowMs }: Decided): Reply {
     case 'settled':
       return { deadline_ms: deadlineMs, settled: true, shared: false }
     case 'differs':
-      throw new ServiceError('internal', { cause: new Error('an operation was reserved with other values before') })
+      throw new ServiceError('internal', {
+        cause: new Error('the operation was reserved before for another agent, owner or peer'),
+      })
     default:
       throw new ServiceError(outcome, { retryAfterSeconds: secondsToMidnight(nowMs) })
   }

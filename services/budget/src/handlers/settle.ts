@@ -22,7 +22,7 @@ export function createSettle(deps: Deps): (request: RequestOf<typeof settle>) =>
   return ({ operation }) => settleOne(operation)
 }
 
-/** Makes the reservations of a batch that an owner has gathered final, without waiting for the disk. */
+/** Makes a batch of reservations final, as gathered by their owner, without waiting for the disk. */
 export function createSettleSoon(
   deps: Deps,
 ): (request: RequestOf<typeof settleSoon>) => Promise<ReplyOf<typeof settleSoon>> {
@@ -35,5 +35,5 @@ export function createSettleSoon(
 async function settleAll({ database, logger }: Deps, operations: string[], durable: boolean): Promise<void> {
   const released = await retryOnConflict(() => database.run((sql) => settleBatch(sql, operations, durable)))
   failpoint('budget.settled')
-  if (released > 0) logger.error({ released }, 'operations were done whose charge had been given back')
+  if (released > 0) logger.error({ released }, 'an owner settled operations whose charges had been released')
 }

@@ -1,7 +1,7 @@
 import type { Sql } from '@svc/postgres/database.ts'
 
 /** An agent's budget today. */
-export interface AccountState {
+interface AccountState {
   usedUnits: number
   usedIntroductions: number
   creditBalance: number
@@ -9,7 +9,7 @@ export interface AccountState {
   nowMs: number
 }
 
-/** One indexed look-up; an agent that was never charged has used nothing. */
+/** Finds an agent's budget with one index lookup. An agent that was never charged has used nothing. */
 export async function findAccountState(sql: Sql, agentId: string): Promise<AccountState> {
   const [row] = await sql<AccountState[]>`
     select
@@ -24,6 +24,6 @@ export async function findAccountState(sql: Sql, agentId: string): Promise<Accou
         case when a.day >= (c.instant at time zone 'UTC')::date then a.used_introductions end as used_introductions
       from budget.accounts a where a.agent_id = ${agentId}
     ) a on true`
-  if (row === undefined) throw new Error('a left join answers one row')
+  if (row === undefined) throw new Error('the left join returned no row')
   return row
 }

@@ -1,16 +1,16 @@
-/** Queries of who verifies the books; each reads ranges of whole tables, on a snapshot (libs/postgres, report.ts). */
+/** Queries of `svc admin verify`. Each reads ranges of whole tables on one snapshot (libs/postgres, report.ts). */
 import type { Charge, Discrepancy, Sum } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 
-/** Agents by id: those behind `after`, up to `last` (null: to the end); or `only` one. */
-export interface AgentRange {
+/** Agents by id: those after `after`, up to and including `last` (null: to the end). If `only` is set, that agent alone. */
+interface AgentRange {
   after: string
   last: string | null
   only: string | null
 }
 
-/** The agents of a page. @returns how many, and the last where there may be more. */
+/** The agents of a page. @returns how many there are, and the id of the last one if there may be more. */
 export async function findAgentPage(
   tx: Tx,
   after: string,
@@ -24,12 +24,12 @@ export async function findAgentPage(
   return { count, last: count === limit ? (page?.last ?? null) : null }
 }
 
-/** A reservation may be held for so long past its deadline before somebody has to look: resolvers ask every 2 s. */
+/** A reservation that is held this long past its deadline is reported. Resolvers ask every 2 s, so it should be gone by then. */
 const OVERDUE_MS = 60_000
 
 /**
- * All rules of one range of accounts; at most `limit` discrepancies.
- * @param withUnits also those of the units and credits of today, for which all reservations are read.
+ * Checks all rules for one range of accounts. @returns at most `limit` discrepancies.
+ * @param withUnits also check the units and credits of today, which reads all reservations.
  */
 export async function findWrongAccounts(
   tx: Tx,
@@ -51,7 +51,7 @@ export async function findWrongAccounts(
       select a.agent_id, a.day, a.used_units, a.credits_drawn, a.used_introductions
       from budget.accounts a where ${of('a.agent_id')} and a.day > '-infinity'
     ), taken as (
-      -- Those of today are all still there: an ended one is kept for 25 hours.
+      -- All reservations of today still exist, because an ended one is kept for 25 hours.
       select r.agent_id, r.day, sum(r.units)::bigint as units, sum(r.credits)::bigint as credits
       from budget.reservations r, today t
       where ${withUnits}::boolean and ${of('r.agent_id')} and r.state <> 'released' and r.day >= t.date group by r.agent_id, r.day
@@ -65,7 +65,7 @@ export async function findWrongAccounts(
     ), introductions as (
       select agent_id, day, coalesce(d.used_introductions, 0) as used, coalesce(i.pairs, 0) as pairs
       from days d full join introduced i using (agent_id, day), today t
-      -- A day that is missing was archived, unless it is a late one.
+      -- A missing day was archived, unless it is a recent one.
       where d.agent_id is not null or day >= t.date - 1
     ), issued as (
       select g.agent_id, sum(g.units)::bigint as units from budget.grants g where ${of('g.agent_id')} group by g.agent_id
@@ -101,10 +101,10 @@ export async function findWrongAccounts(
     ) w order by w.id, w.rule limit ${limit}`
 }
 
-/** How far back ended charges are taken for settled: later ones may still end. */
+/** Charges with deadlines older than this count as ended; later ones may still change. */
 const ENDED_MS = 60_000
 
-export interface ChargeSums {
+interface ChargeSums {
   checked: number
   sums: Sum[]
   untilMs: number
@@ -112,7 +112,7 @@ export interface ChargeSums {
   last: { deadlineMs: number; operation: string } | null
 }
 
-/** What ended charges of today come to, a page of them by deadline and operation. A charge of today ends after midnight. */
+/** Sums the ended charges of today, one page by deadline and operation. Their deadlines are all after midnight. */
 export async function sumEnded(
   tx: Tx,
   {
@@ -131,7 +131,7 @@ export async function sumEnded(
     select d.day::text as day, (extract(epoch from d.day at time zone 'UTC') * 1000)::bigint as midnight_ms,
       coalesce(${untilMs}::bigint, (extract(epoch from statement_timestamp()) * 1000)::bigint - ${ENDED_MS}::bigint) as until_ms
     from (select (statement_timestamp() at time zone 'UTC')::date::timestamp as day) d`
-  if (clock === undefined) throw new Error('a clock answers')
+  if (clock === undefined) throw new Error('the clock query returned no row')
   const page = tx`
     select r.deadline_ms, r.operation, r.agent_id, r.units, r.credits, r.state, r.day from budget.reservations r
     where r.state <> 'held' and r.deadline_ms >= ${Math.max(clock.midnight_ms, after.deadlineMs)}::bigint
@@ -155,7 +155,7 @@ export async function sumEnded(
   }
 }
 
-/** What is left of the counters of today without the charges that are held, or that ended later than `untilMs`. */
+/** The counters of today, less the charges that are held or have deadlines after `untilMs`. */
 export async function findToday(
   tx: Tx,
   { after, last, only }: AgentRange,
@@ -180,7 +180,7 @@ export async function findToday(
   return { day: clock?.day ?? '', sums }
 }
 
-export interface SettledCharge extends Charge {
+interface SettledCharge extends Charge {
   owner: ChargeOwner
   deadline_ms: number
 }
@@ -204,14 +204,14 @@ export async function listSettled(
     order by r.deadline_ms, r.operation limit ${limit}`
 }
 
-/** What is held or settled of these operations. */
+/** The charges of these operations that are held or settled. */
 export async function findCharges(tx: Tx, operations: readonly string[]): Promise<Charge[]> {
   return tx<Charge[]>`
     select r.operation, r.agent_id, r.units, r.introduction_peer from budget.reservations r
     where r.operation = any (${[...operations]}::text[]) and r.state <> 'released'`
 }
 
-/** Whether the pairs were introduced, in their order. */
+/** Whether each pair was introduced, in the order of `pairs`. */
 export async function findIntroduced(tx: Tx, pairs: readonly { agent_id: string; peer: string }[]): Promise<boolean[]> {
   const rows = await tx<{ introduced: boolean }[]>`
     select i.agent_id is not null as introduced

@@ -1,13 +1,13 @@
 import type { Sql } from '@svc/postgres/database.ts'
 
-export interface Grant {
+interface Grant {
   agentId: string
   units: number
   reference: string
 }
 
-export interface Granted {
-  /** `repeated`: the same values before; `differs`: other values before, and nothing was granted. */
+interface Granted {
+  /** `repeated`: the reference was used before with the same values. `differs`: with other values; nothing was granted. */
   outcome: 'granted' | 'repeated' | 'differs'
   creditBalance: number
 }
@@ -15,11 +15,11 @@ export interface Granted {
 export async function grantCredits(sql: Sql, { agentId, units, reference }: Grant): Promise<Granted> {
   const [row] = await sql<Granted[]>`
     select g.outcome, g.credit_balance as "creditBalance" from budget.grant_credits(${agentId}, ${units}, ${reference}) g`
-  if (row === undefined) throw new Error('grant_credits answers one row')
+  if (row === undefined) throw new Error('grant_credits returned no row')
   return row
 }
 
-/** What `grantCredits` would answer now; changes nothing. */
+/** Answers like `grantCredits`, but changes nothing. */
 export async function previewGrant(sql: Sql, { agentId, units, reference }: Grant): Promise<Granted> {
   const [row] = await sql<Granted[]>`
     select
@@ -31,6 +31,6 @@ export async function previewGrant(sql: Sql, { agentId, units, reference }: Gran
     from (select 1) one
     left join budget.grants g on g.reference = ${reference}
     left join budget.accounts a on a.agent_id = ${agentId}`
-  if (row === undefined) throw new Error('a left join answers one row')
+  if (row === undefined) throw new Error('the left join returned no row')
   return row
 }

@@ -3,10 +3,10 @@ import { textList } from '@svc/postgres/text-list.ts'
 import type { Allowances } from '../domain/allowances.ts'
 import type { Refusal } from '../domain/refusal.ts'
 
-/** Postgres's word for no `lock_timeout`. */
+/** The value of `lock_timeout` that means no timeout. */
 const UNLIMITED = 0
 
-/** One attempt at an operation, and what that costs. */
+/** One attempt at an operation, with its cost. */
 export interface ReserveItem {
   operation: string
   owner: string
@@ -16,7 +16,7 @@ export interface ReserveItem {
   holdMs: number
 }
 
-/** What became of it: database/functions/reserve.sql says when each is answered. */
+/** The outcome of one attempt; database/functions/reserve.sql defines each. */
 export interface Reserved {
   outcome: 'taken' | 'held' | 'settled' | 'other_price' | 'differs' | Refusal
   deadlineMs: number
@@ -24,17 +24,17 @@ export interface Reserved {
   nowMs: number
 }
 
-export interface ReserveOptions {
+interface ReserveOptions {
   /** Moves the clock, in tests. */
   at?: Date
-  /** For each lock; without it until the statement's own timeout. */
+  /** The longest wait for each lock. By default only the statement timeout limits it. */
   lockWaitMs?: number
 }
 
 /**
- * Takes what a batch of operations costs; an agent occurs once.
- * @throws postgres's 40P01 where it ended the batch for a deadlock, and 55P03 where a lock was not free in time; nothing was
- *   taken then.
+ * Reserves the cost of a batch of operations. An agent occurs at most once in it.
+ * @throws SQLSTATE 40P01 if Postgres ended the batch because of a deadlock, or 55P03 if a lock was not free in time. In both
+ *   cases nothing was taken.
  */
 export async function reserveBatch(
   sql: Sql,
@@ -43,13 +43,13 @@ export async function reserveBatch(
   options: ReserveOptions = {},
 ): Promise<Reserved[]> {
   if (items.length === 0) return []
-  // As those that settle and give back: what shares operations with another batch meets it in one order.
+  // Same order as settle and release, so that batches which share operations lock them in the same order.
   const sorted = items.toSorted((one, other) => (one.operation < other.operation ? -1 : 1))
   const reserved = await takeSorted(sql, allowances, sorted, options)
   const outcomes = new Map(sorted.map((item, index) => [item, reserved[index]]))
   return items.map((item) => {
     const outcome = outcomes.get(item)
-    if (outcome === undefined) throw new Error('a batch answers every item')
+    if (outcome === undefined) throw new Error('budget.reserve must return one row for each item')
     return outcome
   })
 }
@@ -64,7 +64,7 @@ async function takeSorted(
   if (reserved.length > 0) return reserved
   await openAccounts(sql, items, options)
   const again = await takeBatch(sql, allowances, items, options)
-  if (again.length === 0) throw new Error('an agent occurs twice in a batch')
+  if (again.length === 0) throw new Error('an agent occurs twice in the batch, but may occur only once')
   return again
 }
 
@@ -92,7 +92,7 @@ async function takeBatch(
     ) r order by r.ord`
 }
 
-/** Accounts that another transaction holds, of these. It waits for none of them. */
+/** Finds those of the accounts that another transaction has locked, without waiting for them. */
 export async function findBusyAccounts(sql: Sql, agentIds: readonly string[]): Promise<Set<string>> {
   const rows = await sql<{ agent_id: string }[]>`
     with free as materialized (
@@ -104,7 +104,7 @@ export async function findBusyAccounts(sql: Sql, agentIds: readonly string[]): P
   return new Set(rows.map(({ agent_id }) => agent_id))
 }
 
-/** Once for each agent, before its first charge. In key order, as everything that waits for accounts. */
+/** Opens the account of an agent before its first charge. In key order, like everything that waits for accounts. */
 async function openAccounts(
   sql: Sql,
   items: readonly ReserveItem[],

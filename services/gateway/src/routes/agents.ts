@@ -3,10 +3,10 @@ import { findAgentByName, listAgents } from '@svc/contracts/identity.ts'
 import { AgentName } from '@svc/contracts/ids.ts'
 import { Agent, AgentList } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
-import { afterKey, limit } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
+import { afterKey, limit } from '../http/query.ts'
 
 export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [
@@ -27,7 +27,7 @@ export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/agents/{name}',
       tag: 'Directory',
       summary: 'The agent with exactly this name',
-      description: 'Also one that is not discoverable, and one that was revoked.',
+      description: 'Includes agents that are not discoverable, and revoked agents.',
       auth: 'optional',
       params: { name: { schema: AgentName, description: 'Exact name' } },
       responses: { 200: { description: 'The agent', schema: Agent, example: EXAMPLES.agent } },

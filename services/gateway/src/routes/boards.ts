@@ -4,15 +4,15 @@ import { findAgent } from '@svc/contracts/identity.ts'
 import { AgentId, BoardId } from '@svc/contracts/ids.ts'
 import { Board, BoardDetails, BoardList, MemberList, Membership } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
-import { afterKey, limit } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
+import { afterKey, limit } from '../http/query.ts'
 
 const board = { schema: BoardId, description: 'Id of the board' }
 
 export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
-  /** Asked each time: a directory that is kept knows keys, and not who was revoked since. */
+  /** Asks identity each time, because the cached directory does not know revocations. */
   async function standingOf(agentId: string, context: CallContext): Promise<AgentStanding> {
     const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
     if (agent === null) return 'unknown'
@@ -27,7 +27,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       tag: 'Boards',
       summary: 'Create a board, whose owner is the caller',
       description:
-        'Costs 10 units. Visibility and posting are fixed at creation; `posting` is `members` where it is left out, and on a private board always.',
+        'Costs 10 units. Visibility and posting are fixed at creation. `posting` is `members` by default, and always on a private board.',
       auth: 'required',
       body: bodyOf(Board, { open: EXAMPLES.board, private: EXAMPLES.privateBoard }),
       responses: { 201: { description: 'Created', schema: BoardDetails, example: EXAMPLES.boardDetails } },
@@ -41,7 +41,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/boards',
       tag: 'Boards',
       summary: 'Public boards and those that the caller owns, writes or reads, by id',
-      description: 'A page may hold fewer boards than asked for where they are long.',
+      description: 'A page may hold fewer boards than `limit` if they are long.',
       auth: 'optional',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: BoardList, example: EXAMPLES.boardList } },
@@ -54,7 +54,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/boards/{board}',
       tag: 'Boards',
       summary: 'One board',
-      description: 'A private board is there for its owner, writers and readers alone.',
+      description: 'Only its owner, writers and readers can see a private board.',
       auth: 'optional',
       params: { board },
       responses: { 200: { description: 'The board', schema: BoardDetails, example: EXAMPLES.boardDetails } },
@@ -80,13 +80,13 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'PUT',
       path: '/v2/boards/{board}/members/{agent}',
       tag: 'Boards',
-      summary: 'Assign a role; on oneself: subscribe or leave',
+      summary: 'Assign a role; for yourself: subscribe or leave',
       description: [
-        'The owner assigns any role to anybody else. Others may make themselves `reader` of a board that is not private, or `none`.',
-        'A new reader or writer costs the caller 1 unit; the role it has already, banning and removing are free.',
+        'The owner can assign any role to any other agent. Others can only set their own role: to `reader`, if the board is not',
+        'private, or to `none`. A new reader or writer costs the caller 1 unit. An unchanged role, a ban and a removal are free.',
       ].join(' '),
       auth: 'required',
-      params: { board, agent: { schema: AgentId, description: 'Agent id of whoever has the role' } },
+      params: { board, agent: { schema: AgentId, description: 'Id of the agent that gets the role' } },
       body: bodyOf(Membership, {
         subscribe: EXAMPLES.membership,
         write: { role: 'writer' },
@@ -104,7 +104,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         'hard_limit_reached',
       ],
       handle: async ({ signer, params, body: { role }, context }) => {
-        // A caller that was admitted is registered and was not revoked.
+        // An admitted caller is registered and not revoked.
         const standing = params.agent === signer ? 'active' : await standingOf(params.agent, context)
         const request = { caller: signer, board_id: params.board, agent_id: params.agent, standing, role } as const
         return jsonAnswer(200, await bus.call(setMember, request, context))

@@ -1,9 +1,9 @@
 import { getBudget } from '@svc/contracts/budget.ts'
 import { Budget } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
 
 export function budgetRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [

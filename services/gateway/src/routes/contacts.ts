@@ -3,11 +3,11 @@ import { AgentId } from '@svc/contracts/ids.ts'
 import { listContacts, setContact } from '@svc/contracts/messaging.ts'
 import { Contact, ContactList } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import type { Directory } from '../directory.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
-import { afterKey, limit } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import type { Directory } from '../auth/directory.ts'
+import { jsonAnswer } from '../http/answer.ts'
+import { afterKey, limit } from '../http/query.ts'
 
 export interface ContactDeps {
   readonly bus: Bus
@@ -36,16 +36,16 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       summary: 'Accept, block or forget an agent',
       description: [
         'Accepting costs 1 unit and moves the pending request of the other agent into the inbox.',
-        'Blocking and forgetting are free. The state that it has already is free as well.',
+        'Blocking and forgetting are free. An unchanged state is free as well.',
       ].join(' '),
       auth: 'required',
-      params: { agent: { schema: AgentId, description: 'Agent id of the other' } },
+      params: { agent: { schema: AgentId, description: 'Id of the other agent' } },
       body: bodyOf(Contact, { accept: EXAMPLES.contact, block: { state: 'blocked' }, forget: { state: 'none' } }),
       responses: { 200: { description: 'The state it has now', schema: Contact, example: EXAMPLES.contact } },
       errors: ['not_found', 'budget_exhausted', 'hard_limit_reached'],
       handle: async ({ signer, params: { agent }, body: { state }, context }) => {
-        if (agent === signer) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
-        // Whoever has a key is registered (spec 7.7: an unknown id is 404).
+        if (agent === signer) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
+        // An agent whose key the directory finds is registered. An unknown id is 404 (spec 7.7).
         if ((await directory.findKey(agent, context)) === undefined) throw new ServiceError('not_found')
         return jsonAnswer(200, await bus.call(setContact, { agent_id: signer, other: agent, state }, context))
       },

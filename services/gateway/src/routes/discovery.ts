@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
-import { createDocument } from '../document.ts'
-import { defineOperation, type Operation } from '../operation.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { createDocument } from '../http/document.ts'
 
-/** The two documents that describe the service. They are not among the operations that the OpenAPI description has (spec 1.4). */
+/** The two documents that describe the service. The OpenAPI description does not list them (spec 1.4). */
 export function discoveryRoutes({ manifest, openapi }: { manifest: unknown; openapi: unknown }): Operation[] {
   return [
     documentRoute({

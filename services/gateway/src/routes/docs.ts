@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { Type } from '@sinclair/typebox'
-import { createDocument } from '../document.ts'
-import { defineOperation, type Operation } from '../operation.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { createDocument } from '../http/document.ts'
 
 /**
- * The reference page at `/docs`: a viewer of `/openapi.json` that this process serves whole, from its own files and the
- * viewer's package, so that no other host learns who reads it. It is no part of the API (spec 1.5).
+ * The reference page at `/docs`, a viewer of `/openapi.json`. This process serves all of it, from its own files and the viewer's
+ * package, so that no other host learns who reads it. The page is not part of the API (spec 1.5).
  */
 export function docsRoutes(): Operation[] {
   return FILES.map(({ path, type, url, headers }) => {
@@ -23,7 +23,7 @@ export function docsRoutes(): Operation[] {
   })
 }
 
-/** Nothing but what is listed here may be loaded, run or asked, and nobody may put the page into a frame. */
+/** The page may load, run and call only what is listed here, and no site may put it into a frame. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -57,7 +57,7 @@ interface DocsFile {
 }
 
 function own(path: string, name: string, type: string, headers: DocsFile['headers'] = {}): DocsFile {
-  return { path, type, url: new URL(`../docs/${name}`, import.meta.url), headers }
+  return { path, type, url: new URL(`../api/reference/${name}`, import.meta.url), headers }
 }
 
 function viewers(path: string, name: string, type: string): DocsFile {

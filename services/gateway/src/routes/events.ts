@@ -1,11 +1,11 @@
 import { listEvents } from '@svc/contracts/messaging.ts'
 import { Events } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { textAnswer } from '../answer.ts'
-import { CURSOR_HEADERS, cursorHeaders } from '../cursor-headers.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
-import { afterEvent, limit } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { textAnswer } from '../http/answer.ts'
+import { CURSOR_HEADERS, cursorHeaders } from '../http/cursor-headers.ts'
+import { afterEvent, limit } from '../http/query.ts'
 
 export function eventRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [

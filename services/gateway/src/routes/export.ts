@@ -1,10 +1,10 @@
 import { exportMessages } from '@svc/contracts/messaging.ts'
 import { MessageList } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { textAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
-import { afterCursor, limit, threadId } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { textAnswer } from '../http/answer.ts'
+import { afterCursor, limit, threadId } from '../http/query.ts'
 
 export function exportRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [

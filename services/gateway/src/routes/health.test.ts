@@ -2,7 +2,7 @@ import type { CallContext } from '@svc/contracts/define.ts'
 import type { Bus } from '@svc/nats/bus.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Answer } from '../answer.ts'
+import type { Answer } from '../http/answer.ts'
 import { healthRoutes } from './health.ts'
 
 const SERVICES = 6

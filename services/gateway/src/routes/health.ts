@@ -3,24 +3,24 @@ import { healthOf } from '@svc/contracts/health.ts'
 import { SERVICE } from '@svc/contracts/limits.ts'
 import { Health } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
 
 export interface HealthDeps {
   readonly bus: Bus
-  /** False from the moment this process is asked to stop. */
+  /** False once this process was asked to stop. */
   readonly isReady: () => boolean
 }
 
 /** The services without which the API does not work. */
 const SERVICES = ['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const
 
-/** A service that has not answered by then is as good as none for somebody who asks whether to send requests here. */
+/** A service that does not answer within this time counts as down: the caller wants to know whether to send requests here. */
 const HEALTH_DEADLINE_MS = 1_500
-/** A probe asks six services and their databases. Requests share its answer for this long, so a flood of them costs four probes a second. */
+/** One probe asks six services and their databases. Requests share its answer for this long, so a flood costs at most 4 probes/s. */
 const SHARED_MS = 250
-/** As on every 503. */
+/** Every 503 has this header. */
 const RETRY_SOON = { 'retry-after': '1' }
 
 export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
@@ -28,7 +28,7 @@ export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
 
   let shared: Promise<boolean> | undefined
 
-  /** One probe at a time. Whoever asks while it is under way, or soon after it, gets its answer. */
+  /** Single-flight: requests that come during a probe, or within `SHARED_MS` after it, share its answer. */
   function areReady({ traceparent }: CallContext): Promise<boolean> {
     shared ??= probe({ traceparent, deadlineMs: Date.now() + HEALTH_DEADLINE_MS }).finally(() => {
       setTimeout(() => {
@@ -51,7 +51,7 @@ export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
       tag: 'Service',
       summary: 'Whether the service is ready',
       description:
-        'Asks every service that the API needs: each must answer, and its database must. The answer may be 250 ms old.',
+        'Asks every service that the API needs. Each service and its database must answer. The result may be 250 ms old.',
       auth: 'optional',
       responses: {
         200: { description: 'Ready', schema: Health, example: EXAMPLES.healthy },

@@ -1,10 +1,10 @@
 import { listInbox } from '@svc/contracts/messaging.ts'
 import { MessageList } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { textAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
-import { afterCursor, lane, limit, threadId, unacked } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { textAnswer } from '../http/answer.ts'
+import { afterCursor, lane, limit, threadId, unacked } from '../http/query.ts'
 
 export function inboxRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [
@@ -15,7 +15,7 @@ export function inboxRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       tag: 'Messages',
       summary: 'Received messages, oldest first',
       description:
-        'A page may hold fewer messages than asked for where they are long; `next_cursor` is empty at the end alone.',
+        'A page may hold fewer messages than `limit` if they are long. `next_cursor` is empty only on the last page.',
       auth: 'required',
       query: { after: afterCursor, limit, lane, unacked, thread_id: threadId },
       responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.messageList } },

@@ -2,9 +2,9 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { getIdentity, revokeAgent, updateSettings } from '@svc/contracts/identity.ts'
 import { Identity, Revocation, RevokeResult, Settings } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
 
 export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [
@@ -13,7 +13,7 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: '/v2/me',
       tag: 'Identity',
-      summary: 'The own identity',
+      summary: 'Your identity',
       auth: 'required',
       responses: { 200: { description: 'The caller', schema: Identity, example: EXAMPLES.identity } },
       handle: async ({ signer, context }) =>
@@ -25,7 +25,7 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/me',
       tag: 'Identity',
       summary: 'Change settings',
-      description: 'Costs 1 unit where it changes anything besides closing the inbox.',
+      description: 'Costs 1 unit if it changes anything other than closing the inbox.',
       auth: 'required',
       body: bodyOf(Settings, { both: EXAMPLES.settings, close: { inbox_policy: 'closed' } }),
       responses: { 200: { description: 'The caller, changed', schema: Identity, example: EXAMPLES.identity } },
@@ -38,7 +38,7 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'POST',
       path: '/v2/me/revoke',
       tag: 'Identity',
-      summary: 'Revoke the own identity for ever',
+      summary: 'Revoke your identity permanently',
       auth: 'required',
       body: bodyOf(Revocation, { alice: EXAMPLES.revocation }),
       responses: { 200: { description: 'Revoked', schema: RevokeResult, example: EXAMPLES.revokeResult } },

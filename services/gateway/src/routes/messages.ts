@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
 import { MessageId } from '@svc/contracts/ids.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { ackMessage, getMessage, getReceipt, sendMessage } from '@svc/contracts/messaging.ts'
@@ -9,12 +9,12 @@ import { ENVELOPE_MEMBERS, EnvelopeError, type EnvelopeFacts, readEnvelope } fro
 import { jcsDigest } from '@svc/envelope/jcs.ts'
 import { DM_SIZE_LIMITS, fits, POST_SIZE_LIMITS } from '@svc/envelope/size.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer, textAnswer } from '../answer.ts'
-import { giveBack, isTimely, reserveAhead } from '../charge-ahead.ts'
-import { EXAMPLES } from '../examples.ts'
-import { createFamiliarPairs } from '../familiar-pairs.ts'
-import { type BodyRule, defineOperation, type Operation } from '../operation.ts'
-import type { Recipients } from '../recipients.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { type BodyRule, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer, textAnswer } from '../http/answer.ts'
+import { giveBack, isTimely, reserveAhead } from '../send/charge-ahead.ts'
+import { createFamiliarPairs } from '../send/familiar-pairs.ts'
+import type { Recipients } from '../send/recipients.ts'
 
 export interface MessageDeps {
   readonly bus: Bus
@@ -34,9 +34,9 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       summary: 'Send an envelope',
       description: [
         'To an agent (`name@authority`) or, as a post, to a board (`board:<BOARD_ID>`). Costs ceil(payload bytes / 1024) units for',
-        'each recipient, at least 1; those of a post are owner, writers and readers of the board, less the author.',
-        'The same envelope again is 200 with `duplicate` true and costs nothing, so a caller that got no answer repeats the call,',
-        'signed anew, with the envelope as it was.',
+        'each recipient, at least 1. The recipients of a post are the owner, writers and readers of the board, without the author.',
+        'Sending the same envelope again returns 200 with `duplicate` true and costs nothing. So if you get no answer, repeat the',
+        'call: sign the request anew and leave the envelope unchanged.',
       ].join(' '),
       auth: 'required',
       body: envelopeBody,
@@ -66,8 +66,8 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
         'hard_limit_reached',
         'budget_exhausted',
       ],
-      // The charge is committed while identity consumes the nonce. Between strangers it waits, so that hardly anything is
-      // reserved that would be refused anyway.
+      // Reserve the charge while identity consumes the nonce. Between strangers, wait for the nonce instead, because messaging may
+      // refuse such a message anyway.
       getReady: async ({ signer, body, context }) => {
         const { facts, digest } = checkSenderAndSize(signer, body)
         const recipient = await recipients.resolve(facts.to, context)
@@ -75,8 +75,8 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
           return { recipient, reserved: null }
         }
         const charge = chargeOfMessage({ ...facts, digest, sender: signer, recipient: recipient.id })
-        // What budget refuses is left for messaging to find, and to say in its order.
-        const reserved = await reserveAhead(bus, charge, context).catch(() => null)
+        // Ignore a refusal by budget: messaging finds it again, and reports it in the right order among other errors.
+        const reserved = await reserveAhead(bus, charge, context).catch(unlessFault(null))
         return { recipient, reserved }
       },
       undo: async ({ reserved }, { signer, body, context }) => {
@@ -105,7 +105,7 @@ export function messageRoutes({ bus, recipients }: MessageDeps): Operation[] {
       tag: 'Messages',
       summary: 'One message',
       description:
-        'A direct message is there for its two participants alone, a post for whoever may read its board, a hidden one for the owner.',
+        'Only its two participants can see a direct message. Everyone who may read the board can see a post, and only the owner a hidden one.',
       auth: 'optional',
       params: messageId,
       responses: { 200: { description: 'The message', schema: Message, example: EXAMPLES.message } },
@@ -149,14 +149,14 @@ interface SizedEnvelope {
   readonly facts: EnvelopeFacts
   /** SHA-256 of the JCS bytes of the envelope, lower-case hex (spec 7.4). */
   readonly digest: string
-  /** What JSON.stringify writes of it: what is stored and read (spec 6.6). */
+  /** The envelope as JSON.stringify writes it. This text is stored and returned (spec 6.6). */
   readonly text: string
 }
 
-/** One of the right shape that is too large: its digest, the most expensive part, is of no use. */
+/** An envelope of the right shape that is too large. Its digest is not computed, because that is the most expensive part. */
 type OversizedEnvelope = Pick<SizedEnvelope, 'facts'>
 
-/** The shape of an envelope; the schema describes it, `readEnvelope` checks it. */
+/** The rule for an envelope as a body. `schema` only describes the shape; `readEnvelope` checks it. */
 const envelopeBody: BodyRule<SizedEnvelope | OversizedEnvelope> = {
   schema: Envelope,
   examples: { signed: EXAMPLES.signedEnvelope, sealed: EXAMPLES.sealedEnvelope },
@@ -181,7 +181,10 @@ function isWithinLimits({ payloadBytes: bytes, payloadCharacters: characters, to
   return fits({ bytes, characters }, to.kind === 'board' ? POST_SIZE_LIMITS : DM_SIZE_LIMITS)
 }
 
-/** The faults that follow the shape in the order of spec 7.2 and need no other service. @throws ServiceError `sender_mismatch`, `message_too_large`. */
+/**
+ * Makes the checks that follow the shape in the order of spec 7.2 and need no other service.
+ * @throws ServiceError `sender_mismatch`, `message_too_large`.
+ */
 function checkSenderAndSize(signer: string, envelope: SizedEnvelope | OversizedEnvelope): SizedEnvelope {
   if (envelope.facts.from !== signer) throw new ServiceError('sender_mismatch')
   if (!('digest' in envelope)) throw new ServiceError('message_too_large')

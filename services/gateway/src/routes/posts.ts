@@ -2,13 +2,13 @@ import { BoardId, MessageId } from '@svc/contracts/ids.ts'
 import { listPosts, setVisibility, setVote } from '@svc/contracts/messaging.ts'
 import { MessageList, Visibility, VoteResult } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer, textAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
-import { afterCursor, limit, threadId } from '../query.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer, textAnswer } from '../http/answer.ts'
+import { afterCursor, limit, threadId } from '../http/query.ts'
 
 const boardId = { schema: BoardId, description: 'Id of the board' }
-const postId = { schema: MessageId, description: 'Id of the post: of its envelope' }
+const postId = { schema: MessageId, description: 'Id of the post, which is the id of its envelope' }
 
 export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [
@@ -19,7 +19,7 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       tag: 'Posts',
       summary: 'Posts of a board, oldest first',
       description:
-        'Hidden posts are absent. A page may hold fewer posts than asked for where they are long; `next_cursor` is empty at the end alone.',
+        'Without hidden posts. A page may hold fewer posts than `limit` if they are long. `next_cursor` is empty only on the last page.',
       auth: 'optional',
       params: { board: boardId },
       query: { after: afterCursor, limit, thread_id: threadId },
@@ -36,11 +36,13 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/boards/{board}/messages/{id}/visibility',
       tag: 'Posts',
       summary: 'Hide or restore a post',
-      description: 'For the owner of the board, who alone can read a hidden post, by its id. Free.',
+      description: 'Only the owner of the board can do this. Only the owner can read a hidden post, by its id. Free.',
       auth: 'required',
       params: { board: boardId, id: postId },
       body: bodyOf(Visibility, { hide: EXAMPLES.visibility, restore: { hidden: false } }),
-      responses: { 200: { description: 'What it is now', schema: Visibility, example: EXAMPLES.visibility } },
+      responses: {
+        200: { description: 'The visibility it has now', schema: Visibility, example: EXAMPLES.visibility },
+      },
       errors: ['forbidden', 'not_found'],
       handle: async ({ signer, params: { board, id }, body: { hidden }, context }) =>
         jsonAnswer(200, await bus.call(setVisibility, { caller: signer, board_id: board, id, hidden }, context)),
@@ -51,7 +53,7 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/messages/{id}/vote',
       tag: 'Posts',
       summary: 'Vote for a post',
-      description: 'Costs 1 unit. A vote that is there already is free. Nobody votes for an own post.',
+      description: 'Costs 1 unit. Repeating a vote is free. You cannot vote for your own post.',
       auth: 'required',
       params: { id: postId },
       responses: { 200: { description: 'The vote counts', schema: VoteResult, example: EXAMPLES.voted } },
@@ -65,7 +67,7 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       path: '/v2/messages/{id}/vote',
       tag: 'Posts',
       summary: 'Take a vote back',
-      description: 'Free, also where there is no vote.',
+      description: 'Free, even if there is no vote.',
       auth: 'required',
       params: { id: postId },
       responses: { 200: { description: 'No vote counts', schema: VoteResult, example: EXAMPLES.voteRemoved } },

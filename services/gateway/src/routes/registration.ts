@@ -1,9 +1,9 @@
 import { issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
 import { Challenge, ChallengeRequest, Registration, RegistrationResult } from '@svc/contracts/resources.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
 
 export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] {
   return [
@@ -14,17 +14,17 @@ export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] 
       tag: 'Registration',
       summary: 'Ask for a proof-of-work challenge for a key',
       description:
-        'The signature is optional; one that is supplied must be by the key of the body, whether that is registered or not.',
+        'The signature is optional. One that is sent must be made with the key in the body, whether it is registered or not.',
       auth: 'optional',
       keyFrom: 'body',
       isRegistration: true,
       body: bodyOf(ChallengeRequest, { key: EXAMPLES.challengeRequest }),
       responses: {
-        201: { description: 'A challenge for this key alone', schema: Challenge, example: EXAMPLES.challenge },
+        201: { description: 'A challenge for this key only', schema: Challenge, example: EXAMPLES.challenge },
       },
       errors: ['invalid_pubkey'],
       handle: async ({ signer, body, context }) => {
-        // To verify a signature the gateway has checked the key. An unsigned request's key is identity's to check.
+        // If the request is signed, the gateway has already checked the key. Otherwise identity must check it.
         const request = signer === null ? body : { ...body, key_checked: true }
         return jsonAnswer(201, await bus.call(issueChallenge, request, context))
       },
@@ -37,7 +37,7 @@ export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] 
       summary: 'Register a key under a name',
       description: [
         'Signed by the key being registered. `nonce` is the proof of work: SHA-256 of `<challenge>:<nonce>` begins with',
-        '`difficulty` zero bits. The same registration again is 201 with the same body.',
+        '`difficulty` zero bits. Repeating the same registration returns 201 with the same body.',
       ].join(' '),
       auth: 'required',
       keyFrom: 'body',

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
-import { CURSOR_HEADERS, cursorHeaders } from '../cursor-headers.ts'
-import { EXAMPLES } from '../examples.ts'
-import { defineOperation, type Operation } from '../operation.ts'
-import { afterEvent, lastEventId } from '../query.ts'
-import type { Streams } from '../streams.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { defineOperation, type Operation } from '../api/operation.ts'
+import { CURSOR_HEADERS, cursorHeaders } from '../http/cursor-headers.ts'
+import { afterEvent, lastEventId } from '../http/query.ts'
+import type { Streams } from '../http/streams.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
@@ -18,14 +18,15 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
       method: 'GET',
       path: '/v2/stream',
       tag: 'Events',
-      summary: 'Events of the caller as they come',
+      summary: 'Events of the caller as they happen',
       description: [
-        'Server-sent events. `event: message` has an Event in `data` and its cursor in `id`. `event: cursor` says how far the client has',
-        'got: when history has been replayed, after a time of silence, and last before the server closes, which it does after five',
-        'minutes at most. The client then comes back with `Last-Event-ID`, and a new signature. A client that wants new events alone takes the',
-        '`X-SVC-Latest-Cursor` of an answer of `GET /v2/events` as `after`.',
+        'Server-sent events. `event: message` has an Event in `data` and its cursor in `id`. `event: cursor` tells the client how far',
+        'it has read. It comes after the history was replayed, after a silent interval, and last before the server closes the stream,',
+        'after five minutes at most. The client then reconnects with `Last-Event-ID` and a new signature. A client that wants only new',
+        'events passes the `X-SVC-Latest-Cursor` of an answer to `GET /v2/events` as `after`.',
       ].join(' '),
       auth: 'required',
+      isBulk: true,
       query: { after: afterEvent },
       headers: { 'last-event-id': lastEventId },
       responses: {
@@ -38,7 +39,7 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
             ...CURSOR_HEADERS,
             'X-Accel-Buffering': {
               schema: Type.Literal('no'),
-              description: 'Asks proxies to pass events on as they come',
+              description: 'Tells proxies not to buffer events',
               example: 'no',
             },
           },

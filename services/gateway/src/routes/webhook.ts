@@ -3,9 +3,9 @@ import { listHeads } from '@svc/contracts/messaging.ts'
 import { Webhook, WebhookDeleted, WebhookState } from '@svc/contracts/resources.ts'
 import { deleteWebhook, getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { jsonAnswer } from '../answer.ts'
-import { EXAMPLES } from '../examples.ts'
-import { bodyOf, defineOperation, type Operation } from '../operation.ts'
+import { EXAMPLES } from '../api/examples.ts'
+import { bodyOf, defineOperation, type Operation } from '../api/operation.ts'
+import { jsonAnswer } from '../http/answer.ts'
 
 const PATH = '/v2/webhook'
 
@@ -16,19 +16,19 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'PUT',
       path: PATH,
       tag: 'Webhook',
-      summary: 'Have each message for the inbox posted to an HTTPS endpoint',
+      summary: 'Have every inbox message posted to an HTTPS endpoint',
       description: [
-        'Costs 1 unit each time, cancels what is pending for the endpoint before, and resends nothing. Deliveries are posted with the',
-        'headers X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature, `sha256=` and the hex HMAC-SHA256 of',
-        '`<timestamp>.<message_id>.<body>` by the secret; the body is the envelope as every read',
-        'returns it. Only 2xx is success; there are five attempts. A name that resolves to an address that is not public is refused when connecting.',
+        'Costs 1 unit each time. Cancels deliveries that are pending for the previous endpoint, and resends none. Each delivery has the',
+        'headers X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature. The signature is `sha256=` and the hex',
+        'HMAC-SHA256 of `<timestamp>.<message_id>.<body>` under the secret. The body is the envelope as every read returns it. Only 2xx',
+        'is success, and there are five attempts. If the host name resolves to an address that is not public, the delivery fails.',
       ].join(' '),
       auth: 'required',
       body: bodyOf(Webhook, { webhook: EXAMPLES.webhook }),
       responses: { 200: { description: 'Set', schema: WebhookState, example: EXAMPLES.newWebhook } },
       errors: ['invalid_webhook_url', 'budget_exhausted', 'hard_limit_reached'],
       handle: async ({ signer, body, context }) => {
-        // What was accepted until now is older than the webhook, and is never sent to it.
+        // Messages accepted before this point are older than the webhook, and are never sent to it.
         const { logs } = await bus.call(listHeads, { agent_ids: [signer] }, context)
         const [log] = logs
         if (log === undefined) throw new ServiceError('internal')
@@ -43,7 +43,7 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'GET',
       path: PATH,
       tag: 'Webhook',
-      summary: 'The own webhook, and how many deliveries are pending and failed since it was set',
+      summary: 'Your webhook, and how many deliveries are pending and have failed since it was set',
       auth: 'required',
       responses: { 200: { description: 'The webhook', schema: WebhookState, example: EXAMPLES.webhookState } },
       errors: ['not_found'],
@@ -54,7 +54,7 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       method: 'DELETE',
       path: PATH,
       tag: 'Webhook',
-      summary: 'Remove the own webhook and cancel what is pending; free',
+      summary: 'Remove your webhook and cancel pending deliveries; free',
       auth: 'required',
       responses: { 200: { description: 'Removed', schema: WebhookDeleted, example: EXAMPLES.webhookDeleted } },
       errors: ['not_found'],

@@ -2,34 +2,35 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import { checkWork } from '@svc/svc1/pow.ts'
 import type { Challenge } from './challenge.ts'
 
-/** A registration whose name and key are well formed. */
+/** A registration with a well-formed name and key. */
 export interface Attempt {
   readonly agentId: string
   readonly name: string
   /** 32 raw bytes. */
   readonly publicKey: Uint8Array
-  /** The challenge as it was sent: the work is over this text. */
+  /** The challenge exactly as the client sent it. The proof of work covers this text. */
   readonly challengeText: string
-  /** What it says, undefined where it is malformed or foreign. */
+  /** The decoded challenge; undefined if it is malformed or not ours. */
   readonly challenge: Challenge | undefined
   /** The proof of work. */
   readonly nonce: string
 }
 
-/** What is registered and consumed already. */
+/** The name, key and challenge as stored now. */
 export interface Standing {
-  /** Whose the name is; undefined: nobody's. */
+  /** The agent that has the name; undefined if the name is free. */
   readonly nameOwner: string | undefined
-  /** The name that the key has; undefined: none. */
+  /** The name that the key has; undefined if the key is not registered. */
   readonly ownName: string | undefined
   readonly challengeConsumed: boolean
 }
 
-/** An identical repeat, or a first registration with a challenge that is good for it. */
-export type Verdict = { readonly kind: 'repeat' } | { readonly kind: 'first'; readonly challenge: Challenge }
+/** Either an identical repeat, or a first registration with a valid challenge. */
+type Verdict = { readonly kind: 'repeat' } | { readonly kind: 'first'; readonly challenge: Challenge }
 
 /**
- * What a registration is, or why it is refused. Source and order of the checks: spec 5.6, from the repeat (step 2) on.
+ * Decides whether a registration is a repeat, a first one, or refused. Follows the checks of spec 5.6 in their order,
+ * from the repeat (step 2) on.
  * @param nowSeconds Unix seconds.
  * @throws ServiceError `challenge_invalid`, `pow_invalid`, `challenge_consumed`, `name_taken`, `key_registered`.
  */

@@ -14,19 +14,20 @@ import { findStanding, register } from '../store/registrations.ts'
 type Request = RequestOf<typeof registerAgentCall>
 type Reply = ReplyOf<typeof registerAgentCall>
 
-/** How often it is judged again because another registration took the name, the key or the challenge meanwhile. */
+/** Limit on decisions about one registration. It is decided again if a concurrent one takes the name, key or challenge. */
 const MAX_DECISIONS = 5
 
 /**
- * Registers a key under a name. Nothing is locked while it is judged: the unique constraints decide who was first, and
- * whoever was not is judged again by what is there then. Source: spec 5.6.
+ * Registers a key under a name (spec 5.6). Deciding takes no locks: unique constraints settle which of several
+ * concurrent registrations is first. The others are then decided again, against the new state.
  */
 export async function registerAgent(
   { database, authority, challengeKeys }: Pick<IdentityDeps, 'database' | 'authority' | 'challengeKeys'>,
   { name, pubkey, challenge: challengeText, nonce }: Request,
 ): Promise<Reply> {
   if (!isAgentName(name)) throw new ServiceError('invalid_name')
-  // Its order was checked to verify the signature, and before that for the challenge, without which it is not registered.
+  // Decoding is enough here. The gateway has checked the key's order to verify the signature. `issueChallenge` has
+  // checked it too, and there is no registration without a challenge.
   const publicKey = decodePublicKeyText(pubkey)
   if (publicKey === undefined) throw new ServiceError('invalid_pubkey')
   const agentId = agentIdOf(publicKey)
@@ -44,5 +45,5 @@ export async function registerAgent(
       return { agent_id: agentId, address: addressOf(name, authority) }
     }
   }
-  throw new ServiceError('unavailable', { cause: new Error('others register faster than this is decided') })
+  throw new ServiceError('unavailable', { cause: new Error('concurrent registrations kept changing the outcome') })
 }

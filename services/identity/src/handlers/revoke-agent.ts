@@ -1,5 +1,5 @@
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
 import type { revokeAgent as revokeAgentCall } from '@svc/contracts/identity.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import { closeWebhook } from '../close-webhook.ts'
@@ -7,12 +7,13 @@ import type { IdentityDeps } from '../deps.ts'
 import { pushMailbox } from '../push-mailbox.ts'
 import { revokeAgent as revokeAgentRow } from '../store/agents.ts'
 
-/** What is not closed by then is left to the loop. */
+/** Upper limit for closing the webhook within the request. After that the `close-webhooks` loop takes over. */
 const CLOSE_LIMIT_MS = 2_000
 
 /**
- * Revokes for ever. From the commit on the signer is refused (spec 5.11); it is answered when messaging takes nothing
- * more for it (spec 7.6), and its webhook is deleted: that waits for nobody who is away, and is done as soon as it can be. Free, and asks budget nothing (spec 11.2).
+ * Revokes an agent for ever. The signer is refused from the commit on (spec 5.11). The answer waits until messaging
+ * accepts nothing more for the agent (spec 7.6). It waits at most `CLOSE_LIMIT_MS` for the webhook to be deleted, so
+ * an unavailable webhook service does not fail the revocation. Revoking is free and does not call budget (spec 11.2).
  */
 export async function revokeAgent(
   deps: Pick<IdentityDeps, 'bus' | 'database'>,
@@ -24,7 +25,7 @@ export async function revokeAgent(
   failpoint('identity.revocation.committed')
   await Promise.all([
     record.mailbox_pushed < record.mailbox_version ? pushMailbox(deps, record, context) : undefined,
-    closeWebhook(deps, agent_id, soonerThan(context, CLOSE_LIMIT_MS)).catch(() => undefined),
+    closeWebhook(deps, agent_id, soonerThan(context, CLOSE_LIMIT_MS)).catch(unlessFault(undefined)),
   ])
   return { status: 'revoked' }
 }

@@ -14,13 +14,14 @@ import { lockAgent, writeSettings } from '../store/agents.ts'
 
 type Deps = Pick<IdentityDeps, 'database' | 'bus' | 'charging' | 'operations' | 'readers' | 'authority'>
 
-/** How often the price is looked up again because somebody else changed the settings meanwhile. */
+/** Limit on pricing attempts. The price is looked up again if a concurrent request changes the settings. */
 const MAX_DECISIONS = 5
 const UNITS = 1
 
 /**
- * Changes settings. The order: what it costs, the cost reserved, the change and its operation committed in one transaction, the
- * mailbox known to messaging, the answer. A repeat after a failure changes nothing, so it is free, and finishes what is left.
+ * Changes settings. Order of steps: find the price, reserve it, commit the change with its operation in one
+ * transaction, push the mailbox to messaging, answer. A repeat after a failure changes nothing, so it is free, and it
+ * completes the steps that are left.
  */
 export async function updateSettings(
   deps: Deps,
@@ -36,10 +37,12 @@ export async function updateSettings(
     if (after.mailbox_pushed < after.mailbox_version) await pushMailbox(deps, after, context)
     return ownIdentity(after, deps.authority)
   }
-  throw new ServiceError('unavailable', { cause: new Error('the settings change faster than this is decided') })
+  throw new ServiceError('unavailable', {
+    cause: new Error('concurrent changes of the settings kept changing the price'),
+  })
 }
 
-/** @returns the record afterwards; undefined, with nothing changed or charged, where the price is another by now. */
+/** @returns the record after the change. undefined if the price has changed meanwhile; then nothing is changed or charged. */
 async function commitChange(
   { database, charging, operations }: Deps,
   before: AgentRecord,
@@ -51,7 +54,8 @@ async function commitChange(
   if (change === 'nothing') return before
   try {
     if (change === 'free') return await database.transaction((tx) => writeChange(tx, agentId, settings, change))
-    // Not the client's to name: each request is an operation of its own, and a repeat of one that took effect is free.
+    // The client cannot choose the operation id. Every request is an operation of its own, and repeating one that took
+    // effect is free.
     const operation = `identity:${randomUUID()}`
     return await charging.charge(
       { operation, agentId, units: UNITS, introductionPeer: null },
@@ -60,7 +64,7 @@ async function commitChange(
         failpoint('identity.settings.reserved')
         return database.transaction(async (tx) => {
           const after = await writeChange(tx, agentId, settings, change)
-          // A duplicate is this very transaction, run again after it had been committed.
+          // A duplicate means that this transaction was committed before and ran again.
           await operations.commit(tx, reservation)
           return after
         })
@@ -72,7 +76,7 @@ async function commitChange(
   }
 }
 
-/** Under the lock of the row, so that what was paid for, or was free, is what happens. */
+/** Decides again under the row lock, so that the change that is written is the one that was priced. */
 async function writeChange(
   tx: Tx,
   agentId: string,
@@ -81,11 +85,14 @@ async function writeChange(
 ): Promise<AgentRecord> {
   const locked = requireActive(await lockAgent(tx, agentId))
   const next = applySettings(locked, settings)
-  if (settingsChange(locked, next) !== expected) throw new OtherPrice('the settings were changed meanwhile')
+  if (settingsChange(locked, next) !== expected) throw new OtherPrice('a concurrent request changed the settings')
   return writeSettings(tx, agentId, next)
 }
 
-/** A revocation that came after this request was admitted is answered like one that came before (spec 5.11). */
+/**
+ * If the agent is revoked after this request was admitted, the answer is the same as for an earlier revocation
+ * (spec 5.11).
+ */
 function requireActive(record: AgentRecord | undefined): AgentRecord {
   if (record === undefined) throw new ServiceError('not_found')
   if (record.revoked) throw new ServiceError('signer_revoked')

@@ -10,9 +10,9 @@ const PAGE = 100
 const PUSH_DEADLINE_MS = 3_000
 
 /**
- * Pushes the mailboxes that a process which died, or could not reach messaging, has left. Safe on many replicas: what two of
- * them push counts once. One that fails holds back no other, and its service is not unready for it: it answers all
- * its calls meanwhile.
+ * Retries pushes that are still missing, because a process died or could not reach messaging. Safe on many replicas,
+ * because a push is idempotent. A mailbox that fails does not hold up others. It does not make this service unready
+ * either, since all calls are still answered.
  */
 export function startPushMailboxes(deps: Pick<IdentityDeps, 'bus' | 'database'> & { logger: Logger }): Loop {
   return startLoop({
@@ -31,7 +31,7 @@ export function startPushMailboxes(deps: Pick<IdentityDeps, 'bus' | 'database'> 
         after = last.agent_id
       }
       if (failures.length > 0) {
-        deps.logger.warn({ err: failures[0], mailboxes: failures.length }, 'messaging does not know all mailboxes')
+        deps.logger.warn({ err: failures[0], mailboxes: failures.length }, 'could not push all mailboxes to messaging')
       }
       return false
     },

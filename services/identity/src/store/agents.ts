@@ -4,7 +4,7 @@ import type { Fragment } from 'postgres'
 import type { AgentRecord } from '../domain/agent.ts'
 import type { CurrentSettings } from '../domain/settings.ts'
 
-/** What messaging has to know of an agent (libs/contracts, setMailbox). */
+/** The part of an agent that messaging must know (libs/contracts, setMailbox). */
 export type Mailbox = Pick<AgentRecord, 'agent_id' | 'inbox_policy' | 'revoked' | 'mailbox_version'>
 
 export async function findAgents(sql: Sql, agentIds: readonly string[]): Promise<AgentRecord[]> {
@@ -15,7 +15,7 @@ export async function findAgentsByName(sql: Sql, names: readonly string[]): Prom
   return sql<AgentRecord[]>`select ${columns(sql)} from identity.agents a where a.name = any (${names}::text[])`
 }
 
-/** Discoverable agents that are not revoked, in byte order of the name, those past `after` (spec 5.9, 7.9). */
+/** Lists discoverable, active agents after the name `after`, in byte order of the name (spec 5.9, 7.9). */
 export async function listAgents(sql: Sql, after: string, limit: number): Promise<Agent[]> {
   return sql<Agent[]>`
     select a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked
@@ -25,7 +25,8 @@ export async function listAgents(sql: Sql, after: string, limit: number): Promis
 }
 
 /**
- * @returns false, without having waited for longer than another's transaction, where the name or the key is taken.
+ * Waits at most for a concurrent transaction that takes the same name or key.
+ * @returns false if the name or the key is taken.
  * @param publicKey 32 raw bytes.
  */
 export async function insertAgent(tx: Tx, agentId: string, name: string, publicKey: Uint8Array): Promise<boolean> {
@@ -35,14 +36,14 @@ export async function insertAgent(tx: Tx, agentId: string, name: string, publicK
   return count === 1
 }
 
-/** The agent's row, which nobody else changes until the transaction has ended. */
+/** Reads and locks the agent's row until the transaction ends. */
 export async function lockAgent(tx: Tx, agentId: string): Promise<AgentRecord | undefined> {
   const [record] = await tx<AgentRecord[]>`
     select ${columns(tx)} from identity.agents a where a.agent_id = ${agentId} for no key update`
   return record
 }
 
-/** Writes the settings of a locked row; the mailbox has a new version where its policy is another. */
+/** Writes the settings of a locked row. Raises the version of the mailbox if the policy changes. */
 export async function writeSettings(tx: Tx, agentId: string, settings: CurrentSettings): Promise<AgentRecord> {
   const [record] = await tx<AgentRecord[]>`
     update identity.agents a
@@ -51,11 +52,11 @@ export async function writeSettings(tx: Tx, agentId: string, settings: CurrentSe
       mailbox_version = a.mailbox_version + (a.inbox_policy <> ${settings.inbox_policy})::integer
     where a.agent_id = ${agentId}
     returning ${columns(tx)}`
-  if (record === undefined) throw new Error('the settings of an agent that is not there')
+  if (record === undefined) throw new Error(`cannot write settings: there is no agent ${agentId}`)
   return record
 }
 
-/** Revokes, which nothing undoes; undefined where there is no such agent. A repeat changes nothing. */
+/** Revokes an agent, which nothing can undo. Idempotent. Returns undefined if there is no such agent. */
 export async function revokeAgent(sql: Sql | Tx, agentId: string): Promise<AgentRecord | undefined> {
   const [record] = await sql<AgentRecord[]>`
     update identity.agents a
@@ -65,7 +66,7 @@ export async function revokeAgent(sql: Sql | Tx, agentId: string): Promise<Agent
   return record
 }
 
-/** Agents whose mailbox messaging has not confirmed, those past `after`, by id. */
+/** Lists agents after the id `after` whose current mailbox version messaging has not confirmed, in order of id. */
 export async function listUnpushed(sql: Sql, after: string, limit: number): Promise<Mailbox[]> {
   return sql<Mailbox[]>`
     select a.agent_id, a.inbox_policy, a.revoked, a.mailbox_version
@@ -74,14 +75,14 @@ export async function listUnpushed(sql: Sql, after: string, limit: number): Prom
     order by a.agent_id limit ${limit}`
 }
 
-/** Records that messaging has confirmed this version; a later one that it confirmed meanwhile stays. */
+/** Records that messaging has confirmed this version. Keeps a later version if that is confirmed already. */
 export async function markPushed(sql: Sql, agentId: string, version: number): Promise<void> {
   await sql`
     update identity.agents a set mailbox_pushed = ${version}
     where a.agent_id = ${agentId} and a.mailbox_pushed < ${version}`
 }
 
-/** Revoked agents whose webhook is not known to be closed. */
+/** Lists revoked agents whose webhook may still be open. */
 export async function listOpenWebhooks(sql: Sql, limit: number): Promise<string[]> {
   const rows = await sql<{ agent_id: string }[]>`
     select a.agent_id from identity.agents a where a.revoked and not a.webhook_closed order by a.agent_id limit ${limit}`
@@ -93,7 +94,7 @@ export async function markWebhookClosed(sql: Sql, agentId: string): Promise<void
   await sql`update identity.agents a set webhook_closed = true where a.agent_id = ${agentId} and not a.webhook_closed`
 }
 
-/** All of an `AgentRecord`, of `identity.agents a`. */
+/** The columns of an `AgentRecord`, from `identity.agents a`. */
 function columns(sql: Sql | Tx): Fragment {
   return sql`
     a.agent_id, a.name, 'ed25519:' || encode(a.public_key, 'hex') as pubkey, a.created_at, a.revoked,

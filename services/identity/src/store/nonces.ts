@@ -17,22 +17,22 @@ export interface Admitted {
 const MAX_ITEMS = 128
 
 /**
- * Consumes nonces, those that are asked for together in one transaction and one round trip (database/functions/admit.sql,
- * 0006_admit-one.sql).
- * Two items with one nonce may share a batch: the first is new, the other is replayed.
+ * Consumes nonces. Concurrent ones share a transaction and a round trip (database/functions/admit.sql). If a batch
+ * holds the same nonce twice, the first item is new and the second is replayed.
  */
 export function createAdmit(database: Database): Batcher<Admission, Admitted> {
   return createBatcher({
     name: 'identity.admit',
     maxItems: MAX_ITEMS,
-    // While one commit waits for the disk, the next batch gathers and starts.
+    // The next batch gathers and starts while the first commit waits for the disk.
     concurrency: 2,
-    overloaded: () => new ServiceError('unavailable', { cause: new Error('too many requests wait to be admitted') }),
+    overloaded: () =>
+      new ServiceError('unavailable', { cause: new Error('too many nonces are waiting to be consumed') }),
     run: (items) => retryOnConflict(() => admitBatch(database, items)),
   })
 }
 
-/** @param at For tests: the time instead of the database's. */
+/** @param at Replaces the database's time, for tests. */
 export async function admitBatch(database: Database, items: readonly Admission[], at?: Date): Promise<Admitted[]> {
   const agents = items.map((item) => item.agentId)
   const keys = items.map((item) => nonceKey(item.agentId, item.nonce))
@@ -41,13 +41,13 @@ export async function admitBatch(database: Database, items: readonly Admission[]
       select r.replayed, r.revoked
       from identity.admit(${agents}::text[], ${keys}::uuid[], ${at ?? null}::timestamptz) r`,
   )
-  if (row === undefined) throw new Error('identity.admit answers one row')
+  if (row === undefined) throw new Error('identity.admit must return one row')
   const replayed = new Set(row.replayed)
   const revoked = new Set(row.revoked)
   return items.map((item, index) => ({ replayed: replayed.has(index), revoked: revoked.has(item.agentId) }))
 }
 
-/** Empties the partition that comes next, where it is time to. @returns whether there was anything in it. */
+/** Empties the partition of the next slot, if it is time to. @returns whether it held any rows. */
 export async function truncateNonces(sql: Sql, at?: Date): Promise<boolean> {
   const [row] = await sql<{ truncated: boolean }[]>`
     select identity.truncate_nonces(${at ?? null}::timestamptz) as truncated`

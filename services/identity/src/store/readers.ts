@@ -4,14 +4,15 @@ import type { Database } from '@svc/postgres/database.ts'
 import type { AgentRecord } from '../domain/agent.ts'
 import { findAgents, findAgentsByName } from './agents.ts'
 
-/** Reads of single agents; those that are asked for together are one query. */
+/** Read single agents. Concurrent reads share a query. */
 export interface AgentReaders {
   readonly byId: Batcher<string, AgentRecord | undefined>
   readonly byName: Batcher<string, AgentRecord | undefined>
 }
 
 export function createAgentReaders(database: Database): AgentReaders {
-  const overloaded = (): Error => new ServiceError('unavailable', { cause: new Error('too many reads wait') })
+  const overloaded = (): Error =>
+    new ServiceError('unavailable', { cause: new Error('too many agents are waiting to be read') })
   return {
     byId: createBatcher({
       name: 'identity.by-id',

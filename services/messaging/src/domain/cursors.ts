@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import { ServiceError } from '@svc/contracts/errors.ts'
 
 /**
- * The numbers that name a place in each message list: of an agent by event cursor or by acceptance, of a board by the
- * position in its log (spec 7.9).
+ * The numbers that name a place in each message list (spec 7.9). An inbox is ordered by event cursor, an export by acceptance,
+ * and a feed by the position in the board's log.
  */
-export interface Places {
+interface Places {
   inbox: readonly [position: number]
   export: readonly [batch: number, ordinal: number]
   feed: readonly [position: number]
@@ -18,11 +18,12 @@ const NUMBER_BYTES = 8
 const SEAL_BYTES = 8
 
 /**
- * The `next_cursor` of a list: base64url of the place and of a seal, the hash of list, owner and place. The seal tells
- * a cursor of this list from those of other lists, of other owners, and from damaged ones, in every process and for
- * ever. It is no HMAC on purpose: who forges one gets a place in a list that it may read anyway, and a key would be one
- * more secret that all processes share and that voids every cursor when it changes.
- * @param ownerId whose list it is: an agent's, or a board's for a feed.
+ * The `next_cursor` of a list: base64url of the place and a checksum over list, owner and place. The checksum rejects damaged
+ * cursors and those of other lists or owners, in every process and for ever.
+ *
+ * It is deliberately not an HMAC. A forged cursor only names a place in a list that its reader may read anyway. A key would be
+ * one more secret that all processes share, and changing it would invalidate every cursor.
+ * @param ownerId the agent that owns the list; the board for a feed.
  */
 export function encodeCursor<List extends keyof Places>(list: List, ownerId: string, place: Places[List]): string {
   const numbers = Buffer.alloc(place.length * NUMBER_BYTES)
@@ -31,14 +32,14 @@ export function encodeCursor<List extends keyof Places>(list: List, ownerId: str
 }
 
 /**
- * The place that `encodeCursor` gave for this list of this owner, whatever the filter was (spec 7.9).
+ * The place that `encodeCursor` encoded for this list and owner. The filter of the list does not matter (spec 7.9).
  * @throws ServiceError `invalid_cursor` for any other text.
  */
 export function decodeCursor<List extends keyof Places>(list: List, ownerId: string, text: string): Places[List] {
   const bytes = Buffer.from(text, 'base64url')
   const numbers = bytes.subarray(0, START[list].length * NUMBER_BYTES)
   const place = START[list].map((_, index) => readNumber(numbers, index * NUMBER_BYTES))
-  // The decoder skips what is not base64url: only the one spelling that encodes to these bytes counts.
+  // Buffer.from skips characters that are not base64url, so accept only the exact text that we would issue.
   const issued =
     place.every((number) => Number.isSafeInteger(number)) &&
     encodeCursor(list, ownerId, place as unknown as Places[List]) === text

@@ -1,30 +1,30 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { type MessageState, messageText } from './event-text.ts'
 
-/** What a list's query says of one message. */
+/** One message as the query of a list returns it. */
 export interface ListedRow {
   lane: MessageState['lane']
   accepted_at: number
   expires_at: number
   acked: boolean
-  /** Of a post; absent where a list holds DMs alone, which have no votes (spec 7.8). */
+  /** Votes for a post. Absent in lists that hold only DMs, which have no votes (spec 7.8). */
   upvotes?: number
-  /** Null where the envelopes before it fill a page: it was not read. */
+  /** Null if the envelopes before it fill a page already; then it was not read. */
   envelope: string | null
 }
 
-export interface Page<Row> {
+interface Page<Row> {
   rows: Row[]
   /** One for each row. */
   texts: string[]
-  /** There are more rows behind it. */
+  /** There are more rows after this page. */
   more: boolean
 }
 
 /**
- * The rows of one page: `limit` at most, and as many as their bytes leave room for, at least one. Source: spec 7.9.
- * @param rows in order; one more than `limit` where there are more, which is how the end is known.
- * @param textOf what the answer holds for a row, around its Message in JSON.
+ * Takes the rows of one page: at most `limit` of them and at most `LIMITS.pageBytes` of text, but at least one (spec 7.9).
+ * @param rows in order. The caller asks for `limit` + 1 rows, so an extra row shows that this is not the end.
+ * @param textOf the text that the answer holds for a row. It gets the row and its Message as JSON.
  */
 export function takePage<Row extends ListedRow>(
   rows: readonly Row[],
@@ -47,17 +47,17 @@ export function takePage<Row extends ListedRow>(
 
 const SEPARATOR_BYTES = 1
 
-/** A Message in JSON, of a row whose envelope was read. */
+/** The Message of a row as JSON. The row's envelope was read. */
 export function textOfRow(row: ListedRow & { envelope: string }): string {
   return messageText(row.envelope, stateOf(row))
 }
 
-/** A MessageList in JSON. @param nextCursor base64url; empty at the current end. Source: spec 7.9. */
+/** A MessageList as JSON (spec 7.9). @param nextCursor base64url; empty at the current end. */
 export function messageListText(messages: readonly string[], nextCursor: string): string {
   return `{"messages":[${messages.join(',')}],"next_cursor":"${nextCursor}"}`
 }
 
-/** An Events in JSON. Source: spec 9.4. */
+/** An Events object as JSON (spec 9.4). */
 export function eventsText(events: readonly string[], nextCursor: number, retentionDays: number): string {
   return `{"events":[${events.join(',')}],"next_cursor":${nextCursor},"retention_days":${retentionDays}}`
 }

@@ -1,4 +1,5 @@
 import type { Cost, Reserved } from '@svc/charging/charging.ts'
+import type { Reservation } from '@svc/charging/fences.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { isDefinite, ServiceError } from '@svc/contracts/errors.ts'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
@@ -15,18 +16,22 @@ import { sendPost } from './send-post.ts'
 type Request = RequestOf<typeof sendMessageCall>
 type Result = ReplyOf<typeof sendMessageCall>
 
-/** How often a decision is made again because the recipient changed something meanwhile. */
+/** Attempts to decide about a message while the recipient keeps changing its settings. */
 const MAX_DECISIONS = 5
 
 /**
- * Accepts one DM. The order of the checks is that of spec 7.2; those before "retry or conflict" are the gateway's. The
- * cost is reserved before the append and settled after it; an append whose ground moved is decided again.
+ * Accepts one DM. The checks run in the order of spec 7.2; the gateway has done those before "retry or conflict". The cost is
+ * reserved before the append and settled after it. If the recipient's settings change in between, the message is decided
+ * again.
  *
- * Where the cost was reserved ahead, the pair's standing is known from before and nothing is read first: the append holds
- * it against the log, and finds an earlier message with the id itself. That one is younger than budget's memory of its
- * charge, since both were signed within minutes of their acceptance, so a repeat is not charged again. Whatever is
- * refused on that way is decided once more from the beginning, so that the refusal is the first one in order and made on
- * what holds now. So is what was ended by another attempt at this very message, whose refusal says nothing of this one.
+ * Fast path: if the gateway has reserved the cost and the pair's standing is cached, nothing is read before the append. The
+ * append checks the cached standing against the log, and finds an earlier message with this id by itself. Budget still knows
+ * the charge of that earlier message, because both were signed within minutes of their acceptance. So a retry is not charged
+ * again.
+ *
+ * A refusal on the fast path is decided again from the beginning. The answer is then the first refusal in order, based on
+ * current data. The same goes for an attempt that was fenced: another attempt at this message may have done it, which says
+ * nothing about this one.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
@@ -42,24 +47,23 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
   }
 }
 
-/** The attempt was given up, by another one or because it took too long. It left nothing behind. */
+/** The attempt left nothing behind: it took too long, or another attempt at the message gave it up. */
 class Fenced extends ServiceError {
   override name = 'Fenced'
   constructor() {
-    super('unavailable', { cause: new Error('the reservation ended') })
+    super('unavailable', { cause: new Error('the reservation expired, or another attempt gave it up') })
   }
 }
 
-/** @param prepared what the message has taken already; it is used or given back here. */
+/** @param prepared the reservation that the gateway made for the message. It is used or given back here. */
 async function decide(
   deps: SendDeps,
   request: Request,
-  first: Preflight,
+  known: Preflight,
   prepared: Reserved | undefined,
   context: CallContext,
 ): Promise<Result> {
   const { signer, facts } = request
-  let known = first
   let recipient: string
   try {
     if (known.earlier !== undefined) {
@@ -77,46 +81,55 @@ async function decide(
   }
 
   const reserved = prepared ?? (await deps.charging.reserve(costOf(request, recipient), context))
-  const appended = await deps.charging.finish(
-    reserved,
-    context,
-    async ({ operation, deadlineMs }): Promise<Appended> => {
-      for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
-        const lane = laneFor(signer, recipient, known.standing)
-        const result = await deps.append({
-          id: facts.id,
-          digest: facts.digest,
-          sender: signer,
-          recipient,
-          lane,
-          threadId: facts.thread_id,
-          envelope: request.envelope,
-          expiryCap: expiryCap(facts),
-          policy: known.standing.policy,
-          contact: known.standing.contact,
-          standingVersion: known.standingVersion,
-          operation,
-          deadlineMs,
-          traceparent: context.traceparent,
-        })
-        if (result.outcome !== 'stale') {
-          if (lane === 'inbox') deps.standings.remember(signer, recipient, known)
-          return settledOutcome(result)
-        }
-        known = await findOut(deps, request)
-        // What moved the ground may have been another attempt at this very message.
-        if (known.earlier !== undefined) {
-          return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
-        }
-        recipientId(request, known)
-        checkReferences(known.replyTo, known.thread)
-      }
-      throw new ServiceError('unavailable', {
-        cause: new Error('the recipient changes faster than a message is decided'),
-      })
-    },
+  const appended = await deps.charging.finish(reserved, context, (reservation) =>
+    appendDecided(deps, request, { first: known, recipient }, reservation, context.traceparent),
   )
   return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
+}
+
+/** Appends on what is known of the pair; if that has changed, finds out and decides again. */
+async function appendDecided(
+  deps: SendDeps,
+  request: Request,
+  { first, recipient }: { first: Preflight; recipient: string },
+  { operation, deadlineMs }: Reservation,
+  traceparent: string,
+): Promise<Appended> {
+  const { signer, facts } = request
+  let known = first
+  for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
+    const lane = laneFor(signer, recipient, known.standing)
+    const result = await deps.append({
+      id: facts.id,
+      digest: facts.digest,
+      sender: signer,
+      recipient,
+      lane,
+      threadId: facts.thread_id,
+      envelope: request.envelope,
+      expiryCap: expiryCap(facts),
+      policy: known.standing.policy,
+      contact: known.standing.contact,
+      standingVersion: known.standingVersion,
+      operation,
+      deadlineMs,
+      traceparent,
+    })
+    if (result.outcome !== 'stale') {
+      if (lane === 'inbox') deps.standings.remember(signer, recipient, known)
+      return settledOutcome(result)
+    }
+    known = await findOut(deps, request)
+    // The append may be stale because another attempt at this message was accepted.
+    if (known.earlier !== undefined) {
+      return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
+    }
+    recipientId(request, known)
+    checkReferences(known.replyTo, known.thread)
+  }
+  throw new ServiceError('unavailable', {
+    cause: new Error('the recipient changed its settings during every attempt to decide'),
+  })
 }
 
 /** What is known of a message's pair from before; undefined where something must be looked up. */
@@ -131,7 +144,7 @@ function costOf({ signer, facts }: Request, recipient: string): Cost {
   return chargeOfMessage({ ...facts, sender: signer, recipient, payloadBytes: facts.payload_bytes })
 }
 
-/** What the gateway has taken for this message while its nonce was consumed. */
+/** The reservation that the gateway made for this message while identity consumed its nonce. */
 function reservedOf({ id, digest }: Request['facts'], reserved: NonNullable<Request['reserved']>): Reserved {
   const { deadline_ms: deadlineMs, settled, shared } = reserved
   return { operation: messageOperation(id, digest), deadlineMs, settled, shared }
@@ -147,13 +160,13 @@ function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request)
   })
 }
 
-/** A retry has the same id, sender and JCS bytes (spec 7.4); the lane is the one that the message has now (spec 7.3). */
+/** A retry has the same id, sender and JCS bytes (spec 7.4). It is answered with the lane where the message is now (spec 7.3). */
 function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts }: Request): Result {
   if (earlier.sender !== signer || earlier.digest !== facts.digest) throw new ServiceError('id_conflict')
   return resultOf(facts.id, earlier.lane, true)
 }
 
-/** The recipient is an agent of this service that is not revoked (spec 6.2). Boards do not come here: `sendPost` is theirs. */
+/** Checks that the recipient is an agent of this service and not revoked (spec 6.2). Messages to boards go to `sendPost`. */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
   if (recipient.kind !== 'agent' || recipientRevoked) throw new ServiceError('recipient_unavailable')
@@ -166,7 +179,7 @@ function settledOutcome(result: Appended): Appended {
   return result
 }
 
-/** The request's signature authenticated the sender, of a sealed envelope too (spec 6.4, 7.3). */
+/** The request's signature has authenticated the sender, also of a sealed envelope (spec 6.4, 7.3). */
 function resultOf(id: string, lane: Lane, duplicate: boolean): Result {
   return { msg_id: id, status: 'accepted', lane, duplicate, sender_authenticated: true }
 }

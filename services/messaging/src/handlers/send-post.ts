@@ -11,7 +11,7 @@ import { checkPost } from '../domain/board-access.ts'
 import type { PostAppend, PostAppended } from '../store/append-posts.ts'
 import type { PostPreflight, PostQuestion } from '../store/post-preflight.ts'
 
-/** What a post is sent with. */
+/** Dependencies of `sendPost`. */
 export interface PostDeps {
   readonly preflight: Batcher<PostQuestion, PostPreflight>
   readonly append: Batcher<PostAppend, PostAppended>
@@ -23,8 +23,8 @@ type Request = Omit<RequestOf<typeof sendMessageCall>, 'recipient'>
 type Result = ReplyOf<typeof sendMessageCall>
 
 /**
- * Accepts one post. The order of the checks is that of spec 7.2; those before "retry or conflict" are the gateway's. Who may
- * post and who subscribes is of one moment between the request and its answer: what changes after it concerns the next post.
+ * Accepts one post. The checks run in the order of spec 7.2; the gateway has done those before "retry or conflict". The right
+ * to post and the subscribers are read at one moment between request and answer. Later changes apply to the next post.
  */
 export async function sendPost(
   deps: PostDeps,
@@ -35,7 +35,7 @@ export async function sendPost(
   const { id, digest } = facts
   const known = await deps.preflight({ id, boardId, replyTo: facts.reply_to, threadId: facts.thread_id })
   if (known.earlier !== undefined) {
-    // A retry has the same id, sender and JCS bytes (spec 7.4), whatever has become of the board since.
+    // A retry has the same id, sender and JCS bytes (spec 7.4), even if the board has changed since.
     if (known.earlier.sender !== signer || known.earlier.digest !== digest) throw new ServiceError('id_conflict')
     return resultOf(id, true)
   }
@@ -46,7 +46,7 @@ export async function sendPost(
 
   const { subscribers } = access
   const operation = messageOperation(id, digest)
-  // At least one recipient is paid for (spec 11.2).
+  // A post is charged for at least one recipient (spec 11.2).
   const units = costUnits(facts.payload_bytes, Math.max(1, subscribers.length))
   const cost = { operation, agentId: signer, units, introductionPeer: null }
   const { outcome } = await deps.charging.charge(cost, context, async ({ deadlineMs }) =>
@@ -71,12 +71,13 @@ export async function sendPost(
 
 function settledOutcome(result: PostAppended): PostAppended {
   if (result.outcome === 'conflict') throw new ServiceError('id_conflict')
-  // The reservation was given up while this took too long: whether another attempt got through, a repeat will tell.
-  if (result.outcome === 'fenced') throw new ServiceError('unavailable', { cause: new Error('the reservation ended') })
+  // This attempt took too long and its reservation was given up. A retry will tell if another attempt succeeded.
+  if (result.outcome === 'fenced')
+    throw new ServiceError('unavailable', { cause: new Error('the reservation expired') })
   return result
 }
 
-/** The request's signature authenticated the author (spec 7.3). */
+/** The request's signature has authenticated the author (spec 7.3). */
 function resultOf(id: string, duplicate: boolean): Result {
   return { msg_id: id, status: 'accepted', lane: 'board', duplicate, sender_authenticated: true }
 }

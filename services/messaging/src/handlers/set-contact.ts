@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
+import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
 import type { setContact as setContactCall } from '@svc/contracts/messaging.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Tx } from '@svc/postgres/database.ts'
@@ -21,15 +21,15 @@ type Result = ReplyOf<typeof setContactCall>
 const ACCEPT_UNITS = 1
 
 /**
- * Sets what the caller thinks of another agent. Whatever it was changed to holds for every append that comes after the
- * answer: the change raises the standing of the caller's log under its lock.
+ * Sets the caller's contact state for another agent. The new state applies to every append after the answer, because the change
+ * raises the standing of the caller's log under its lock.
  *
- * Only accepting costs anything. Blocking, removing and repeating never speak with budget, so they work with an exhausted
- * budget, and while the budget service is down (spec 7.7, 11.2).
+ * Only accepting costs anything. Blocking, removing and repeating never call budget. So they work with an exhausted budget, and
+ * while budget is down (spec 7.7, 11.2).
  */
 export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
   const { agent_id, other, state } = request
-  if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'nobody is a contact of itself' })
+  if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
   const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
   if (current === state) return { state }
   if (state === 'accepted') await accept(deps, request, context)
@@ -37,7 +37,7 @@ export async function setContact(deps: ContactDeps, request: Request, context: C
   return { state }
 }
 
-/** Charged once for each change to `accepted`: a repeat after a lost answer finds the state set, and is free. */
+/** Each change to `accepted` is charged once. A retry after a lost answer finds the state set, and is free. */
 async function accept(deps: ContactDeps, request: Request, context: CallContext): Promise<void> {
   const { agent_id } = request
   const operation = contactOperation(randomUUID())
@@ -48,12 +48,12 @@ async function accept(deps: ContactDeps, request: Request, context: CallContext)
     )
     if (outboxId !== undefined) await announce(deps, outboxId)
   } catch (error) {
-    // Another request of the caller has accepted meanwhile, and has paid for it.
+    // Another request of the caller has accepted the contact in the meantime, and has paid for it.
     if (!(error instanceof NotCommitted)) throw error
   }
 }
 
-/** @returns the outbox row of the request that was promoted. @throws NotCommitted where the state is set already. */
+/** @returns the outbox row of the request that was promoted, if any. @throws NotCommitted if the state is set already. */
 function commitAccept(
   { database, operations }: ContactDeps,
   request: Request,
@@ -67,8 +67,8 @@ function commitAccept(
 }
 
 /**
- * Changes the state under the lock of the caller's log; an acceptance promotes the other's pending request at the same
- * time (spec 7.7). @returns undefined where nothing was to be changed.
+ * Changes the state under the lock of the caller's log. If the caller accepts, the other agent's pending request is promoted
+ * in the same transaction (spec 7.7). @returns undefined if nothing had to change.
  */
 async function change(
   tx: Tx,
@@ -85,8 +85,8 @@ async function change(
   return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position }, PUBLISH_LEASE_SECONDS) }
 }
 
-/** Publishes what was promoted, as the message is now. What fails is left to the outbox loop: the change is committed. */
+/** Publishes the promoted message as it is now. The change is committed, so after a failure the outbox loop publishes it. */
 async function announce({ database, publisher }: ContactDeps, outboxId: number): Promise<void> {
-  const [row] = await database.run((sql) => findOutboxRows(sql, [outboxId])).catch(() => [])
+  const [row] = await database.run((sql) => findOutboxRows(sql, [outboxId])).catch(unlessFault([]))
   if (row !== undefined) publisher.publishCommitted(row)
 }

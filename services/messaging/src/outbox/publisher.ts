@@ -21,47 +21,55 @@ import {
 } from '../store/outbox.ts'
 
 const published = defineCount({
-  name: 'svc_outbox_published_total',
-  help: 'Events that JetStream has acknowledged, by who published them: their committer, or whoever found them left',
+  name: 'agentmsg_outbox_published_total',
+  help: 'Events that JetStream acknowledged, by publisher: the committer, or the loop that found them unpublished',
   labels: ['by'],
 })
 const requeuedRows = defineCount({
-  name: 'svc_outbox_requeued_total',
-  help: 'Outbox rows that are published again because the stream has forgotten them',
+  name: 'agentmsg_outbox_requeued_total',
+  help: 'Outbox rows that are published again because the stream has lost them',
   labels: [],
 })
 
 export interface Publisher {
-  /** Publishes what this process has just committed; never waits and never throws: what fails is left to the loop. */
+  /** Publishes events that this process has just committed. Never waits or throws: after a failure the loop publishes them. */
   publishCommitted(row: OutboxRow): void
-  /** Publishes rows that nobody publishes. @returns true where more may be waiting. */
+  /** Publishes rows that no process has leased. @returns true if more may be waiting. */
   publishLeft(): Promise<boolean>
-  /** Compares what was acknowledged with what the stream knows. @returns true where more may have been forgotten. */
+  /** Finds rows that the stream acknowledged and then lost, and requeues them. @returns true if there may be more. */
   requeueForgotten(): Promise<boolean>
 }
 
-/** How long a process alone may publish a row, from its commit or from its lease. */
+/** Only one process may publish a row for this long after its commit or its lease. */
 export const PUBLISH_LEASE_SECONDS = 5
 type PublishedBy = 'committer' | 'loop'
 
-const LEFT_ROWS = 50
+/** Rows that one pass of the loop leases. A backlog needs thousands a second, and each pass compares with the stream once. */
+const LEFT_ROWS = 1_000
+/**
+ * Events that the loop holds in memory at once, or those of one row if it has more. A row of DMs has up to 128 events of up to
+ * 64 KiB. A row of posts has up to 800, but those are short references.
+ */
+const LEFT_EVENTS = 128
+/** A pass starts no new group after this time, so that it marks its rows while it still holds their lease. */
+const LEFT_MS = (PUBLISH_LEASE_SECONDS * 1_000) / 2
 const REQUEUE_ROWS = 1_000
-/** Rows, and characters of their events, that wait in memory at most; what does not fit is published from the table when its lease has ended. */
-export const MAX_WAITING = 2_000
-export const MAX_WAITING_CHARACTERS: number = 32 * 1024 * 1024
+/** At most this many rows, and characters of their events, wait in memory. The loop publishes the rest after their lease. */
+const MAX_WAITING = 2_000
+const MAX_WAITING_CHARACTERS: number = 32 * 1024 * 1024
 
-export interface PublisherOptions {
+interface PublisherOptions {
   database: Database
   stream: StreamPublisher
   logger: Logger
 }
 
 export function createPublisher({ database, stream, logger }: PublisherOptions): Publisher {
-  // Unknown until the stream was compared with the table, and again after everything that a stream with a lost tail causes:
-  // a disconnection, a failed publication, a sequence that was given before. A server that comes back may know less than
-  // it acknowledged, and nothing new may cover the gap before it was seen.
+  // The epoch of the stream, or undefined until stream and table are compared. A server that comes back may have lost events
+  // that it acknowledged, and new events would hide the gap. So every sign of a lost tail resets the epoch: a disconnection,
+  // a failed publication, or a sequence that was assigned before.
   let epoch: string | undefined
-  /** The last sequence that the stream of this epoch is known to have given. */
+  /** The last sequence that this stream is known to have assigned. */
   let lastGiven = 0
   let disconnects = 0
   void stream.watchDisconnects(() => {
@@ -93,11 +101,16 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     },
 
     async publishLeft() {
-      const ids = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
-      if (ids.length === 0) return false
+      const endMs = performance.now() + LEFT_MS
+      const leased = await database.run((sql) => leaseOutbox(sql, LEFT_ROWS, PUBLISH_LEASE_SECONDS))
+      if (leased.length === 0) return false
       failpoint('messaging.outbox.leased')
-      await publishRows(await database.run((sql) => findOutboxRows(sql, ids)), 'loop')
-      return ids.length === LEFT_ROWS
+      for (const group of groupRows(leased, LEFT_EVENTS)) {
+        if (performance.now() > endMs) break // the lease ends soon; a later pass takes the rest
+        const ids = group.map(({ id }) => id)
+        await publishRows(await database.run((sql) => findOutboxRows(sql, ids)), 'loop')
+      }
+      return leased.length === LEFT_ROWS
     },
 
     async requeueForgotten() {
@@ -109,29 +122,31 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     const current = epoch ?? (await compare()).epoch
     const before = disconnects
     const marks: PublishedRow[] = []
-    for (const group of groupRows(rows)) {
+    const sized = rows.map((row) => ({ ...row, eventCount: row.events.length }))
+    for (const group of groupRows(sized, MAX_BATCH_MESSAGES)) {
       const events = group.flatMap((row) => row.events)
-      // What was purged since there is nothing to say about.
+      // A row has no events left if its messages were purged since.
       const lastSequence = events.length === 0 ? 0 : await publishEvents(events, current, by)
       failpoint('messaging.outbox.published')
       published.add({ by }, events.length)
       marks.push(...group.map(({ id }) => ({ id, epoch: current, lastSequence })))
     }
-    if (disconnects !== before) throw new Error('the connection was lost: what was acknowledged may be gone')
+    if (disconnects !== before)
+      throw new Error('the connection was lost: acknowledged events may be gone, so they are published again')
     await database.run((sql) => markPublished(sql, marks))
     failpoint('messaging.outbox.marked')
   }
 
-  /** @returns a sequence at or below which all of them are stored. */
+  /** @returns the sequence at or below which all of the events are stored. */
   async function publishEvents(events: Publication[], current: string, by: PublishedBy): Promise<number> {
     const givenBefore = lastGiven
     try {
       const { lastSequence, isNew } = await stream.publish(events)
-      // The loop may publish events together that the stream knows and that it does not.
+      // A batch of the loop may mix events that the stream has already with new ones. At least one of them is new.
       const stored = !isNew ? 0 : by === 'committer' ? events.length : 1
       if (lastSequence < givenBefore + stored) {
         await requeueBehind({ epoch: current, lastSequence: lastSequence - events.length })
-        throw new Error(`the stream gave sequence ${lastSequence} again: what it forgot is published once more`)
+        throw new Error(`the stream assigned sequence ${lastSequence} twice: events that it lost are published again`)
       }
       lastGiven = lastSequence
       return lastSequence
@@ -142,8 +157,9 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   }
 
   /**
-   * For a stream that has lost its tail and has new events there: what was in their place has sequences that it knows. Rows that
-   * other processes published since are among those found, and are known by their ids when they come again.
+   * For a stream that lost its tail and then assigned the same sequences to new events. The sequences of the lost rows look
+   * known, so this requeues every row past `state`, the end before the new events. Other processes may have published some of
+   * those rows since; the stream drops their events as duplicates, by message id.
    */
   async function requeueBehind(state: StreamState): Promise<void> {
     for (;;) {
@@ -157,18 +173,19 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     const requeued = await database.run((sql) => requeueForgotten(sql, found, state))
     requeuedRows.add({}, requeued)
     if (requeued > 0) failpoint('messaging.outbox.requeued')
-    if (requeued > 0) logger.warn({ rows: requeued }, 'the stream has forgotten what it acknowledged: publishing again')
+    if (requeued > 0)
+      logger.warn({ rows: requeued }, 'the stream has lost events that it acknowledged: publishing them again')
     return requeued
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
     const first = await stream.state()
     const found = await database.run((sql) => findForgotten(sql, first, REQUEUE_ROWS))
-    // What was published since the stream was asked looks forgotten: what was found is held against what it says now.
+    // Rows that were published after the first look seem lost, so check the rows found against a second look.
     const state = found.length === 0 ? first : await stream.state()
     const requeued = found.length === 0 ? 0 : await requeue(found, state)
-    // New events get the sequences that a lost tail had, so all of the tail is found before anything is published. What another
-    // stream had is found at any time: a day of it must not hold up new events.
+    // New events take over the sequences of a lost tail, so find all of the tail before anything is published. Rows of an
+    // older stream can be found at any time; there may be a day of them, which must not hold up new events.
     if (found.length === REQUEUE_ROWS) await requeueBehind(state)
     else epoch = state.epoch
     lastGiven = state.lastSequence
@@ -176,17 +193,17 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   }
 }
 
-/** As many rows together as one batch takes; a row is never split. */
-function groupRows(rows: OutboxRow[]): OutboxRow[][] {
-  const groups: OutboxRow[][] = []
+/** Groups rows so that a group has at most `maxEvents` events. A row is never split, so a larger row is a group of its own. */
+function groupRows<T extends { eventCount: number }>(rows: readonly T[], maxEvents: number): T[][] {
+  const groups: T[][] = []
   let size = Number.POSITIVE_INFINITY
   for (const row of rows) {
-    if (size + row.events.length > MAX_BATCH_MESSAGES) {
+    if (size + row.eventCount > maxEvents) {
       groups.push([])
       size = 0
     }
     groups.at(-1)?.push(row)
-    size += row.events.length
+    size += row.eventCount
   }
   return groups
 }

@@ -6,14 +6,14 @@ import { type Database, isLockTimeout, retryOnConflict } from '@svc/postgres/dat
 import { openLogs } from './logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
 
-/** A post that was judged. */
+/** A post that was judged, ready to be appended. */
 export interface PostAppend {
   id: string
   /** SHA-256 of the JCS bytes, lower-case hex. */
   digest: string
   sender: string
   boardId: string
-  /** Agents that get an entry, each once; those of the moment when the post was judged. */
+  /** Agents that get an entry, each once: the subscribers at the moment when the post was judged. */
   subscribers: readonly string[]
   threadId: string | null
   envelope: string
@@ -21,16 +21,16 @@ export interface PostAppend {
   expiryCap: number | null
   operation: string
   deadlineMs: number
-  /** Of the request, which what is published carries on. */
+  /** The trace of the request, which the published event continues. */
   traceparent?: string
 }
 
-/** What became of it: database/functions/append_posts_within.sql says when each is answered. */
+/** The outcome for one post; database/functions/append_posts_within.sql defines each. */
 export interface PostAppended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'fenced'
 }
 
-/** A post that was committed and is to be published: its subscribers' entries. */
+/** A committed post that is to be published, with its subscribers' entries. */
 export interface CommittedPost {
   id: string
   boardId: string
@@ -38,12 +38,12 @@ export interface CommittedPost {
   traceparent?: string | undefined
 }
 
-export interface AppendPostsOptions {
+interface AppendPostsOptions {
   database: Database
   retentionSeconds: number
-  /** How long the committer alone publishes what it committed. */
+  /** Only the committer publishes the entries for this long. */
   leaseSeconds: number
-  /** Called with what one transaction committed, once its senders are being answered; must not wait or throw. */
+  /** Called with the posts of one committed transaction, once their senders are being answered. Must not block or throw. */
   onCommitted: (outboxId: number, posts: CommittedPost[]) => void
 }
 
@@ -55,17 +55,17 @@ interface Row {
 }
 
 /**
- * With 101 entries each, because a board has at most 100 records (spec 8.7), these stay within one batch of JetStream's, and
- * their locks within milliseconds.
+ * A post has up to 101 entries, because a board has at most 100 records (spec 8.7). At this size the entries fit one batch of
+ * JetStream, and their locks are held for milliseconds.
  */
 const MAX_ITEMS = 8
 
-/** Appends posts that are asked for together in one transaction and one round trip. */
+/** Appends concurrent posts together, in one transaction and one round trip. */
 export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppend, PostAppended> {
   return createLockingBatcher({
     name: 'messaging.append-posts',
     maxItems: MAX_ITEMS,
-    // The statement sees one snapshot: two items of it could not see each other's id.
+    // All items share the statement's snapshot, so two items with the same id would not see each other.
     keyOf: ({ id }) => id,
     lockOf: ({ boardId }) => boardId,
     isLockTimeout,
@@ -74,7 +74,7 @@ export function createAppendPosts(options: AppendPostsOptions): Batcher<PostAppe
       retryOnTakenId(items, async (some) => {
         const rows = await retryOnConflict(() => appendBatch(options, some, wait))
         failpoint('messaging.appended')
-        // The senders' answers leave first.
+        // Answer the senders before publishing.
         setImmediate(publish, options, some, rows)
         return rows.map(({ outcome }) => (outcome === 'busy' ? BUSY : { outcome }))
       }),

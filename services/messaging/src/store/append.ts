@@ -9,7 +9,7 @@ import type { Contact } from '../domain/admission.ts'
 import { openLogs } from './logs.ts'
 import { retryOnTakenId } from './retry-on-taken-id.ts'
 
-/** A message that was judged, and the ground it was judged on. */
+/** A message that was judged, with the settings that the decision is based on. */
 export interface Append {
   id: string
   /** SHA-256 of the JCS bytes, lower-case hex. */
@@ -21,24 +21,24 @@ export interface Append {
   envelope: string
   /** Unix seconds of ts + ttl, null without a ttl. */
   expiryCap: number | null
-  /** What it was judged on: what the recipient had set, and thought of the sender, at this version of its log. */
+  /** The decision is based on this policy and contact state of the recipient, at this version of its log. */
   policy: InboxPolicy
   contact: Contact
   standingVersion: number
   operation: string
   deadlineMs: number
-  /** Of the request, which what is published carries on. */
+  /** The trace of the request, which the published event continues. */
   traceparent?: string
 }
 
-/** What became of it: database/functions/append_within.sql says when each is answered. */
+/** The outcome for one message; database/functions/append_within.sql defines each. */
 export interface Appended {
   outcome: 'accepted' | 'duplicate' | 'conflict' | 'stale' | 'fenced'
-  /** Where it lies now; for a duplicate, where the earlier one does. */
+  /** The lane where the message is now; for a duplicate, the lane of the earlier message. */
   lane: Lane
 }
 
-/** An entry that was committed and is to be published. */
+/** A committed entry that is to be published. */
 export interface CommittedEntry {
   log: string
   kind: Lane
@@ -49,12 +49,12 @@ export interface CommittedEntry {
   traceparent?: string | undefined
 }
 
-export interface AppendOptions {
+interface AppendOptions {
   database: Database
   retentionSeconds: number
-  /** How long the committer alone publishes what it committed. */
+  /** Only the committer publishes the entries for this long. */
   leaseSeconds: number
-  /** Called with what one transaction committed, once its senders are being answered; must not wait or throw. */
+  /** Called with the entries of one committed transaction, once its senders are being answered. Must not block or throw. */
   onCommitted: (outboxId: number, entries: CommittedEntry[]) => void
 }
 
@@ -69,12 +69,12 @@ interface Row {
 
 const MAX_ITEMS = 128
 
-/** Appends what is asked together in one transaction and one round trip. */
+/** Appends concurrent messages together, in one transaction and one round trip. */
 export function createAppend(options: AppendOptions): Batcher<Append, Appended> {
   return createLockingBatcher({
     name: 'messaging.append',
     maxItems: MAX_ITEMS,
-    // The statement sees one snapshot: two items of it could not see each other's id or request.
+    // All items share the statement's snapshot, so two items with the same id or request would not see each other.
     keyOf: ({ id, lane, sender, recipient }) => (lane === 'requests' ? [id, `${sender} ${recipient}`] : [id]),
     lockOf: ({ recipient }) => recipient,
     isLockTimeout,
@@ -83,7 +83,7 @@ export function createAppend(options: AppendOptions): Batcher<Append, Appended> 
       retryOnTakenId(items, async (some) => {
         const rows = await retryOnConflict(() => appendBatch(options, some, wait))
         failpoint('messaging.appended')
-        // The senders' answers leave first.
+        // Answer the senders before publishing.
         setImmediate(publish, options, some, rows)
         return rows.map(({ outcome, lane }) => (outcome === 'busy' ? BUSY : { outcome, lane }))
       }),

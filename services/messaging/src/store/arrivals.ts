@@ -1,11 +1,11 @@
-/** What webhook holds against its jobs: the inbox entries of logs. */
+/** Inbox entries, which the webhook service compares with its jobs. */
 import type { Sql } from '@svc/postgres/database.ts'
 import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 import { listedColumns } from './listed.ts'
 
-export interface Arrivals {
-  /** Nothing of the inbox at or below it is missing. */
+interface Arrivals {
+  /** The inbox entries are complete up to this position. */
   through: number
   entries: { cursor: number; message_id: string }[]
 }
@@ -17,7 +17,7 @@ interface Row {
   message_id: string | null
 }
 
-/** Inbox entries behind a position, log by log: `limit` of each at most. */
+/** Lists at most `limit` inbox entries behind a position, for each log. */
 export async function listArrivals(
   sql: Sql,
   logs: readonly { agent_id: string; after: number }[],
@@ -50,13 +50,13 @@ export async function listArrivals(
   }))
 }
 
-export interface ArrivalRow extends ListedRow {
-  /** The place in the question. */
+interface ArrivalRow extends ListedRow {
+  /** Its index in the request. */
   index: number
   cursor: number
 }
 
-/** The live messages of inbox entries, in the order of the question. Envelopes are read as far as they fit a page. */
+/** Reads the live messages of inbox entries in the order of the request. Envelopes are read only as far as they fit a page. */
 export async function readArrivals(
   sql: Sql,
   entries: readonly { agent_id: string; cursor: number }[],

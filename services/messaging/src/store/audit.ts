@@ -1,13 +1,13 @@
-/** Queries of who verifies the books; each reads ranges of whole tables, on a snapshot (libs/postgres, report.ts). */
+/** Queries of `svc admin verify`. Each reads ranges of whole tables on one snapshot (libs/postgres, report.ts). */
 import type { Discrepancy } from '@svc/contracts/admin.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 
-export interface LogPage {
+interface LogPage {
   checked: number
   last: string | null
 }
 
-/** The logs of a page. @returns how many, and the last where there may be more. */
+/** The logs of a page. @returns how many there are, and the id of the last one if there may be more. */
 export async function findLogPage(tx: Tx, after: string, limit: number): Promise<LogPage> {
   const [page] = await tx<LogPage[]>`
     select count(*) as checked, max(p.id) as last from (
@@ -17,15 +17,16 @@ export async function findLogPage(tx: Tx, after: string, limit: number): Promise
   return { checked, last: checked === limit ? (page?.last ?? null) : null }
 }
 
-export interface LogRange {
+interface LogRange {
   after: string
   last: string | null
   only: string | null
 }
 
 /**
- * A position is taken once, and at or below the head; an entry has its message. While nothing was ever purged every
- * position up to the head is there, but for those of hidden posts in their board's log; afterwards some may be missing.
+ * Finds logs that break a rule. A position is used once and is at or below the head. Every entry has its message. If nothing
+ * was ever purged, every position up to the head exists, except those of hidden posts in their board's log. After a purge some
+ * may be missing.
  */
 export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, limit: number): Promise<Discrepancy[]> {
   return tx<Discrepancy[]>`
@@ -33,7 +34,7 @@ export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, lim
       select exists (select from messaging.tombstones) as any
     ), held as (
       select l.id, l.head, e.entries, e.positions, e.highest, e.orphans,
-        -- Boards alone have posts; of an agent all that it has received would be read for it.
+        -- Only boards have posts. For an agent this would read everything that it has received.
         case when e.positions < l.head and l.id ~ '^[a-z0-9]{20,40}$' then (
           select count(*) from messaging.messages m where m.recipient = l.id and m.lane = 'board' and m.hidden
         ) else 0 end as hidden
@@ -66,11 +67,11 @@ export interface AuditedMessage {
   envelope: string
   batch: number
   ordinal: number
-  /** Accepted within the time that charges are held against messages. */
+  /** Accepted recently enough that its charge is checked too. */
   recent: boolean
-  /** Of a post: agents that it is an event of. */
+  /** For a post: how many agents have an event of it. */
   subscribers: number
-  /** It is where it says that it is; a hidden post is nowhere in its board's log. */
+  /** Its entries are where its row says; a hidden post has no entry in its board's log. */
   entered: boolean
 }
 
@@ -80,7 +81,7 @@ export interface MessagePosition {
   ordinal: number
 }
 
-/** Live messages by sender and acceptance, those of `only` or all. */
+/** Live messages by sender and acceptance: those that `only` sent, or all. */
 export async function listAudited(
   tx: Tx,
   { after, only, recentMs, limit }: { after: MessagePosition; only: string | null; recentMs: number; limit: number },
@@ -92,13 +93,13 @@ export async function listAudited(
     order by m.sender, m.batch, m.ordinal limit ${limit}`
 }
 
-/** Those that are still there. */
+/** The messages with these ids that still exist. */
 export async function findAudited(tx: Tx, ids: readonly string[]): Promise<AuditedMessage[]> {
   return tx<AuditedMessage[]>`
     select ${audited(tx, 0)} from messaging.messages m where m.id = any (${[...ids]}::text[])`
 }
 
-/** Purged messages among these, as `<id>:<digest>`. */
+/** Those of the messages that were purged, as `<id>:<digest>`. */
 export async function findBuried(tx: Tx, ids: readonly string[]): Promise<Set<string>> {
   const rows = await tx<{ key: string }[]>`
     select t.id || ':' || encode(t.digest, 'hex') as key from messaging.tombstones t where t.id = any (${[...ids]}::text[])`

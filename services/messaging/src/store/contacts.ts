@@ -1,7 +1,7 @@
 import type { ContactState } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
-/** What `owner` thinks of `other`; `none` where it has said nothing. */
+/** The contact state that `owner` has set for `other`; `none` by default. */
 export async function contactState(sql: Sql | Tx, owner: string, other: string): Promise<ContactState> {
   const [row] = await sql<{ state: ContactState }[]>`
     select c.state from messaging.contacts c where c.owner = ${owner} and c.other = ${other}`
@@ -19,12 +19,12 @@ export async function saveContactState(tx: Tx, owner: string, other: string, sta
   }
 }
 
-export interface ContactRow {
+interface ContactRow {
   other: string
   state: ContactState
 }
 
-/** Contacts in byte order of the id (spec 7.9), those of revoked identities left out. @param after need not exist. */
+/** Contacts in byte order of the id (spec 7.9), without revoked identities. @param after need not exist. */
 export async function listContacts(sql: Sql, owner: string, after: string, limit: number): Promise<ContactRow[]> {
   return sql<ContactRow[]>`
     select c.other, c.state

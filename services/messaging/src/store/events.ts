@@ -4,29 +4,29 @@ import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 import { listedColumns } from './listed.ts'
 
-export interface EventsQuery {
+interface EventsQuery {
   agentId: string
   /** Event cursor; events behind it are listed. */
   after: number
-  /** Boards whose posts are passed over. */
+  /** Boards whose posts are left out. */
   withoutBoards: readonly string[]
-  /** Rows at most. */
+  /** At most this many rows. */
   limit: number
 }
 
-export interface EventRow extends ListedRow {
+interface EventRow extends ListedRow {
   /** Event cursor. */
   position: number
   kind: Lane
-  /** Of a post; null for a DM. */
+  /** The board of a post; null for a DM. */
   board: string | null
 }
 
-export interface EventsPart {
+interface EventsPart {
   rows: EventRow[]
-  /** The last cursor that was examined; 0 where the log is empty. */
+  /** The last cursor that was examined; 0 if the log is empty. */
   examined: number
-  /** The oldest live event, the next one to come where there is none (spec 9.6). */
+  /** The cursor of the oldest live event; if there is none, the cursor of the next event to come (spec 9.6). */
   earliest: number
   /** The last cursor ever appended, in the same snapshot as the rows; 0 if none ever was (spec 9.6). */
   latest: number
@@ -36,18 +36,18 @@ interface Row extends Omit<EventRow, 'position'> {
   examined: number
   earliest: number
   latest: number
-  /** Null in the one row that says there are none. */
+  /** Null in the single row that is returned if there are no events. */
   position: number | null
 }
 
-/** Cursors that one call examines at most, from the first entry behind `after`: what is skipped must not make it endless. */
+/** One call examines at most this many cursors from the first entry behind `after`, so skipped events cannot make it endless. */
 export const MAX_EXAMINED = 10_000
 
 /**
- * Live events in the order of their cursors, without hidden posts. Positions become visible in order, since an append holds
- * the lock of the log's row until it commits: in one snapshot nothing at or below `head` is missing but what was purged.
+ * Live events in the order of their cursors, without hidden posts. An append locks the log's row until it commits, so positions
+ * become visible in order. In one snapshot only purged entries are missing at or below `head`.
  *
- * Each kind is searched and limited by itself: with one search for all, the planner may read everything and sort it.
+ * Each kind is searched and limited by itself, because with one search for all the planner may read and sort everything.
  */
 export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPart> {
   const { agentId, after, withoutBoards, limit } = query
@@ -91,7 +91,7 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
     ) p on true
     order by p.position`
   const [bounds] = rows
-  if (bounds === undefined) throw new Error('the bounds are always there')
+  if (bounds === undefined) throw new Error('the query returned no row, not even the bounds')
   const { examined, earliest, latest } = bounds
   return { rows: rows.filter(isEvent), examined, earliest, latest }
 }

@@ -6,47 +6,47 @@ import { listedColumns } from './listed.ts'
 
 export interface ExportQuery {
   agentId: string
-  /** Of the root. */
+  /** The id of the thread's root. */
   threadId: string | null
-  /** Place by acceptance; messages behind it are exported. */
+  /** A place in the order of acceptance. Messages behind it are exported. */
   after: { batch: number; ordinal: number }
-  /** From `findSettledBatch`, 0 where that was not asked. */
+  /** The result of `findSettledBatch`, or 0 if it was not asked. */
   settled: number
-  /** Boards whose posts are passed over. */
+  /** Boards whose posts are left out. */
   withoutBoards: readonly string[]
-  /** Rows at most. */
+  /** At most this many rows. */
   limit: number
 }
 
-export interface ExportRow extends ListedRow {
+interface ExportRow extends ListedRow {
   batch: number
   ordinal: number
-  /** Of a post; null for a DM. */
+  /** The board of a post; null for a DM. */
   board: string | null
 }
 
 export interface ExportedPart {
   rows: ExportRow[]
-  /** Every batch below it has ended: nothing will appear there any more. */
+  /** Every batch below it has ended, so no more rows will appear there. */
   horizon: number
-  /** The newest committed batch with a message of the agent at or past the horizon; null where there is none. */
+  /** The newest committed batch at or past the horizon that has a message of the agent; null if there is none. */
   newest: number | null
 }
 
 interface Row extends Omit<ExportRow, 'ordinal'> {
   horizon: number
   newest: number | null
-  /** Null in the one row that says there are none. */
+  /** Null in the single row that is returned if there are no messages. */
   ordinal: number | null
 }
 
 /**
- * Live messages that the agent sent or received, its posts among them that are not hidden, by acceptance, in the part of
- * that order which is complete.
+ * Live messages that the agent sent or received, including its posts that are not hidden, in the order of acceptance. Only the
+ * part of the order that is complete is read.
  *
- * A batch is the id of the transaction that accepted it, so batches become visible out of order: a page that went past
- * one under way would hand out a cursor behind which it appears later (ADR 19). So no page reaches the horizon:
- * the oldest transaction of any kind that had not ended when the statement began, or `settled` where that is further.
+ * A batch is the id of the transaction that accepted it, so batches become visible out of order. If a page went past a batch
+ * that is still under way, that batch would later appear before the page's cursor and be missed (ADR 19). So no page reaches
+ * the horizon: the oldest transaction of any kind under way when the statement began, or `settled` if that is further.
  */
 export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
   const rows = await sql<Row[]>`
@@ -62,18 +62,18 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
     left join (${query.threadId === null ? everything(sql, query) : threadOf(sql, query, query.threadId)}) p on true
     order by p.batch, p.ordinal`
   const [first] = rows
-  if (first === undefined) throw new Error('the horizon is always there')
+  if (first === undefined) throw new Error('the query returned no row, not even the horizon')
   return { rows: rows.filter(isMessage), horizon: first.horizon, newest: first.newest }
 }
 
 /**
- * A batch below which every append had ended, so that a later statement sees all of them. Other than the oldest
- * transaction it does not wait for what has nothing to do with messages, in any database of the server.
+ * A batch below which every append has ended, so that a later statement sees all of them. The oldest transaction is such a
+ * bound too, but any long transaction in any database of the server holds it back. This bound depends on appends alone.
  *
- * An append takes its advisory lock before its transaction gets an id, and lets it go after it has become visible. So one
- * with an id below the snapshot's end either holds the lock when the locks are read, which is after, or has ended. One
- * that holds it and shows no id may be just getting one, and nothing is said then: 0. Locks
- * show the low 32 bits of a transaction's id; it lies less than 2^31 before the end.
+ * An append takes its advisory lock before its transaction gets an id, and releases it after its rows are visible. The locks
+ * are read after the snapshot is taken. So an append with an id below the end of the snapshot either still holds its lock then,
+ * or has ended. If an append holds the lock and shows no id, it may be getting one just now; then the answer is 0, which says
+ * nothing. Locks show only the low 32 bits of a transaction id; the full id is less than 2^31 below the end of the snapshot.
  */
 export async function findSettledBatch(sql: Sql): Promise<number> {
   const [row] = await sql<{ batch: number }[]>`
@@ -88,7 +88,7 @@ export async function findSettledBatch(sql: Sql): Promise<number> {
     left join pg_locks x on x.virtualtransaction = a.virtualtransaction
       and x.locktype = 'transactionid' and x.mode = 'ExclusiveLock' and x.granted
     group by s.xmax`
-  if (row === undefined) throw new Error('the end of the snapshot is always there')
+  if (row === undefined) throw new Error('the query returned no row, not even the end of the snapshot')
   return row.batch
 }
 
@@ -96,7 +96,7 @@ function isMessage(row: Row): row is Row & { ordinal: number } {
   return row.ordinal !== null
 }
 
-/** Two searches, each bounded by the limit. What the agent sent to itself is found by both and stays once. */
+/** Two searches, each bounded by the limit. Both find a message that the agent sent to itself, so duplicates are removed. */
 function everything(sql: Sql, query: ExportQuery): Fragment {
   return sql`
     select distinct on (m.batch, m.ordinal) m.*
@@ -109,9 +109,8 @@ function everything(sql: Sql, query: ExportQuery): Fragment {
 }
 
 /**
- * The members of a thread and its root (spec 7.12). Those of a thread of DMs all have the same two participants, so one
- * look at the first of them tells a stranger from them, however long the thread is; of a thread on a board those are found
- * by an index that the agent wrote.
+ * The members of a thread and its root (spec 7.12). All DMs of a thread have the same two participants. So a look at the first
+ * one tells if the agent is a stranger, however long the thread is. In a thread on a board, an index finds the agent's own posts.
  */
 function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
   const participant = sql`${query.agentId} in (m.sender, m.recipient)`

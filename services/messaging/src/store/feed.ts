@@ -4,18 +4,18 @@ import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 import { listedColumns } from './listed.ts'
 
-export interface FeedQuery {
+interface FeedQuery {
   boardId: string
-  /** Of the root. */
+  /** The id of the thread's root. */
   threadId: string | null
-  /** Position in the board's log; posts behind it are listed. */
+  /** A position in the board's log. Posts behind it are listed. */
   after: number
-  /** Rows at most. */
+  /** At most this many rows. */
   limit: number
 }
 
-export interface FeedRow extends ListedRow {
-  /** In the board's log. */
+interface FeedRow extends ListedRow {
+  /** The position in the board's log. */
   position: number
 }
 

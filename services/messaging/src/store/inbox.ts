@@ -4,24 +4,24 @@ import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 import { listedColumns } from './listed.ts'
 
-export interface InboxQuery {
+interface InboxQuery {
   agentId: string
   lane: 'inbox' | 'requests'
   unacked: boolean
-  /** Of the root. */
+  /** The id of the thread's root. */
   threadId: string | null
   /** Event cursor; messages behind it are listed. */
   after: number
-  /** Rows at most. */
+  /** At most this many rows. */
   limit: number
 }
 
-export interface InboxRow extends ListedRow {
+interface InboxRow extends ListedRow {
   /** Event cursor. */
   position: number
 }
 
-/** Live messages that lie in a lane now, in the order of their event cursors. Each filter has an index of its own. */
+/** Live messages that are in a lane now, in the order of their event cursors. Each filter has its own index. */
 export async function listInbox(sql: Sql, query: InboxQuery): Promise<InboxRow[]> {
   return sql<InboxRow[]>`
     select p.position, ${listedColumns(sql, sql`p.position`)}
@@ -34,7 +34,7 @@ function candidates(sql: Sql, query: InboxQuery): Fragment {
   return query.unacked ? unacked(sql, query) : lane(sql, query)
 }
 
-/** A request that was promoted keeps its older entry, and is listed at the newer one alone: by the lane it lies in. */
+/** A promoted request keeps its older entry. It is listed only at the newer one, in the lane where it is now. */
 function lane(sql: Sql, query: InboxQuery): Fragment {
   return sql`
     select e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
@@ -53,7 +53,7 @@ function unacked(sql: Sql, query: InboxQuery): Fragment {
     order by m.position limit ${query.limit}`
 }
 
-/** The members of a thread and its root, where that lies in this lane too (spec 7.12). */
+/** The members of a thread, and its root if that is in this lane too (spec 7.12). */
 function threadOf(sql: Sql, query: InboxQuery, threadId: string): Fragment {
   return sql`
     (${query.unacked ? unackedMembers(sql, query, threadId) : members(sql, query, threadId)})

@@ -1,29 +1,29 @@
 import type { InboxPolicy } from '@svc/contracts/resources.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
-/** Opens the logs of agents that have none yet. @param waitMs at most for each that another transaction is opening. */
+/** Opens the logs of agents that have none. @param waitMs the longest wait for each log that another transaction is opening. */
 export async function openLogs(sql: Sql, agentIds: readonly string[], waitMs: number): Promise<void> {
   await sql`select messaging.open_logs(${[...agentIds]}::text[], ${waitMs}::integer)`
 }
 
-/** Locks the log of an agent, making it where the agent has none yet, until the transaction ends. */
+/** Locks the log of an agent until the transaction ends. Creates the log if the agent has none yet. */
 export async function lockLog(tx: Tx, agentId: string): Promise<{ head: number }> {
   await tx`insert into messaging.logs (id) values (${agentId}) on conflict (id) do nothing`
   const [log] = await tx<{ head: number }[]>`select l.head from messaging.logs l where l.id = ${agentId} for update`
-  if (log === undefined) throw new Error('a log is never deleted')
+  if (log === undefined) throw new Error('the log was not found, although logs are never deleted')
   return log
 }
 
 /**
- * Makes every append that was decided before this transaction look at its ground again, and sets the position of the last entry.
- * The caller holds the lock of the log: what was not appended before will see what changed.
+ * Makes every append that was decided before this transaction check its decision again, and sets the position of the last
+ * entry. The caller holds the lock of the log, so every later append sees the change.
  */
 export async function raiseStanding(tx: Tx, agentId: string, head: number): Promise<void> {
   await tx`
     update messaging.logs l set standing_version = l.standing_version + 1, head = ${head} where l.id = ${agentId}`
 }
 
-export interface Mailbox {
+interface Mailbox {
   agentId: string
   policy: InboxPolicy
   revoked: boolean
@@ -31,8 +31,8 @@ export interface Mailbox {
 }
 
 /**
- * Applies a mailbox, unless one of the same or a higher version was applied. A log that is made here has another
- * standing than 0, which is what an append decided on that found no log.
+ * Applies a mailbox, unless the same or a higher version was applied already. A log created here starts at standing version 1,
+ * because an append that found no log was decided on version 0.
  */
 export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
   await tx`
@@ -47,7 +47,7 @@ export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }
     where l.mailbox_version < excluded.mailbox_version`
 }
 
-/** How far each log goes and whether its agent was revoked, in the order of the ids; 0 where there is no log. */
+/** The head of each log and whether its agent is revoked, in the order of the ids. The head is 0 if there is no log. */
 export async function listHeads(sql: Sql, agentIds: readonly string[]): Promise<{ head: number; revoked: boolean }[]> {
   return sql<{ head: number; revoked: boolean }[]>`
     select coalesce(l.head, 0) as head, coalesce(l.revoked, false) as revoked

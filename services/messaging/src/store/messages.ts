@@ -2,15 +2,15 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { ListedRow } from '../domain/pages.ts'
 import { nowSeconds } from './clock.ts'
 
-/** A message as one who may read it does; a post's board is to be asked who that is. */
-export interface FoundMessage extends ListedRow {
+/** A message as its readers see it. For a post, the boards service decides who they are. */
+interface FoundMessage extends ListedRow {
   envelope: string
-  /** Of a post; null for a DM. */
+  /** The board of a post; null for a DM. */
   board: string | null
   hidden: boolean
 }
 
-/** A live DM as its participants read it, or a live post; undefined for everybody else, and where `viewer` is nobody (null). */
+/** A live post, or a live DM if `viewer` is a participant. An anonymous viewer (null) gets posts only. */
 export async function findMessage(sql: Sql, viewer: string | null, id: string): Promise<FoundMessage | undefined> {
   const [row] = await sql<FoundMessage[]>`
     select case m.lane when 'board' then m.recipient end as board, m.hidden, m.upvotes,
@@ -21,8 +21,8 @@ export async function findMessage(sql: Sql, viewer: string | null, id: string): 
 }
 
 /**
- * Marks a live DM as acknowledged where `agentId` is its recipient.
- * @returns whether it is; undefined where `agentId` is no participant, or there is no such message.
+ * Marks a live DM as acknowledged if `agentId` is its recipient.
+ * @returns whether it is; undefined if `agentId` is not a participant, or there is no such message.
  */
 export async function ackMessage(sql: Sql, agentId: string, id: string): Promise<{ isRecipient: boolean } | undefined> {
   const [row] = await sql<{ is_recipient: boolean }[]>`
@@ -37,7 +37,7 @@ export async function ackMessage(sql: Sql, agentId: string, id: string): Promise
   return row && { isRecipient: row.is_recipient }
 }
 
-/** When a live DM was accepted and whether it was acknowledged, for its participants alone. */
+/** When a live DM was accepted and whether it was acknowledged; undefined if `agentId` is not a participant. */
 export async function findReceipt(
   sql: Sql,
   agentId: string,

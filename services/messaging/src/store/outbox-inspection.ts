@@ -1,4 +1,4 @@
-/** What the operator looks at of the outbox, and changes (`svc admin outbox`). */
+/** Queries of `svc admin outbox`, by which the operator inspects and republishes outbox rows. */
 import type { OutboxEntry } from '@svc/contracts/admin.ts'
 import type { Sql } from '@svc/postgres/database.ts'
 
@@ -13,7 +13,7 @@ export async function listOutbox(sql: Sql, before: number | null, limit: number)
     where ${before}::bigint is null or o.id < ${before} order by o.id desc limit ${limit}`
 }
 
-/** The row that has waited longest, and how many wait. Those that wait have an index of their own. */
+/** The oldest unpublished row and the number of unpublished rows. They have their own index. */
 export async function findUnpublished(sql: Sql): Promise<{ count: number; oldest: OutboxEntry | null }> {
   const [counted] = await sql<{ count: number }[]>`
     select count(*) as count from messaging.outbox o where o.published_at is null`
@@ -22,21 +22,21 @@ export async function findUnpublished(sql: Sql): Promise<{ count: number; oldest
   return { count: counted?.count ?? 0, oldest: oldest ?? null }
 }
 
-export interface Requeue {
+interface Requeue {
   from: number
   to: number
   limit: number
   dryRun: boolean
 }
 
-export interface Requeued {
+interface Requeued {
   rows: number
   events: number
   /** The last row that was looked at. */
   last: number | null
 }
 
-/** Makes published rows of a range due again, in id order; rows that wait already are passed over. */
+/** Makes published rows of a range due again, in id order. Skips rows that are due already. */
 export async function requeueRange(sql: Sql, { from, to, limit, dryRun }: Requeue): Promise<Requeued> {
   const [row] = await sql<Requeued[]>`
     with page as materialized (

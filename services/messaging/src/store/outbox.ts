@@ -6,22 +6,22 @@ import { eventText, messageText } from '../domain/event-text.ts'
 import type { CommittedEntry } from './append.ts'
 import type { CommittedPost } from './append-posts.ts'
 
-/** An outbox row with what it announces. */
+/** An outbox row with its events. */
 export interface OutboxRow {
   id: number
   events: Publication[]
 }
 
-/** Where JetStream put a row's events. */
+/** Where JetStream stored a row's events. */
 export interface PublishedRow {
   id: number
-  /** The creation time of the stream that gave the sequence. */
+  /** The creation time of the stream that assigned the sequence. */
   epoch: string
-  /** At or below it all of the row's events are stored. */
+  /** All of the row's events are stored at or below this sequence. */
   lastSequence: number
 }
 
-/** What the committer knows without reading it again. */
+/** Builds the row from what the committer has in memory, without reading it back. */
 export function rowOf(id: number, entries: CommittedEntry[]): OutboxRow {
   return {
     id,
@@ -45,7 +45,7 @@ function eventOf(log: string, kind: Lane, position: number, message: string): Pu
   }
 }
 
-/** As `rowOf`, for posts: an event for each subscriber, which refers to the post. */
+/** Like `rowOf`, for posts: one event for each subscriber, with a reference to the post. */
 export function rowOfPosts(id: number, posts: CommittedPost[]): OutboxRow {
   const events = posts.flatMap((post) =>
     post.entries.map(({ log, position }) => ({ ...postEventOf(log, position, post), traceparent: post.traceparent })),
@@ -62,7 +62,7 @@ function postEventOf(log: string, position: number, { id, boardId }: Omit<Commit
   }
 }
 
-/** Adds one entry to what is to be published; nobody but the committer publishes it within the lease. @returns the row's id. */
+/** Adds one entry to the outbox. Only the committer publishes it until the lease ends. @returns the row's id. */
 export async function insertOutbox(
   tx: Tx,
   entry: Pick<CommittedEntry, 'log' | 'kind' | 'position'>,
@@ -79,16 +79,21 @@ export async function insertOutbox(
   return row.id
 }
 
-/** Leases unpublished rows that nobody publishes now, oldest first; rows another process is leasing are skipped. */
-export async function leaseOutbox(sql: Sql, limit: number, leaseSeconds: number): Promise<number[]> {
-  const rows = await sql<{ id: number }[]>`
+interface LeasedRow {
+  id: number
+  eventCount: number
+}
+
+/** Leases unpublished rows that no process publishes now, oldest first. Rows that another process is leasing are skipped. */
+export async function leaseOutbox(sql: Sql, limit: number, leaseSeconds: number): Promise<LeasedRow[]> {
+  const rows = await sql<{ id: number; event_count: number }[]>`
     with due as (
       select id from messaging.outbox where published_at is null and leased_until < clock_timestamp()
       order by leased_until limit ${limit} for update skip locked
     )
     update messaging.outbox o set leased_until = clock_timestamp() + make_interval(secs => ${leaseSeconds})
-    from due where o.id = due.id returning o.id`
-  return rows.map((row) => row.id)
+    from due where o.id = due.id returning o.id, cardinality(o.positions) as event_count`
+  return rows.map((row) => ({ id: row.id, eventCount: row.event_count }))
 }
 
 interface EventRow {
@@ -97,17 +102,17 @@ interface EventRow {
   kind: Lane
   position: number
   message: string
-  /** Of a post. */
+  /** The board of a post; null for a DM. */
   board: string | null
   lane: Lane
-  /** Null for a post, which travels as a reference. */
+  /** Null for a post, which is published as a reference. */
   envelope: string | null
   accepted_at: number
   expires_at: number
   acked: boolean
 }
 
-/** The rows with their events as the messages are now; what was purged since is left out. */
+/** The rows with their events, as the messages are now. Messages purged since are left out. */
 export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow[]> {
   const rows = await sql<EventRow[]>`
     select o.id, e.log, e.kind, e.position, e.message,
@@ -126,12 +131,12 @@ export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow
 
 function publicationOf({ log, kind, position, message, board, envelope, ...row }: EventRow): Publication {
   if (board !== null) return postEventOf(log, position, { id: message, boardId: board })
-  if (envelope === null) throw new Error('a direct message travels whole')
+  if (envelope === null) throw new Error('a direct message is published with its envelope, but the query returned none')
   const state = { lane: row.lane, acceptedAt: row.accepted_at, expiresAt: row.expires_at, acked: row.acked, upvotes: 0 }
   return eventOf(log, kind, position, messageText(envelope, state))
 }
 
-/** Does not wait for the disk: what a crash undoes is published once more, and known by its id. */
+/** Commits without waiting for the disk. If a crash undoes it, the events are published again and dropped as duplicates. */
 export async function markPublished(sql: Sql, published: PublishedRow[]): Promise<void> {
   await sql`
     update messaging.outbox o
@@ -144,10 +149,10 @@ export async function markPublished(sql: Sql, published: PublishedRow[]): Promis
     where o.id = p.id`
 }
 
-/** Rows that are looked at for the oldest: those whose leases ended first. */
+/** The search for the oldest row looks at this many rows, those whose leases end first. */
 const OLDEST_OF = 1_000
 
-/** Seconds since the commit of the oldest row that is not published; 0 where all are. */
+/** Seconds since the commit of the oldest unpublished row; 0 if there is none. */
 export async function oldestUnpublishedSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<{ seconds: number }[]>`
     select coalesce(greatest(extract(epoch from clock_timestamp() - min(o.created_at)), 0), 0)::float8 as seconds
@@ -157,16 +162,16 @@ export async function oldestUnpublishedSeconds(sql: Sql): Promise<number> {
   return row?.seconds ?? 0
 }
 
-/** What the stream says of itself. */
+/** The state that the stream reports. */
 interface StreamState {
   epoch: string
   lastSequence: number
 }
 
 /**
- * Rows that such a stream does not know: given by another one, or beyond its end. A row that was marked after the stream
- * had been asked is among them without being forgotten.
- * @returns at most `limit`.
+ * Rows that the stream does not know: another stream assigned their sequence, or it is past this stream's end. A row that was
+ * marked after the state was read is found too, although the stream knows it.
+ * @returns at most `limit` ids.
  */
 export async function findForgotten(sql: Sql, { epoch, lastSequence }: StreamState, limit: number): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
@@ -180,7 +185,7 @@ export async function findForgotten(sql: Sql, { epoch, lastSequence }: StreamSta
   return rows.map((row) => row.id)
 }
 
-/** Those of `findForgotten` that this stream gave itself: rows beyond its end. @returns at most `limit`. */
+/** The rows of `findForgotten` whose sequences this stream assigned itself, past its end. @returns at most `limit` ids. */
 export async function findBeyond(sql: Sql, { epoch, lastSequence }: StreamState, limit: number): Promise<number[]> {
   const rows = await sql<{ id: number }[]>`
     select id from messaging.outbox
@@ -188,7 +193,7 @@ export async function findBeyond(sql: Sql, { epoch, lastSequence }: StreamState,
   return rows.map((row) => row.id)
 }
 
-/** Makes those of them due again that the stream does not know, asked once more, after they were found. @returns how many. */
+/** Makes due again those of the rows that a stream in this state does not know. @returns how many. */
 export async function requeueForgotten(
   sql: Sql,
   ids: readonly number[],

@@ -1,16 +1,16 @@
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from './clock.ts'
 
-/** A live post as a voter meets it. */
-export interface VotedPost {
+/** A live post, with the voter's vote. */
+interface VotedPost {
   boardId: string
   author: string
   hidden: boolean
-  /** The agent's vote is counted. */
+  /** The agent has a vote that is counted. */
   voted: boolean
 }
 
-/** Undefined where there is no such live post: a DM is none. */
+/** Undefined if there is no live post with this id. A DM is not a post. */
 export async function findPost(sql: Sql, id: string, voter: string): Promise<VotedPost | undefined> {
   const [row] = await sql<{ recipient: string; sender: string; hidden: boolean; voted: boolean }[]>`
     select m.recipient, m.sender, m.hidden,
@@ -20,7 +20,7 @@ export async function findPost(sql: Sql, id: string, voter: string): Promise<Vot
   return row && { boardId: row.recipient, author: row.sender, hidden: row.hidden, voted: row.voted }
 }
 
-/** Agents whose logs have an event of the post: its subscribers when it was accepted. Not the board's own log, which is its feed. */
+/** Agents whose logs have an event of the post: its subscribers when it was accepted. Leaves out the board's own log, the feed. */
 export async function listReceivers(sql: Sql, boardId: string, id: string): Promise<string[]> {
   const rows = await sql<{ log: string }[]>`
     select e.log from messaging.entries e where e.message = ${id} and e.kind = 'board' and e.log <> ${boardId}`
@@ -28,8 +28,8 @@ export async function listReceivers(sql: Sql, boardId: string, id: string): Prom
 }
 
 /**
- * Locks a live post until the transaction ends: votes, hiding and restoring follow each other. The purge passes over it.
- * @returns whether it is hidden; undefined where the board has no such live post.
+ * Locks a live post until the transaction ends, so that votes, hiding and restoring are serialized. The purge skips it.
+ * @returns whether it is hidden; undefined if the board has no such live post.
  */
 export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ hidden: boolean } | undefined> {
   const [row] = await tx<{ hidden: boolean }[]>`
@@ -39,7 +39,7 @@ export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ h
   return row
 }
 
-/** Hides or restores a post whose lock the caller holds, and which is the other: flag and entry change together. */
+/** Hides or restores a post. The caller holds its lock, and knows that it changes. Flag and entry change together. */
 export async function setHidden(tx: Tx, id: string, hidden: boolean): Promise<void> {
   if (hidden) {
     await tx`

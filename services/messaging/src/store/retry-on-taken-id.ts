@@ -4,9 +4,9 @@ const UNIQUE_VIOLATION = '23505'
 const MAX_ATTEMPTS = 4
 
 /**
- * Appends a batch again where another transaction took one of its ids while it ran: the next attempt sees it, as a duplicate or
- * a conflict. Where others take one after the other, each item goes alone, and is not held up by what becomes of the rest.
- * @returns a row for each item, or its own failure. @throws what else `append` throws.
+ * Retries a batch if another transaction took one of its ids while it ran. The next attempt sees that message, as a duplicate or
+ * a conflict. If this happens `MAX_ATTEMPTS` times, each item is appended alone, so that it does not depend on the others.
+ * @returns a row for each item, or the item's own failure. @throws any other error of `append`.
  */
 export async function retryOnTakenId<Item, Row>(
   items: readonly Item[],
@@ -14,7 +14,9 @@ export async function retryOnTakenId<Item, Row>(
 ): Promise<readonly (Row | Error)[]> {
   const rows = await attempts(items, append)
   if (rows !== undefined) return rows
-  const taken = new ServiceError('unavailable', { cause: new Error('others take the ids as they are appended') })
+  const taken = new ServiceError('unavailable', {
+    cause: new Error('other transactions kept taking an id of the batch'),
+  })
   if (items.length === 1) return [taken]
   const outcomes: (Row | Error)[] = []
   for (const item of items) {
@@ -27,7 +29,7 @@ export async function retryOnTakenId<Item, Row>(
   return outcomes
 }
 
-/** @returns undefined where an id was taken each time. */
+/** @returns undefined if an id was taken in every attempt. */
 async function attempts<Item, Row>(
   items: readonly Item[],
   append: (items: readonly Item[]) => Promise<readonly Row[]>,

@@ -1,22 +1,22 @@
 import { LRUCache } from 'lru-cache'
 import type { Standing } from '../domain/admission.ts'
 
-/** How a recipient treats a sender, and the version of the recipient's log that said so. */
-export interface KnownStanding {
+/** How a recipient treats a sender, and the version of the recipient's log when this was read. */
+interface KnownStanding {
   readonly standing: Standing
   readonly standingVersion: number
 }
 
 /**
- * What was found out lately of pairs whose messages go straight to the inbox. It may be out of date: the append holds it against
- * the log under its lock, so a stale one costs a second look and never lets anything in.
+ * A cache of the standings of pairs whose messages go straight to the inbox. An entry may be stale, but the append checks it
+ * against the log under the log's lock. So a stale entry costs a second look and never lets a message in.
  */
 export interface Standings {
   recall(sender: string, recipient: string): KnownStanding | undefined
   remember(sender: string, recipient: string, known: KnownStanding): void
 }
 
-/** Some 300 bytes each; past that the pair used longest ago is looked up again. */
+/** About 300 bytes each. A full cache evicts the least recently used pair, which is then looked up again. */
 const MAX_PAIRS = 50_000
 
 export function createStandings(): Standings {

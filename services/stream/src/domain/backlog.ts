@@ -1,9 +1,9 @@
-/** An event that was heard and waits to be written. */
+/** An event that was received from NATS and is waiting to be written. */
 export interface Heard {
   readonly cursor: number
-  /** An Event in JSON, or the post that it refers to. */
+  /** An Event in JSON, or a reference to a post. */
   readonly content: string | PostReference
-  /** Of the request that it comes from, where that is traced. */
+  /** The trace of the request that caused the event, if it is traced. */
   readonly traceparent?: string | undefined
 }
 
@@ -12,14 +12,14 @@ export interface PostReference {
   readonly boardId: string
 }
 
-export interface BacklogLimits {
+interface BacklogLimits {
   readonly events: number
   readonly characters: number
 }
 
 /**
- * What was heard while a stream was busy: in order of arrival and bounded. What does not fit is dropped with everything else
- * that waits: history has it, and is read once for all of it.
+ * Events that arrive while a stream is busy, in order of arrival, within fixed bounds. An event that exceeds a bound is
+ * dropped together with all that are waiting. History has them all, and one read brings them back.
  */
 export class Backlog {
   readonly #limits: BacklogLimits

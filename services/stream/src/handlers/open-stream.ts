@@ -5,13 +5,13 @@ import type { StreamDeps } from '../deps.ts'
 import { findRoom } from '../store/processes.ts'
 import { type OpenHereDeps, openStreamHere } from './open-stream-here.ts'
 
-export type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus' | 'processId'>
+type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus' | 'processId'>
 
-/** Other processes that are asked at most: what they said of themselves is a moment old. */
+/** Limit on other processes to ask. The room that they reported may be gone by now. */
 const MAX_OTHERS = 4
 const CAPACITY_RETRY_SECONDS = 5
 
-/** Here, or, where this process is full, in another one that has room. Source: spec 9.8. */
+/** Opens a stream in this process or, if this process is full, in another one that has room (spec 9.8). */
 export async function openStream(deps: OpenDeps, request: StreamRequest, context: CallContext): Promise<StreamPlace> {
   if (deps.streams.room > 0) return openStreamHere(deps, request, context)
   const others = await deps.database.run((sql) => findRoom(sql, deps.processId, MAX_OTHERS))
@@ -19,7 +19,7 @@ export async function openStream(deps: OpenDeps, request: StreamRequest, context
     try {
       return await deps.bus.call(openStreamAt(other), request, context)
     } catch (error) {
-      // It is full by now, or gone.
+      // The other process has become full or has stopped, so try the next one.
       if (!(error instanceof ServiceError) || !['stream_capacity', 'unavailable'].includes(error.code)) throw error
     }
   }

@@ -2,13 +2,13 @@ import type { Database } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LEASE_SECONDS } from '../store/leases.ts'
-import { createStreams } from '../streams.ts'
+import { createStreams } from '../streams/streams.ts'
 import { startRenewLeases } from './renew-leases.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** The loop of a process whose database answers, or does not, what `run` says. */
+/** Starts the loop of a process whose database answers with `run`. */
 function startOn(run: () => Promise<unknown>) {
   const streams = createStreams({ capacity: 1, onLeft: () => {} })
   const closeAll = vi.spyOn(streams, 'closeAll')

@@ -6,8 +6,9 @@ import { purgeProcesses, reportProcess } from '../store/processes.ts'
 const INTERVAL_MS = 2_000
 
 /**
- * Keeps the leases of this process and says how much room it has. A lease that could not be renewed in its time may be
- * somebody else's: its stream is closed, so that an agent never has more than two (spec 9.8).
+ * Renews the leases of this process and reports how many more streams it can hold. If a lease could not be renewed in
+ * time, another process may have it. This process then closes the stream, so that an agent never has more than two
+ * (spec 9.8).
  */
 export function startRenewLeases({ database, logger, streams, processId }: Omit<StreamDeps, 'bus'>): Loop {
   let guard = setTimeout(() => {}, 0)
@@ -17,7 +18,7 @@ export function startRenewLeases({ database, logger, streams, processId }: Omit<
     guard = setTimeout(() => {
       if (streams.open.length > 0) logger.warn('leases could not be renewed: closing all streams')
       streams.closeAll()
-      armGuard(performance.now()) // for those that are opened before a renewal succeeds
+      armGuard(performance.now()) // for streams that open before a renewal succeeds
     }, leftMs)
     guard.unref()
   }
@@ -38,8 +39,8 @@ export function startRenewLeases({ database, logger, streams, processId }: Omit<
         await database.run((sql) => purgeLeases(sql))
         await database.run((sql) => purgeProcesses(sql))
       } catch (error) {
-        // At the next turn again, rather than after a growing pause: leases do not wait.
-        logger.warn({ err: error }, 'leases were not renewed')
+        // Swallow the error, so that the loop retries at its next turn without backoff: leases expire soon.
+        logger.warn({ err: error }, 'leases could not be renewed: trying again')
       }
       return false
     },

@@ -1,15 +1,15 @@
 import { createHash, createHmac } from 'node:crypto'
 
-export interface Delivery {
+interface Delivery {
   readonly configuration: string
   readonly messageId: string
-  /** The envelope's text as it was received. */
+  /** The text of the envelope as it was received. */
   readonly body: string
 }
 
 /**
- * Headers of one attempt (spec 10.5): the timestamp is the attempt's own, in Unix seconds, and the key is the UTF-8 bytes
- * of the secret.
+ * The headers of one attempt (spec 10.5). The timestamp is that of the attempt, in Unix seconds. The HMAC key is the
+ * secret's UTF-8 bytes.
  */
 export function deliveryHeaders(delivery: Delivery, secret: Uint8Array, nowMs: number): Record<string, string> {
   const timestamp = String(Math.floor(nowMs / 1000))
@@ -28,8 +28,8 @@ export function signatureOf(secret: Uint8Array, timestamp: string, messageId: st
 }
 
 /**
- * The same for every attempt of a job (spec 10.5), and for a job that had to be made again: a message for a
- * configuration. 32 hex digits.
+ * Identifies a delivery, in 32 hex digits. It is the same for every attempt of a job (spec 10.5), and for a job that
+ * had to be made again, because it depends only on message and configuration.
  */
 export function deliveryId({ configuration, messageId }: Omit<Delivery, 'body'>): string {
   return createHash('sha256').update(`${configuration}:${messageId}`).digest('hex').slice(0, 32)

@@ -1,52 +1,55 @@
 /**
- * Who takes up a process's requests, and what may be claimed beside them. No endpoint leaves the others of its host without, and
- * no host the other hosts.
+ * Tracks which hosts occupy a process's requests, and limits the next claim accordingly. No endpoint can starve the
+ * others of its host, and no host can starve the other hosts.
  */
 
-/** `new` has not delivered yet; `struggling` has failed, or been slow, and not proved itself since. */
+/** `new` has delivered nothing yet. `struggling` has failed or been slow, and has not proved itself since. */
 export type Standing = 'new' | 'proven' | 'struggling'
 
-/** What of a job says whom its request belongs to. */
+/** The part of a job that says to whom its request belongs. */
 export interface Occupant {
   readonly host: string
   readonly standing: Standing
 }
 
-/** Requests under way to the endpoints of one host that have one standing. */
-export interface Busy extends Occupant {
+/** The number of requests under way to endpoints of one host with one standing. */
+interface Busy extends Occupant {
   readonly jobs: number
 }
 
-/** What a worker may claim. */
+/** Limits of what a worker may claim now. */
 export interface Claim {
-  /** Jobs at most of endpoints that are not struggling. */
+  /** Maximum of jobs of endpoints that are not struggling. */
   readonly steadyJobs: number
   readonly strugglingJobs: number
-  /** Jobs at most of one host and standing, with those under way. */
+  /** Maximum of jobs per host and standing, including those under way. */
   readonly hostJobs: number
   readonly busy: readonly Busy[]
 }
 
-/** Jobs at most in one claim. */
+/** Maximum of jobs in one claim. */
 const MAX_JOBS = 128
-/** Requests to one endpoint at once, over all processes. The specification leaves the number open. */
+/** Maximum of concurrent requests to one endpoint, over all processes. The specification leaves the number open. */
 export const SLOTS_PER_ENDPOINT = 2
-/** Of a process's requests, for endpoints that struggle: they take long, and however many there are the others have the rest. */
+/**
+ * The share of a process's requests for struggling endpoints. Their requests take long, so the rest stays free for the
+ * others.
+ */
 const STRUGGLING_SHARE = 1 / 2
-/** Of a process's requests, for the endpoints of one host and standing. */
+/** The share of a process's requests for the endpoints of one host and standing. */
 const HOST_SHARE = 1 / 8
 
 export class Occupancy {
   readonly #concurrency: number
-  /** By standing and host. */
+  /** Keyed by standing and host. */
   readonly #busy = new Map<string, Busy>()
 
-  /** @param concurrency requests under way at most. */
+  /** @param concurrency Maximum of concurrent requests. */
   constructor(concurrency: number) {
     this.#concurrency = concurrency
   }
 
-  /** Counts a request until it is disposed of. */
+  /** Counts a request until the result is disposed. */
   take({ host, standing }: Occupant): Disposable {
     const key = `${standing} ${host}`
     const add = (jobs: number): void => {

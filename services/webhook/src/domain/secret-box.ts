@@ -1,7 +1,7 @@
 /**
- * Secrets at rest: AES-256-GCM with a random nonce. What a secret belongs to is authenticated with it, so that a sealed secret
- * moved to another agent, or back to it after a change, does not open. Keys are known by ids made of themselves: whoever
- * replaces one puts the new key in front and keeps the old one until nothing is sealed with it.
+ * Encrypts secrets at rest, with AES-256-GCM and a random nonce. Each secret is bound to its agent and configuration,
+ * so a sealed secret does not open if it is moved to another agent, or put back after a change. A key's id is derived
+ * from the key. To rotate, put the new key in front and keep the old one until no secret is sealed with it.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from 'node:crypto'
 
@@ -11,24 +11,24 @@ export interface Sealed {
   readonly sealed: Buffer
 }
 
-/** Whose secret it is, under which configuration. */
-export interface SecretOwner {
+/** The agent and the configuration to which a secret belongs. */
+interface SecretOwner {
   readonly agentId: string
   readonly configuration: string
 }
 
 export interface SecretBox {
-  /** Id of the key that seals. */
+  /** Id of the key that seals new secrets. */
   readonly keyId: string
   seal(secret: Uint8Array, owner: SecretOwner): Sealed
-  /** @throws Error where the key is not known, or the secret is not what was sealed for this owner. */
+  /** @throws Error if the key is unknown, or the secret was not sealed for this owner. */
   open(sealed: Sealed, owner: SecretOwner): Buffer
 }
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
-/** @param keys texts of any alphabet with 256 bits in them; the first seals, all open. */
+/** @param keys Texts in any alphabet, with 256 bits of entropy each. The first seals; all of them open. */
 export function createSecretBox([first, ...others]: readonly [string, ...string[]]): SecretBox {
   const current = keyOf(first)
   const byId = new Map([...others.map(keyOf), current].map((one) => [one.id, one.key]))
@@ -42,7 +42,8 @@ export function createSecretBox([first, ...others]: readonly [string, ...string[
     },
     open({ keyId, sealed }, owner) {
       const key = byId.get(keyId)
-      if (key === undefined) throw new Error(`no key ${keyId}: put it behind the present one in SVC_WEBHOOK_SECRET_KEY`)
+      if (key === undefined)
+        throw new Error(`the key ${keyId} is missing: append it to SVC_WEBHOOK_SECRET_KEY, after the current key`)
       const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), {
         authTagLength: TAG_BYTES,
       })

@@ -1,11 +1,14 @@
 import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { measureWebhooks as measureWebhooksCall } from '@svc/contracts/webhook.ts'
-import type { Deliveries } from '../deliveries.ts'
 import type { WebhookDeps } from '../deps.ts'
+import type { Deliveries } from '../loops/deliveries.ts'
 import type { Ingest } from '../loops/ingest.ts'
 import { oldestDueSeconds } from '../store/endpoints.ts'
 
-/** How far deliveries are behind. The stream may be away, and then says nothing. */
+/**
+ * Reports how far deliveries are behind. If the stream is unavailable the lag is null, which the operator's tool shows
+ * as unknown.
+ */
 export async function measureWebhooks({
   database,
   ingestion,

@@ -2,33 +2,36 @@ import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import { buildConnector, Client } from 'undici'
 
-export interface Post {
+interface Post {
   readonly url: URL
-  /** Checked ones: the connection goes to one of these. */
+  /** Checked addresses. The connection goes to one of them. */
   readonly addresses: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** For all of it: connection, TLS, request and answer. */
+  /** Timeout for all of it: connection, TLS, request and answer. */
   readonly timeoutMs: number
 }
 
-/** At most 64 KiB of an answer are read (spec 10.7). */
+/** At most 64 KiB of an answer's body are read (spec 10.7). */
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
-/** Whatever they are: certificates, informational answers without an end, extensions of chunks. More than the two above with all that TLS adds. */
+/**
+ * Bound on all received bytes, such as certificates, endless informational answers or chunk extensions. Above the two
+ * bounds before, plus everything that TLS adds.
+ */
 const MAX_RECEIVED_BYTES = 512 * 1024
 /**
- * Key exchange on curves alone. With finite fields the peer chooses the size of the numbers, and thousands of bits cost this process
- * a tenth of a second for each handshake.
+ * Allows key exchange on curves only. In finite fields the peer chooses the size of the numbers, and thousands of bits
+ * cost this process a tenth of a second per handshake.
  */
 const KEY_EXCHANGE = { ciphers: 'DEFAULT:!kDHE', ecdhCurve: 'X25519:P-256:P-384' }
 
 /**
- * Posts once, over a connection of its own, which is shared with nobody and ends with the answer. TLS asks for the URL's name and
- * checks the certificate by it, whatever the address. Redirects are answers like any other; proxies of the environment
- * are not asked: this client knows of neither.
- * @returns the status. What follows it is read to 64 KiB, within the time, and thrown away.
- * @throws Error where there is no answer in time.
+ * Posts once, over a connection that nothing else uses and that ends with the answer. TLS requests the URL's name and
+ * checks the certificate against it, whatever the address. Redirects count as any other answer, and proxies of the
+ * environment are not used, because this client supports neither.
+ * @returns the status. Up to 64 KiB of the body are read within the timeout, and discarded.
+ * @throws Error if no answer arrives in time.
  */
 export async function post({ url, addresses, headers, body, timeoutMs }: Post): Promise<number> {
   const signal = AbortSignal.timeout(timeoutMs)
@@ -46,12 +49,12 @@ export async function post({ url, addresses, headers, body, timeoutMs }: Post): 
     await readSome(answer.body)
     return answer.statusCode
   } finally {
-    // Not awaited: what the peer does with the end of the connection is its own affair.
+    // Not awaited, because the peer could delay the end of the connection.
     void client.destroy()
   }
 }
 
-/** Connects to one of the addresses, and cuts off whoever sends too much over it. */
+/** Connects to one of the addresses, and closes the connection if the peer sends too much. */
 function connectTo(addresses: readonly string[], timeoutMs: number): buildConnector.connector {
   const connect = buildConnector({
     ...KEY_EXCHANGE,
@@ -63,16 +66,17 @@ function connectTo(addresses: readonly string[], timeoutMs: number): buildConnec
   return (options, callback) => {
     connect(options, (...result) => {
       const [, socket] = result
-      // In front of undici's own listener, which reads on for as long as something is there.
+      // Runs before undici's own listener, which keeps reading while there is data.
       socket?.prependListener('readable', () => {
-        if (socket.bytesRead > MAX_RECEIVED_BYTES) socket.destroy(new Error('the endpoint sends too much'))
+        if (socket.bytesRead > MAX_RECEIVED_BYTES)
+          socket.destroy(new Error(`the endpoint sent more than ${MAX_RECEIVED_BYTES} bytes`))
       })
       callback(...result)
     })
   }
 }
 
-/** Answers with the checked addresses, whatever is asked for. A literal address is never looked up: it is its own. */
+/** Returns the checked addresses for any name. Node does not look up a literal address, so this is never called for one. */
 function lookupIn(addresses: readonly string[]): LookupFunction {
   const all = addresses.map((address) => ({ address, family: isIP(address) }))
   return (_host, options, callback) => {
@@ -83,7 +87,7 @@ function lookupIn(addresses: readonly string[]): LookupFunction {
   }
 }
 
-/** The status has been said: whatever is wrong with what follows changes nothing. */
+/** Drains the body. Errors do not matter, because the status is known. */
 async function readSome(answer: Readable): Promise<void> {
   let bytes = 0
   try {
@@ -92,6 +96,6 @@ async function readSome(answer: Readable): Promise<void> {
       if (bytes > MAX_ANSWER_BYTES) return
     }
   } catch {
-    // Cut short, or out of time.
+    // The body was cut off, or did not arrive in time.
   }
 }

@@ -1,14 +1,16 @@
-import type { Database } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { isTracing } from '@svc/telemetry/tracing.ts'
-import type { Deliveries } from '../deliveries.ts'
 import type { WebhookDeps } from '../deps.ts'
 import { type ClaimedJob, claimJobs, findTraces } from '../store/jobs.ts'
+import type { Deliveries } from './deliveries.ts'
 
-/** Jobs of other processes, retries and leases that ended are found so often; own jobs wake the loop. */
+/** How often to look for jobs of other processes, retries and expired leases. Jobs that this process makes wake the loop. */
 const INTERVAL_MS = 250
 
-/** Takes due jobs and begins with them. Any number of processes at once: what one holds no other takes. */
+/**
+ * Claims due jobs and starts their deliveries. Safe on any number of processes: a job that one of them holds is not
+ * claimed by another.
+ */
 export function startDeliver({
   database,
   logger,
@@ -23,15 +25,23 @@ export function startDeliver({
       const room = deliveries.room()
       if (signal.aborted || room.steadyJobs === 0) return false
       const jobs = await database.run((sql) => claimJobs(sql, room, leaseSeconds))
-      deliveries.start(isTracing() && jobs.length > 0 ? await withTraces(database, jobs) : jobs)
+      deliveries.start(isTracing() && jobs.length > 0 ? await withTraces({ database, logger }, jobs) : jobs)
       return jobs.length > 0
     },
     ended: () => deliveries.drain(),
   })
 }
 
-/** Jobs that were claimed are begun with, also where their traces cannot be found. */
-async function withTraces(database: Database, jobs: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
-  const traces = await database.run((sql) => findTraces(sql, jobs)).catch(() => [])
+/** Claimed jobs are started even if their traces cannot be read. */
+async function withTraces(
+  { database, logger }: Pick<WebhookDeps, 'database' | 'logger'>,
+  jobs: readonly ClaimedJob[],
+): Promise<ClaimedJob[]> {
+  const traces = await database
+    .run((sql) => findTraces(sql, jobs))
+    .catch((error: unknown) => {
+      logger.warn({ err: error }, 'traces could not be read: deliveries start without them')
+      return []
+    })
   return jobs.map((job, at) => ({ ...job, traceparent: traces[at] ?? undefined }))
 }

@@ -7,20 +7,20 @@ import type { WebhookDeps } from '../deps.ts'
 import { agentOf, type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
 import { events } from '../metrics.ts'
 
-/** Events of one pull at most, which is what this process has in memory of them. */
+/** Maximum of events per pull, and so of events in the memory of this process. */
 const MAX_EVENTS = 500
-/** A pull ends after so long; the next one finds out whether stream, consumer and connection are still there. */
+/** Duration of a pull. The next pull finds out whether stream, consumer and connection still exist. */
 const PULL_MS = 5_000
-/** While there is no stream: messaging makes it with its first message. */
+/** Poll interval while the stream does not exist: messaging creates it with its first message. */
 const INTERVAL_MS = 500
 
 export interface Ingest {
   readonly loop: Loop
-  /** Events of the stream that are not jobs yet. @throws Error where the stream is away. */
+  /** Number of events in the stream that are not jobs yet. @throws Error if the stream is unavailable. */
   lag(): Promise<number>
 }
 
-/** Turns inbox events into jobs. Shared by every process: each event is given to one of them. */
+/** Turns inbox events into jobs. All processes share the consumer, which gives each event to one of them. */
 export async function startIngest({
   nats,
   isConfigured,
@@ -65,8 +65,8 @@ export async function startIngest({
     try {
       return parseInboxEvent(subject, text)
     } catch (error) {
-      // Whoever published it has broken the contract; waiting does not mend it.
-      logger.error({ err: error }, 'an event of the stream cannot be read')
+      // The publisher has broken the contract, so a retry would not help.
+      logger.error({ err: error }, 'an event of the stream cannot be read: it breaks its contract')
       return undefined
     }
   }

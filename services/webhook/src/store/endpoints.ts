@@ -3,14 +3,17 @@ import type { WebhookState } from '@svc/contracts/resources.ts'
 import type { Database, Sql, Tx } from '@svc/postgres/database.ts'
 import type { Sealed } from '../domain/secret-box.ts'
 
-export interface Configuration extends Sealed {
+interface Configuration extends Sealed {
   readonly id: string
   readonly url: string
   /** Events up to this cursor are older than the configuration. */
   readonly after: number
 }
 
-/** Whether agents have a webhook, those that are asked for together in one query. One that is being set has not begun. */
+/**
+ * Says whether agents have a webhook. Concurrent questions share a query. A webhook whose transaction is not committed
+ * does not count.
+ */
 export function createIsConfigured(database: Database): Batcher<string, boolean> {
   return createBatcher<string, boolean>({
     name: 'webhook.is-configured',
@@ -31,22 +34,26 @@ interface LockedEndpoint {
   revoked: boolean
 }
 
-/** The agent's endpoint, made where there is none: until the transaction ends nothing becomes or is a job of the agent. */
+/**
+ * Locks the agent's endpoint, and creates it if there is none. Until the transaction ends, the jobs of the agent cannot
+ * change.
+ */
 export async function lockEndpoint(tx: Tx, agentId: string): Promise<LockedEndpoint> {
   await tx`insert into webhook.endpoints (agent_id) values (${agentId}) on conflict (agent_id) do nothing`
   const endpoint = await lockExisting(tx, agentId)
-  if (endpoint === undefined) throw new Error('an endpoint is never deleted')
+  if (endpoint === undefined)
+    throw new Error(`the endpoint of agent ${agentId} is missing: endpoints must never be deleted`)
   return endpoint
 }
 
-/** As `lockEndpoint`; undefined where the agent has none. */
+/** Like `lockEndpoint`, but returns undefined if the agent has no endpoint. */
 export async function lockExisting(tx: Tx, agentId: string): Promise<LockedEndpoint | undefined> {
   const [endpoint] = await tx<LockedEndpoint[]>`
     select e.configuration, e.revoked from webhook.endpoints e where e.agent_id = ${agentId} for no key update`
   return endpoint
 }
 
-/** Puts a configuration in the place of the locked endpoint's, whose jobs are void from the commit on; undefined: none. */
+/** Replaces the configuration of the locked endpoint, or removes it if undefined. Its jobs are void from the commit on. */
 export async function replaceConfiguration(
   tx: Tx,
   agentId: string,
@@ -63,12 +70,12 @@ export async function replaceConfiguration(
     where e.agent_id = ${agentId}`
 }
 
-/** From now on no webhook can be set for the agent. */
+/** Prevents any further webhook of the agent. */
 export async function markRevoked(tx: Tx, agentId: string): Promise<void> {
   await tx`update webhook.endpoints e set revoked = true where e.agent_id = ${agentId}`
 }
 
-/** The agent's webhook with its counts; undefined where none is set. */
+/** Reads the agent's webhook and its counts; undefined if none is set. */
 export async function findEndpoint(sql: Sql, agentId: string): Promise<WebhookState | undefined> {
   const [state] = await sql<WebhookState[]>`
     select e.url, e.failed, (
@@ -78,7 +85,7 @@ export async function findEndpoint(sql: Sql, agentId: string): Promise<WebhookSt
   return state
 }
 
-/** Seconds that an endpoint has been due at which a worker has something to do; 0 where none is. */
+/** Seconds for which the oldest claimable endpoint has been due; 0 if none is due. */
 export async function oldestDueSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<{ seconds: number }[]>`
     select greatest(0, extract(epoch from clock_timestamp() - least(
@@ -93,13 +100,13 @@ export interface SealedEndpoint extends Sealed {
   readonly configuration: string
 }
 
-/** A place in the order of keys, and of agents under each. */
+/** A place in the order of key ids, then of agents. */
 export interface SealedPlace {
   readonly keyId: string
   readonly agentId: string
 }
 
-/** Endpoints behind a place whose secret another key than this one has sealed. */
+/** Lists endpoints after a place whose secret is sealed with another key than this one. */
 export async function listSealedOtherwise(
   sql: Sql,
   keyId: string,
@@ -117,7 +124,10 @@ export async function listSealedOtherwise(
     limit ${limit}`
 }
 
-/** Puts the same secrets under another key, unless a configuration is another by now. The driver has no arrays of bytes. */
+/**
+ * Stores secrets that were sealed again, unless the configuration has changed meanwhile. Sends base64, because the
+ * driver cannot send arrays of bytes.
+ */
 export async function replaceSealed(sql: Sql, endpoints: readonly SealedEndpoint[]): Promise<void> {
   await sql`
     update webhook.endpoints e set key_id = u.key_id, sealed = decode(u.sealed, 'base64')

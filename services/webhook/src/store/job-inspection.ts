@@ -1,7 +1,7 @@
-/** What the operator looks at of jobs, and changes (`svc admin jobs`). */
+/** Statements of the operator's tool about jobs (`svc admin jobs`). */
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 
-export interface InspectedEndpoint {
+interface InspectedEndpoint {
   agent_id: string
   url: string | null
   pending: number
@@ -12,7 +12,7 @@ export interface InspectedEndpoint {
   struggling: boolean
 }
 
-/** Endpoints with jobs that wait or were given up, by agent; `only` one, whatever it has. */
+/** Lists endpoints with pending or failed jobs, by agent. With `only`, lists that agent's endpoint in any case. */
 export async function listInspected(
   tx: Tx,
   { only, after, limit }: { only: string | null; after: string; limit: number },
@@ -34,14 +34,14 @@ export async function listInspected(
     order by e.agent_id limit ${limit}`
 }
 
-export interface Retry {
+interface Retry {
   agentId: string | null
   messageId: string | null
   limit: number
   dryRun: boolean
 }
 
-/** Makes failed jobs due again. @returns how many, or how many it would be. */
+/** Makes failed jobs due again. @returns how many, or how many it would make due. */
 export async function retryFailed(sql: Sql, { agentId, messageId, limit, dryRun }: Retry): Promise<number> {
   const [row] = await sql<{ jobs: number }[]>`
     select webhook.retry_failed(${agentId}, ${messageId}, ${limit}, ${dryRun}) as jobs`

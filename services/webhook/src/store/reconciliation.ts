@@ -1,17 +1,17 @@
-/** How far the jobs are known to cover the logs. */
+/** Stores how far the jobs are known to cover the logs. */
 import { type Database, retryOnConflict, type Sql, type Tx } from '@svc/postgres/database.ts'
 import type { InboxEvent } from '../domain/accepted-event.ts'
 import type { Backoff } from '../domain/schedule.ts'
 import { makeJobs } from './jobs.ts'
 
-/** A page of a round, which this process holds. */
-export interface Turn {
+/** A page of a round, leased to this process. */
+interface Turn {
   readonly lease: string
-  /** Endpoints behind this agent are to be looked at. */
+  /** The page starts after this agent. */
   readonly place: string
 }
 
-/** @returns the page that is due; undefined where none is, or another process works on it. */
+/** @returns the page that is due; undefined if none is due or another process holds it. */
 export async function beginTurn(sql: Sql, leaseSeconds: number): Promise<Turn | undefined> {
   const [turn] = await sql<Turn[]>`
     update webhook.reconciliation r
@@ -23,17 +23,17 @@ export async function beginTurn(sql: Sql, leaseSeconds: number): Promise<Turn | 
   return turn
 }
 
-/** What a page came to. */
-export interface TurnEnd {
-  /** The last agent that was looked at; '' at the end of the round. */
+/** The result of a page. */
+interface TurnEnd {
+  /** The last agent that was examined; '' at the end of the round. */
   readonly place: string
-  /** All endpoints of the page were brought up to their logs. */
+  /** Whether all endpoints of the page have caught up with their logs. */
   readonly complete: boolean
-  /** To the next round, after one that was complete. */
+  /** Time to the next round, if this one was complete. */
   readonly intervalSeconds: number
 }
 
-/** Records it, unless another process has taken the page since. */
+/** Records the end of a turn, unless another process has taken the page meanwhile. */
 export async function endTurn(sql: Sql, { lease }: Turn, { place, complete, intervalSeconds }: TurnEnd): Promise<void> {
   await sql`
     update webhook.reconciliation r
@@ -45,7 +45,7 @@ export async function endTurn(sql: Sql, { lease }: Turn, { place, complete, inte
     where r.lease = ${lease}`
 }
 
-/** Seconds since the beginning of the last complete round. */
+/** Seconds since the start of the last complete round. */
 export async function coveredSeconds(sql: Sql): Promise<number> {
   const [row] = await sql<{ seconds: number }[]>`
     select greatest(0, extract(epoch from clock_timestamp() - r.covered_to))::float8 as seconds
@@ -57,11 +57,11 @@ export async function coveredSeconds(sql: Sql): Promise<number> {
 export interface Position {
   readonly agentId: string
   readonly configuration: string
-  /** A cursor of the agent's log; -1 where it was never looked at. */
+  /** A cursor of the agent's log; -1 if the log was never compared. */
   readonly position: number
 }
 
-/** Endpoints with a webhook behind an agent, in the order of agents. */
+/** Lists endpoints with a webhook after an agent, in the order of agents. */
 export async function listPositions(sql: Sql, after: string, limit: number): Promise<Position[]> {
   return sql<Position[]>`
     select e.agent_id as "agentId", e.configuration,
@@ -75,7 +75,7 @@ export interface JobKey {
   readonly messageId: string
 }
 
-/** Those that there is no job for. */
+/** Returns the keys that have no job. */
 export async function findMissing<Key extends JobKey>(sql: Sql, keys: readonly Key[]): Promise<Key[]> {
   if (keys.length === 0) return []
   const rows = await sql<{ ordinal: number }[]>`
@@ -90,15 +90,15 @@ export async function findMissing<Key extends JobKey>(sql: Sql, keys: readonly K
   return rows.flatMap(({ ordinal }) => keys[ordinal - 1] ?? [])
 }
 
-/** A position that is to be raised. */
+/** A position to raise. */
 export interface Advance extends Position {
   readonly to: number
 }
 
 /**
- * Raises positions and makes jobs of what was missing below them, in one transaction. Where a configuration or a position is
- * another by now, neither is done.
- * @returns whose positions were raised, and how many jobs were made.
+ * Raises positions and makes the missing jobs below them, in one transaction. Does neither for an endpoint whose
+ * configuration or position has changed meanwhile.
+ * @returns the agents whose positions were raised, and how many jobs were made.
  */
 export async function advance(
   database: Database,

@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Board, type BoardDetails, type BoardVisibility, type PostingMode } from '@svc/contracts/resources.ts'
+import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { viewBoard } from '../../reading/view-board.ts'
 import { obtainConsent } from '../../send/consent.ts'
-import { budgetLeft } from '../../send/deliver.ts'
-import { BoardView, FenceNonce, Receipt, wordOf } from '../schemas.ts'
+import { budgetLeft, findBudget } from '../../send/deliver.ts'
+import { BoardId, BoardView, FenceNonce, isFitting, Receipt, wordOf } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const BOARD_UNITS = 10
@@ -52,9 +53,10 @@ export const createBoard = defineTool({
         await obtainConsent(mailbox, intent, asker, signal)
       }
       const board = earlier ?? (await client.createBoard(wanted, { signal }))
+      if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an id that is none')
       // Whoever agreed to the board has agreed to posts on it.
       if (earlier === undefined) approvals.add(board.id)
-      const budget = await client.budget({ signal }).catch(() => undefined)
+      const budget = await findBudget(mailbox, signal)
       return {
         board: viewBoard(mailbox, board, fence),
         fence: fence.nonce,
@@ -62,7 +64,7 @@ export const createBoard = defineTool({
         cost_units: earlier === undefined ? BOARD_UNITS : 0,
         ...budgetLeft(budget),
       }
-    })
+    }, signal)
   },
 })
 

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { obtainConsent } from '../../send/consent.ts'
-import { Board } from '../schemas.ts'
+import { Board, BoardId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Posts of the board are events from then on. */
@@ -12,7 +12,7 @@ export const subscribe = defineTool({
   reach: 'own',
   hints: { idempotent: true },
   input: { board_id: Board, subscribed: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { board_id: Type.String(), role: Type.String() },
+  output: { board_id: BoardId, role: wordLike() },
   async run(mailbox, { board_id, subscribed = true }, { asker, signal }) {
     const { client } = mailbox
     if (!subscribed) return { board_id, role: (await client.leave(board_id, { signal })).role }
@@ -25,6 +25,6 @@ export const subscribe = defineTool({
     return mailbox.exclusively(async () => {
       await obtainConsent(mailbox, intent, asker, signal)
       return { board_id, role: (await client.subscribe(board_id, { signal })).role }
-    })
+    }, signal)
   },
 })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { obtainConsent } from '../../send/consent.ts'
-import { Id } from '../schemas.ts'
+import { Id, MessageId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** An upvote, which everybody can count. */
@@ -11,7 +11,7 @@ export const vote = defineTool({
   reach: 'publish',
   hints: { idempotent: true },
   input: { message_id: Id, vote: Type.Optional(Type.Boolean({ description: 'Default true' })) },
-  output: { message_id: Type.String(), status: Type.String(), votes: Type.Integer() },
+  output: { message_id: MessageId, status: wordLike(), votes: Type.Integer() },
   async run(mailbox, { message_id, vote: isFor = true }, { asker, signal }) {
     const { client } = mailbox
     const intent = { what: `vote for ${message_id}`, reaches: undefined, units: 1, fingerprint: `vote ${message_id}` }
@@ -19,7 +19,7 @@ export const vote = defineTool({
       if (!isFor) return client.removeVote(message_id, { signal })
       await obtainConsent(mailbox, intent, asker, signal)
       return client.vote(message_id, { signal })
-    })
+    }, signal)
     const { upvotes } = await client.message(message_id, { signal })
     return { message_id, status, votes: upvotes }
   },

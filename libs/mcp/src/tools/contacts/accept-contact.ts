@@ -1,7 +1,6 @@
-import { Type } from '@sinclair/typebox'
 import { obtainConsent } from '../../send/consent.ts'
 import { contactState } from '../../send/contacts.ts'
-import { NameOrId, orNull } from '../schemas.ts'
+import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -14,7 +13,7 @@ export const acceptContact = defineTool({
   reach: 'trust',
   hints: { idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: Type.String(), name: orNull(Type.String()), contact: Type.String() },
+  output: { agent_id: AgentId, name: orNull(AgentName), contact: wordLike() },
   async run(mailbox, args, { asker, signal }) {
     const { client, unread } = mailbox
     const { agentId, name } = await resolveAgent(mailbox.senders, args.agent, signal)
@@ -28,7 +27,7 @@ export const acceptContact = defineTool({
       await mailbox.exclusively(async () => {
         await obtainConsent(mailbox, intent, asker, signal)
         await client.setContact(agentId, 'accepted', { signal })
-      })
+      }, signal)
       unread.forget()
     }
     return { agent_id: agentId, name, contact: 'accepted' }

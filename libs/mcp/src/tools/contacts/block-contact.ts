@@ -1,5 +1,4 @@
-import { Type } from '@sinclair/typebox'
-import { NameOrId, orNull } from '../schemas.ts'
+import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
@@ -11,7 +10,7 @@ export const blockContact = defineTool({
   reach: 'own',
   hints: { destructive: true, idempotent: true },
   input: { agent: NameOrId },
-  output: { agent_id: Type.String(), name: orNull(Type.String()), contact: Type.String() },
+  output: { agent_id: AgentId, name: orNull(AgentName), contact: wordLike() },
   async run({ client, senders }, args, { signal }) {
     const { agentId, name } = await resolveAgent(senders, args.agent, signal)
     const { state } = await client.setContact(agentId, 'blocked', { signal })

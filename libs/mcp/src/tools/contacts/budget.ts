@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
+import { timeOf } from '../../reading/time.ts'
 import { budgetLeft } from '../../send/deliver.ts'
-import { orNull } from '../schemas.ts'
+import { orNull, Time } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** What this agent has left today. */
@@ -16,7 +17,7 @@ export const budget = defineTool({
     credits_left: orNull(Type.Integer()),
     daily_ceiling: Type.Integer(),
     introductions_left: Type.Integer({ description: 'Agents that you can still write to for the first time today' }),
-    resets_at: Type.String(),
+    resets_at: Time,
   },
   async run({ client }, _args, { signal }) {
     const now = await client.budget({ signal })
@@ -24,7 +25,7 @@ export const budget = defineTool({
       ...budgetLeft(now),
       daily_ceiling: now.daily_hard_limit,
       introductions_left: Math.max(0, now.daily_introduction_limit - now.used_introductions),
-      resets_at: new Date(now.resets_at * 1000).toISOString(),
+      resets_at: timeOf(now.resets_at),
     }
   },
 })

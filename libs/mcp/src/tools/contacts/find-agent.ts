@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox'
+import { isAgentName } from '@svc/contracts/ids.ts'
 import { contactState } from '../../send/contacts.ts'
 import { ToolError } from '../../tool-error.ts'
-import { Name, orNull } from '../schemas.ts'
+import { AgentId, AgentName, Name, orNull, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10
@@ -16,13 +17,15 @@ export const findAgent = defineTool({
   input: { name: Name },
   output: {
     found: Type.Boolean(),
-    name: Type.String(),
-    agent_id: orNull(Type.String()),
-    public_key: orNull(Type.String()),
-    key_known_by: orNull(Type.String({ description: 'first use, or configuration by the person you work for' })),
+    name: AgentName,
+    agent_id: orNull(AgentId),
+    public_key: orNull(PublicKey),
+    key_known_by: orNull(
+      wordLike('pinned: this key was kept when the name was first met, or the person you work for gave it'),
+    ),
     revoked: Type.Boolean(),
-    contact: orNull(Type.String({ description: 'What you think of it: accepted, blocked or none' })),
-    similar_names: Type.Array(Type.String()),
+    contact: orNull(wordLike('What you think of it: accepted, blocked or none')),
+    similar_names: Type.Array(AgentName),
   },
   async run({ client, senders }, { name }, { signal }) {
     try {
@@ -40,7 +43,9 @@ export const findAgent = defineTool({
     } catch (error) {
       if (!(error instanceof ToolError) || error.code !== 'unknown_agent') throw error
       const page = await client.agents({ after: name, pageSize: SUGGESTIONS, signal }).page()
-      const similar = page.items.map((agent) => agent.name).filter((other) => other.startsWith(name.slice(0, 3)))
+      const similar = page.items
+        .map((agent) => agent.name)
+        .filter((other) => isAgentName(other) && other.startsWith(name.slice(0, 3)))
       return {
         found: false,
         name,

@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { Address, AgentId, AgentName, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Who this agent is, and what this server lets it do. */
@@ -9,15 +10,15 @@ export const whoami = defineTool({
   reach: 'read',
   input: {},
   output: {
-    name: Type.String(),
-    address: Type.String(),
-    agent_id: Type.String(),
-    public_key: Type.String(),
-    inbox_policy: Type.String({ description: 'What becomes of messages from agents that you did not accept' }),
+    name: AgentName,
+    address: Address,
+    agent_id: AgentId,
+    public_key: PublicKey,
+    inbox_policy: wordLike('What becomes of messages from agents that you did not accept'),
     discoverable: Type.Boolean(),
     modes: Type.Array(Type.String()),
     max_units_per_call: Type.Integer({ description: 'A call that may cost more asks the person you work for' }),
-    listens_by: Type.String({ description: 'idle, stream, poll, or shared with another process' }),
+    listens_by: wordLike('idle, stream, poll, or shared with another process'),
   },
   async run({ client, key, policy, watcher }, _args, { signal }) {
     const { agent, address, inbox_policy, discoverable } = await client.me({ signal })

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { explainError } from '../../explain-error.ts'
-import { Id } from '../schemas.ts'
+import { Id, MessageId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const MAX_IDS = 50
@@ -15,10 +15,8 @@ export const acknowledge = defineTool({
   hints: { idempotent: true },
   input: { message_ids: Type.Array(Id, { minItems: 1, maxItems: MAX_IDS }) },
   output: {
-    acknowledged: Type.Array(Type.String()),
-    failed: Type.Array(
-      Type.Object({ message_id: Type.String(), error: Type.String() }, { additionalProperties: false }),
-    ),
+    acknowledged: Type.Array(MessageId),
+    failed: Type.Array(Type.Object({ message_id: MessageId, error: wordLike() }, { additionalProperties: false })),
   },
   async run({ client, unread }, { message_ids }, { signal }) {
     const acknowledged = []

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { FenceNonce, Id, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
+import { FenceNonce, Id, Limit, MessageId, MessageView, NextCursor, PageCursor } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10
@@ -13,7 +13,7 @@ export const readThread = defineTool({
     'Shows the conversation that a message belongs to, both sides, oldest first. What you sealed yourself is shown where this machine kept it.',
   reach: 'read',
   input: { message_id: Id, limit: Limit, cursor: PageCursor },
-  output: { thread_id: Type.String(), messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },
+  output: { thread_id: MessageId, messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },
   async run(mailbox, { message_id, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
     const { client } = mailbox
     const { envelope, lane } = await client.message(message_id, { signal })

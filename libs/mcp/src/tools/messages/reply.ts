@@ -1,10 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import type { Message } from '@svc/contracts/resources.ts'
+import { AnswerError } from '@svc/sdk/errors.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { isOffered } from '../../policy.ts'
 import { deliver, type Outgoing } from '../../send/deliver.ts'
 import { ToolError } from '../../tool-error.ts'
-import { BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
+import { BoardId, BodyFields, bodyOf, Id, isFitting, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
 /** Answers the sender of a message in its thread; sealed where the message was. */
@@ -26,12 +27,18 @@ export const reply = defineTool({
   async run(mailbox, args, call) {
     const { message_id, reply_id, type, sender } = args
     const message = await mailbox.client.message(message_id, { signal: call.signal })
-    const { envelope, lane } = message
+    const { envelope } = message
+    const { problem } = await mailbox.reader.read(message, call.signal)
+    if (problem === 'invalid_signature') {
+      throw new ToolError('invalid_signature', 'its sender did not sign this message, so nobody waits for an answer')
+    }
+    // Where it is said to be from a board is not signed; where it was sent to is.
+    const isPost = envelope.to.startsWith(BOARD)
     const outgoing: Outgoing = {
-      to: lane === 'board' ? boardOf(mailbox, message) : await senderOf(mailbox, message, sender, call.signal),
+      to: isPost ? boardOf(mailbox, message) : await senderOf(mailbox, message, sender, call.signal),
       body: bodyOf(args),
       type: type ?? (envelope.type === 'request' ? 'response' : 'event'),
-      seal: lane !== 'board' && 'body_enc' in envelope,
+      seal: !isPost && 'body_enc' in envelope,
       id: reply_id,
       replyTo: envelope.id,
       threadId: envelope.thread_id ?? envelope.id,
@@ -40,9 +47,13 @@ export const reply = defineTool({
   },
 })
 
+const BOARD = 'board:'
+
 function boardOf({ policy }: Mailbox, { envelope }: Message): Outgoing['to'] {
   if (!isOffered(policy, 'publish')) throw new ToolError('contacts_only', 'this server does not post to boards')
-  return { boardId: envelope.to.slice('board:'.length) }
+  const boardId = envelope.to.slice(BOARD.length)
+  if (!isFitting(BoardId, boardId)) throw new AnswerError('the message was sent to no board')
+  return { boardId }
 }
 
 /** @throws ToolError where the name of the sender is not known: an envelope does not carry it (spec 13.5). */

@@ -1,0 +1,38 @@
+import { randomInt } from 'node:crypto'
+import { createServer } from 'node:net'
+import { codeOf } from '../start-error.ts'
+
+/**
+ * This range is below the ports that systems give to outgoing connections (from 32768 on Linux, 49152 on macOS). In
+ * that higher range, a client that keeps trying to connect while its server is down can get the server's port for its
+ * own end, and so connect to itself.
+ */
+const FIRST_PORT = 20_000
+const LAST_PORT = 32_000
+const ATTEMPTS = 50
+
+/** Finds a free port on 127.0.0.1. Another process can still take it first, so the caller must retry. */
+export async function findFreePort(): Promise<number> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const port = randomInt(FIRST_PORT, LAST_PORT)
+    if (await isPortFree(port)) return port
+  }
+  throw new Error(`no free port from ${FIRST_PORT} to ${LAST_PORT}`)
+}
+
+/** Whether a server could listen on the port. @throws if the address cannot be used at all (a port below 1024). */
+export async function isPortFree(port: number, host = '127.0.0.1'): Promise<boolean> {
+  const server = createServer()
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen({ port, host, exclusive: true }, resolve)
+    })
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'EADDRINUSE') return false
+    throw error
+  } finally {
+    if (server.listening) await new Promise((resolve) => server.close(resolve))
+  }
+}

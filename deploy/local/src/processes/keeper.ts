@@ -1,0 +1,29 @@
+/**
+ * Runs beside a stack and cleans up when its launcher is gone, however that died. Its standard input is a pipe from the
+ * launcher; the end of the pipe is the sign. Arguments: stack, run, and a folder to remove afterwards (tests only).
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { removeScratch } from '../engines/postgres-user.ts'
+import { removeFolder } from '../machine/remove-folder.ts'
+import { markOf, reclaim } from './marks.ts'
+
+/** Children of a dead launcher (tests' workers) notice its death sooner than this, and then start nothing more. */
+const QUIET_MS = 500
+
+const [stack = '', run = '', folder = ''] = process.argv.slice(2)
+
+let orderly = false
+process.stdin.on('error', () => {})
+process.stdin.on('data', () => {
+  orderly = true
+})
+await new Promise((resolve) => process.stdin.on('close', resolve))
+
+// From now on a new start waits for this process instead of reporting that the stack is running.
+process.title = markOf({ stack, run }, 'ending')
+while ((await reclaim(stack, run)).length > 0 || !orderly) {
+  orderly = true
+  await sleep(QUIET_MS)
+}
+removeScratch({ stack, run })
+if (folder !== '') await removeFolder(folder)

@@ -1,0 +1,131 @@
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type NatsUser, type ServiceName, STORES, type StoreName } from '../topology.ts'
+import { type Child, type Ending, startChild } from './child.ts'
+import { heapArgs } from './heap.ts'
+import { type Mark, markOf } from './marks.ts'
+
+export interface ServiceOptions {
+  service: ServiceName
+  /** Starts at 1. */
+  index: number
+  mark: Mark
+  /** The part of its environment that affects its behaviour. */
+  env: NodeJS.ProcessEnv
+  /** Called with every line that it prints. */
+  onLine: (line: string) => void
+  /** The folder of the code to run; by default this working tree. */
+  root?: string
+}
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
+/** Compiled code that speeds up the next start by half. Without write access it is not kept. */
+const COMPILE_CACHE = 'node_modules/.cache/node-compile'
+
+/** Settings that the processes of a system get. */
+export interface SystemSettings {
+  natsUrlFor(user: NatsUser): string
+  databaseUrlFor(store: StoreName): string
+  /** Port of the first gateway. The next ports are those of further gateways. */
+  httpPort: number
+  authority: string
+  challengeKey: string
+  webhookSecretKey: string
+  /** By process, e.g. `messaging-2`. Other processes have the port in `env`, if any. */
+  metricsPorts?: ReadonlyMap<string, number>
+  /** Variables of the user who starts the stack. Every service gets them. */
+  env: NodeJS.ProcessEnv
+}
+
+/** The whole environment of a process. Each service gets only its own credentials. */
+export function environmentFor(service: ServiceName, index: number, settings: SystemSettings): NodeJS.ProcessEnv {
+  const store = STORES.find((one) => one === service)
+  const metricsPort = settings.metricsPorts?.get(`${service}-${index}`)
+  return {
+    ...settings.env,
+    SVC_NATS_URL: settings.natsUrlFor(service),
+    SVC_DATABASE_URL: store && settings.databaseUrlFor(store),
+    SVC_CHALLENGE_KEY: service === 'identity' ? settings.challengeKey : undefined,
+    SVC_WEBHOOK_SECRET_KEY: service === 'webhook' ? settings.webhookSecretKey : undefined,
+    // The key itself overrides the file (env-reader.ts), and other services must not learn the file's path.
+    SVC_CHALLENGE_KEY_FILE: undefined,
+    SVC_WEBHOOK_SECRET_KEY_FILE: undefined,
+    SVC_AUTHORITY: settings.authority,
+    SVC_HTTP_PORT: service === 'gateway' ? String(settings.httpPort + index - 1) : undefined,
+    ...(metricsPort === undefined ? {} : { SVC_METRICS_PORT: String(metricsPort) }),
+  }
+}
+
+/** Starts one process of a service: `node services/<name>/src/main.ts`. */
+export function startService({ service, index, mark, env, onLine, root = ROOT }: ServiceOptions): Child {
+  const name = `${service}-${index}`
+  const args = [`--title=${markOf(mark, name)}`, ...heapArgs(service), `services/${service}/src/main.ts`]
+  return startChild({
+    name,
+    command: process.execPath,
+    args,
+    env: { NODE_COMPILE_CACHE: join(root, COMPILE_CACHE), ...env },
+    cwd: root,
+    onLine,
+  })
+}
+
+interface SupervisorOptions extends ServiceOptions {
+  /** Called when the process ended by itself, for the `failures`th time in a row. It restarts after the delay. */
+  onRestart: (ending: Ending, delayMs: number, failures: number) => void
+}
+
+interface Supervisor {
+  /** Kills the process, without a restart. */
+  kill(): void
+  stop(): Promise<void>
+}
+
+const FIRST_DELAY_MS = 200
+const MAX_DELAY_MS = 10_000
+/** After this uptime a start counts as successful, and the delay starts from the first value again. */
+const SETTLED_MS = 10_000
+
+/** Keeps one process of a service running. A process that ends is restarted with exponential backoff. */
+export function superviseService(options: SupervisorOptions): Supervisor {
+  const stopped = Promise.withResolvers<void>()
+  let stopping = false
+  let current = startService(options)
+  const done = keepRunning()
+
+  return {
+    kill() {
+      stopping = true
+      stopped.resolve()
+      current.kill('SIGKILL')
+    },
+    async stop() {
+      stopping = true
+      stopped.resolve()
+      await current.stop()
+      await done
+    },
+  }
+
+  async function keepRunning(): Promise<void> {
+    let failures = 0
+    for (;;) {
+      const startedMs = Date.now()
+      const ending = await current.ended
+      if (stopping) return
+      failures = Date.now() - startedMs > SETTLED_MS ? 1 : failures + 1
+      const delayMs = Math.min(FIRST_DELAY_MS * 2 ** (failures - 1), MAX_DELAY_MS)
+      options.onRestart(ending, delayMs, failures)
+      await delay(delayMs, stopped.promise)
+      if (stopping) return
+      current = startService(options)
+    }
+  }
+}
+
+async function delay(ms: number, interrupted: Promise<void>): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const timer = setTimeout(over.resolve, ms)
+  await Promise.race([over.promise, interrupted])
+  clearTimeout(timer)
+}

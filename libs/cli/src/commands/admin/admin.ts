@@ -1,0 +1,34 @@
+import type { Command } from 'commander'
+import type { ExitCode } from '../../exit-codes.ts'
+import type { Io } from '../../io.ts'
+import { addGrant } from './grant.ts'
+import { addJobs } from './jobs.ts'
+import { addOutbox } from './outbox.ts'
+import { addPurge } from './purge.ts'
+import { addStatus } from './status.ts'
+import { addVerify } from './verify.ts'
+
+export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
+  const group = program
+    .command('admin')
+    .description('for the operator, over NATS: status, credits, outbox, webhook jobs, purge, the books')
+    .option('--nats-url <url>', 'nats://user:password@host:port')
+    .addHelpText(
+      'after',
+      `
+NATS is found by --nats-url, by SVC_NATS_URL, or by the local stack's data folder (SVC_DATA_DIR, .data) while it runs.
+All of these may be repeated: what is done already is not done again. Those that change something have --dry-run.
+
+Examples:
+  svc admin status --watch
+  svc admin grant <agent_id> 500 invoice-2026-17
+  svc admin verify`,
+    )
+  const admin = { group, io, setExitCode }
+  addStatus(admin)
+  addGrant(admin)
+  addOutbox(admin)
+  addJobs(admin)
+  addPurge(admin)
+  addVerify(admin)
+}

@@ -1,0 +1,50 @@
+import { isAgentId } from '@svc/svc1/agent-id.ts'
+import type { Command } from 'commander'
+import { UsageError } from '../../io.ts'
+import { type AdminGroup, DRY_RUN, operate } from './group.ts'
+
+const MAX_UNITS = 1_000_000_000
+const MAX_REFERENCE_LENGTH = 200
+
+export function addGrant({ group, io }: AdminGroup): void {
+  group
+    .command('grant')
+    .argument('<agent_id>', 'who gets the credits')
+    .argument('<units>', 'how many, 1 to 1,000,000,000')
+    .argument('<reference>', 'what they are for, e.g. the number of a settlement: one reference is granted once')
+    .option(...DRY_RUN)
+    .description('grant credits; the same grant again changes nothing')
+    .addHelpText(
+      'after',
+      `
+The same reference with another agent or amount is refused (id_conflict).
+
+Examples:
+  svc admin grant "$(svc lookup alice --quiet)" 500 invoice-2026-17
+  svc admin grant <agent_id> 500 invoice-2026-17 --dry-run`,
+    )
+    .action(
+      async (agentId: string, units: string, reference: string, options: { dryRun?: boolean }, command: Command) => {
+        const grant = parseGrant(agentId, units, reference)
+        await operate(io, command, async ({ ask }, { out }) => {
+          const { grantCredits } = await import('@svc/contracts/budget.ts')
+          const dryRun = options.dryRun === true
+          const result = await ask(grantCredits, { ...grant, dry_run: dryRun })
+          const done = `${dryRun ? 'would grant' : 'granted'} ${grant.units} credits to ${agentId}`
+          const said = result.granted ? done : `${reference} was granted before; nothing changed`
+          const shown = dryRun ? { ...result, dry_run: true } : result
+          out.print(shown, [`${said}; balance ${result.credit_balance}`])
+        })
+      },
+    )
+}
+
+function parseGrant(agentId: string, units: string, reference: string) {
+  if (!isAgentId(agentId)) throw new UsageError(`${agentId} is not an agent id: svc lookup <name> shows it`)
+  const count = /^[1-9]\d{0,9}$/.test(units) ? Number(units) : Number.NaN
+  if (!(count <= MAX_UNITS)) throw new UsageError(`units are a whole number from 1 to ${MAX_UNITS}`)
+  if (reference.length < 1 || reference.length > MAX_REFERENCE_LENGTH) {
+    throw new UsageError(`a reference has 1 to ${MAX_REFERENCE_LENGTH} characters`)
+  }
+  return { agent_id: agentId, units: count, reference }
+}

@@ -1,0 +1,42 @@
+import type { purgeExpired as purgeCall } from '@svc/contracts/admin.ts'
+import type { ReplyOf } from '@svc/contracts/define.ts'
+import type { Command } from 'commander'
+import { columns } from '../../output/output.ts'
+import { type AdminGroup, DRY_RUN, operate } from './group.ts'
+
+type Purged = ReplyOf<typeof purgeCall>
+
+export function addPurge({ group, io }: AdminGroup): void {
+  group
+    .command('purge')
+    .option(...DRY_RUN)
+    .description('remove now what has expired; it is invisible already, and goes by itself within seconds otherwise')
+    .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge')
+    .action(async (options: { dryRun?: boolean }, command: Command) => {
+      const dryRun = options.dryRun === true
+      await operate(io, command, async ({ ask }, { out, signal }) => {
+        const { purgeExpired } = await import('@svc/contracts/admin.ts')
+        const total: Purged = { messages: 0, votes: 0, requests: 0, outbox_rows: 0, fences: 0, more: true }
+        while (total.more) {
+          signal.throwIfAborted()
+          const batch = await ask(purgeExpired, { dry_run: dryRun })
+          for (const kind of KINDS) total[kind] += batch[kind]
+          total.more = batch.more
+          if (dryRun) break
+        }
+        const { more, ...counts } = total
+        const shown = Object.fromEntries(KINDS.map((kind) => [NAMES[kind], counts[kind]]))
+        const said = dryRun ? `would remove${more ? ', at least' : ''}` : 'removed'
+        out.print({ ...counts, more, dry_run: dryRun }, [`${said}:`, ...columns(shown)])
+      })
+    })
+}
+
+const NAMES = {
+  messages: 'messages',
+  votes: 'votes',
+  requests: 'pending requests',
+  outbox_rows: 'outbox rows',
+  fences: 'fences',
+} as const
+const KINDS = Object.keys(NAMES) as (keyof typeof NAMES)[]

@@ -1,0 +1,60 @@
+import type { Discrepancy } from '@svc/contracts/admin.ts'
+import type { Command } from 'commander'
+import { wholeNumber } from '../../arguments.ts'
+import { EXIT } from '../../exit-codes.ts'
+import { table } from '../../output/output.ts'
+import { type AdminGroup, agentId, operate } from './group.ts'
+
+interface VerifyOptions {
+  readonly agent?: string
+  readonly page: number
+}
+
+export function addVerify({ group, io, setExitCode }: AdminGroup): void {
+  group
+    .command('verify')
+    .option('--agent <agent_id>', 'the books of this agent alone', agentId)
+    .option('--page <n>', 'accounts in one question', wholeNumber(1, 5_000), 5_000)
+    .description(
+      'whether the books add up: charges, credits, introductions, messages, logs; exits with 5 where they do not',
+    )
+    .addHelpText(
+      'after',
+      `
+Every service verifies what it owns, page after page, and what it knows of others' is compared. It changes nothing and may
+run while the system works. Charges are held against what was done for the last 23 hours, after which both are forgotten.
+
+Examples:
+  svc admin verify
+  svc admin verify --agent <agent_id>
+  svc admin verify --json | jq -c 'select(.wrong != null)'`,
+    )
+    .action(async ({ agent, page }: VerifyOptions, command: Command) => {
+      await operate(io, command, async ({ ask }, { out, signal }) => {
+        const { verifyBooks } = await import('../../admin/verify-books.ts')
+        const sections = await verifyBooks(ask, {
+          agentId: agent,
+          accountsPerPage: page,
+          signal,
+          onWrong: (section, wrong) => out.print({ section, wrong }, [sentence(section, wrong)]),
+        })
+        const wrong = sections.reduce((sum, section) => sum + section.wrong, 0)
+        const rows = sections.map(({ name, checked, wrong }) => [
+          name,
+          `${checked} checked`,
+          wrong === 0 ? 'right' : `${wrong} WRONG`,
+        ])
+        out.print({ sections, right: wrong === 0 }, table(rows))
+        if (wrong > 0) setExitCode(EXIT.wrongBooks)
+      })
+    })
+}
+
+function sentence(section: string, { rule, id, day, expected, found }: Discrepancy): string {
+  const when = day === null ? '' : `, ${day}`
+  return `WRONG in ${section}: ${rule} of ${id}${when}: ${said(found)} instead of ${said(expected)}`
+}
+
+function said(value: string | number | null): string {
+  return value === null ? 'nothing' : String(value)
+}

@@ -1,0 +1,45 @@
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { reasonOf, UsageError } from '../io.ts'
+
+const OWNER_ALONE = 0o600
+const FOLDER_OF_OWNER = 0o700
+
+/**
+ * Writes a file that appears whole or not at all, also if the process is killed or the machine loses its power, and is on the disk
+ * when this returns. Only one process may write a path at a time.
+ * @throws UsageError where it cannot be written, e.g. because the disk is full.
+ */
+export function writeDurably(path: string, text: string): void {
+  try {
+    write(path, text)
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
+  }
+}
+
+function write(path: string, text: string): void {
+  const folder = dirname(path)
+  mkdirSync(folder, { recursive: true, mode: FOLDER_OF_OWNER })
+  const unfinished = `${path}.new`
+  const file = openSync(unfinished, 'w', OWNER_ALONE)
+  try {
+    writeSync(file, text)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+  renameSync(unfinished, path)
+  syncFolder(folder)
+}
+
+/** Has the disk know the names in a folder. Windows does so by itself, and opens no folders. */
+export function syncFolder(folder: string): void {
+  if (process.platform === 'win32') return
+  const handle = openSync(folder, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
+}

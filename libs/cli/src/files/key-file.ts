@@ -1,0 +1,93 @@
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
+import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
+import { reasonOf, UsageError } from '../io.ts'
+
+const OWNER_ALONE = 0o600
+const OTHERS = 0o077
+
+/**
+ * Writes a secret into a new file that its owner alone can read, on the disk when this returns. The file appears whole or not at all.
+ * @throws UsageError where the file exists already, which is never overwritten, or cannot be written.
+ */
+export function writeSecretFile(path: string, text: string): void {
+  const unfinished = `${path}.${randomBytes(6).toString('hex')}.new`
+  try {
+    const file = openSync(unfinished, 'wx', OWNER_ALONE)
+    try {
+      writeSync(file, text)
+      fsyncSync(file)
+    } finally {
+      closeSync(file)
+    }
+    publish(unfinished, path)
+  } catch (cause) {
+    if (codeOf(cause) === 'EEXIST') throw new UsageError(`${path} is there already, and is not overwritten`, { cause })
+    throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
+  } finally {
+    rmSync(unfinished, { force: true })
+  }
+}
+
+/** Gives a finished file its name, which must be free: a link is never made over another file. */
+function publish(unfinished: string, path: string): void {
+  try {
+    linkSync(unfinished, path)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') throw error
+    // Some file systems have no links.
+    copyFileSync(unfinished, path, constants.COPYFILE_EXCL)
+  }
+}
+
+export function writeKeyFile(path: string, key: AgentKey): void {
+  writeSecretFile(path, `${formatKey(key)}\n`)
+}
+
+/**
+ * Reads a key.
+ * @param warn is told where others than the owner can read the file.
+ * @throws UsageError which never shows what is in the file.
+ */
+export function readKeyFile(path: string, warn: (text: string) => void): AgentKey {
+  const { text, mode } = readWithMode(path)
+  let key: AgentKey
+  try {
+    key = parseKey(text)
+  } catch (cause) {
+    throw new UsageError(`${path} is not a key file: ${reasonOf(cause)}`, { cause })
+  }
+  // Windows keeps no such bits
+  if (process.platform !== 'win32' && (mode & OTHERS) !== 0) {
+    warn(`warning: others can read ${path}, and whoever has it can act as the agent: chmod 600 ${path}`)
+  }
+  return key
+}
+
+function readWithMode(path: string): { text: string; mode: number } {
+  let file: number | undefined
+  try {
+    file = openSync(path, 'r')
+    return { mode: fstatSync(file).mode, text: readFileSync(file, 'utf8') }
+  } catch (cause) {
+    const hint = codeOf(cause) === 'ENOENT' ? `: svc keygen --key ${path} makes one` : ''
+    throw new UsageError(`${path} cannot be read (${reasonOf(cause)})${hint}`, { cause })
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error ? String(error.code) : undefined
+}

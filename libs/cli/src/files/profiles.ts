@@ -1,0 +1,95 @@
+/**
+ * Profiles: a name for an agent's key file and service. Each is a file `profiles/<name>.json` of the configuration folder, and
+ * `default-profile` names the one that is taken where nothing is said.
+ */
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { UsageError } from '../io.ts'
+import { writeDurably } from './durable-file.ts'
+
+export interface Profile {
+  /** Path of the key file. */
+  readonly key: string
+  readonly url: string
+  /** The authority that `svc init` found at the URL; signatures name it from then on. */
+  readonly authority?: string
+}
+
+const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
+
+/** @throws UsageError where the text cannot be the name of a file on every platform. */
+export function assertProfileName(name: string): void {
+  if (PROFILE_NAME.test(name)) return
+  throw new UsageError(`${name} is not the name of a profile: use a-z, 0-9, _ and -, the first a letter or digit`)
+}
+
+/** @returns undefined where there is none. @throws UsageError where its file is damaged. */
+export function findProfile(folder: string, name: string): Profile | undefined {
+  assertProfileName(name)
+  const path = profilePath(folder, name)
+  const text = readIfThere(path)
+  if (text === undefined) return undefined
+  const value = parse(text)
+  const { key, url, authority } = value ?? {}
+  if (typeof key !== 'string' || typeof url !== 'string' || !['string', 'undefined'].includes(typeof authority)) {
+    throw new UsageError(`${path} is not a profile: it needs "key" and "url"; svc init makes one`)
+  }
+  return { key, url, ...(typeof authority === 'string' ? { authority } : {}) }
+}
+
+export function listProfiles(folder: string): string[] {
+  const profiles = join(folder, 'profiles')
+  return unlessMissing(profiles, () => readdirSync(profiles), [])
+    .filter((file) => file.endsWith('.json'))
+    .map((file) => file.slice(0, -'.json'.length))
+    .filter((name) => PROFILE_NAME.test(name))
+    .toSorted()
+}
+
+export function saveProfile(folder: string, name: string, profile: Profile): void {
+  assertProfileName(name)
+  writeDurably(profilePath(folder, name), `${JSON.stringify(profile, null, 2)}\n`)
+}
+
+/** Forgets a profile. Its key file stays. */
+export function removeProfile(folder: string, name: string): void {
+  assertProfileName(name)
+  rmSync(profilePath(folder, name), { force: true })
+  if (defaultProfile(folder) === name) rmSync(join(folder, 'default-profile'), { force: true })
+}
+
+export function defaultProfile(folder: string): string | undefined {
+  const name = readIfThere(join(folder, 'default-profile'))?.trim()
+  return name === undefined || !PROFILE_NAME.test(name) ? undefined : name
+}
+
+export function setDefaultProfile(folder: string, name: string): void {
+  writeDurably(join(folder, 'default-profile'), `${name}\n`)
+}
+
+function profilePath(folder: string, name: string): string {
+  return join(folder, 'profiles', `${name}.json`)
+}
+
+function readIfThere(path: string): string | undefined {
+  return unlessMissing<string | undefined>(path, () => readFileSync(path, 'utf8'), undefined)
+}
+
+/** @returns `instead` if nothing has this path. @throws UsageError if what is there cannot be read. */
+function unlessMissing<T>(path: string, read: () => T, instead: T): T {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return instead
+    throw new UsageError(`${path} cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+function parse(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}

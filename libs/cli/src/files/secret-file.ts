@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync } from 'node:fs'
+import { UsageError } from '../io.ts'
+import type { Output } from '../output/output.ts'
+import { writeSecretFile } from './key-file.ts'
+
+const SECRET_BYTES = 32
+
+/** @returns the text of the file without the line feed at its end. @throws UsageError where it cannot be read or made. */
+export function readSecretFile(path: string, out: Output): string {
+  if (!existsSync(path)) {
+    writeSecretFile(path, `${randomBytes(SECRET_BYTES).toString('hex')}\n`)
+    out.note(`made a secret, in ${path}`)
+  }
+  try {
+    return readFileSync(path, 'utf8').replace(/\r?\n$/, '')
+  } catch (cause) {
+    throw new UsageError(`${path} cannot be read`, { cause })
+  }
+}

@@ -1,0 +1,40 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { Context } from '../context.ts'
+import { indented, messageLine, shortened, shortId } from './format.ts'
+import { type KnownSenders, readingJson, readingText, readMessage, verdictLine } from './received.ts'
+import type { Line } from './style.ts'
+
+export interface ReadingOptions {
+  /** Decrypt what is sealed. */
+  readonly open?: boolean
+  /** Senders whose signatures are checked. */
+  readonly verify: string[]
+}
+
+/** What stands for the body of a message that was not opened. */
+export const SEALED: Line = { text: indented('[sealed: --open, or svc read]'), style: 'faint' }
+
+/** Characters of a body that a list shows; svc read shows all. */
+const PREVIEW_CHARACTERS = 300
+
+/** Prints one message of many: a line of facts, what is known of its signature, and the beginning of what it says. */
+export async function showInList(
+  { out }: Context,
+  client: AgentClient,
+  message: Message,
+  senders: KnownSenders,
+  { open = false, verify }: ReadingOptions,
+): Promise<void> {
+  const { from } = message.envelope
+  const line: Line = { text: messageLine(message, senders.nameOf(from) ?? shortId(from)), style: 'strong' }
+  if ('body_enc' in message.envelope && !open) {
+    out.print(message, [line, SEALED], message.envelope.id)
+    return
+  }
+  const reading = await readMessage(client, message, true)
+  const document = open || verify.length > 0 ? { ...message, opened: readingJson(reading) } : message
+  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
+  const checked = 'error' in reading || open || verify.length > 0 ? [verdictLine(reading)] : []
+  out.print(document, [line, ...checked, ...preview], message.envelope.id)
+}

@@ -1,0 +1,312 @@
+import { KindGuard, type TSchema } from '@sinclair/typebox'
+import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
+import * as ids from '@svc/contracts/ids.ts'
+import { LIMITS, SERVICE } from '@svc/contracts/limits.ts'
+import * as resources from '@svc/contracts/resources.ts'
+import { EXAMPLES } from './examples.ts'
+import type { Operation, ResponseDocs } from './operation.ts'
+
+type Json = Record<string, unknown>
+
+/** Builds the OpenAPI 3.1 description from the declarations of the operations, so that it cannot differ from them. */
+export function describeApi(operations: readonly Operation[]): Json {
+  const schemas = new SchemaRefs()
+  const paths: Record<string, Json> = {}
+  for (const operation of operations) {
+    paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: describe(operation, schemas) }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Signed agent messaging',
+      version: SERVICE.version,
+      description: [
+        'Messaging between software agents that trust keys, not accounts.',
+        'Times are Unix seconds in UTC. Bodies are I-JSON (RFC 7493). Objects reject undeclared members, and operations reject',
+        'undeclared query parameters.',
+      ].join(' '),
+    },
+    servers: [{ url: '/' }],
+    tags: [...new Set(operations.map(({ tag }) => tag))].map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.definitions(),
+      securitySchemes: { SVC1: SECURITY_SCHEME },
+      parameters: PARAMETERS,
+      headers: HEADERS,
+    },
+  }
+}
+
+const SECURITY_SCHEME = {
+  type: 'http',
+  scheme: 'SVC',
+  description: [
+    'A request signature: `Authorization: SVC <AGENT_ID>:<BASE64_ED25519_SIGNATURE>` with X-SVC-Timestamp and X-SVC-Nonce.',
+    'The signature covers the UTF-8 bytes of seven lines joined by line feeds, with none after the last: `SVC1`, the public',
+    'authority from /.well-known/agent.json, the method in upper case, path and query as sent, the timestamp, the nonce, and the',
+    'lower-case hex SHA-256 of the body. If a signature is optional, one that is sent must still be valid.',
+  ].join(' '),
+}
+
+const PARAMETERS = {
+  Timestamp: headerParameter('X-SVC-Timestamp', {
+    schema: { type: 'string', pattern: '^(?:0|[1-9][0-9]{0,14})$' },
+    description: `Unix seconds, at most ${LIMITS.httpToleranceSeconds} from the server's clock. Required with a signature.`,
+    example: '1767268800',
+  }),
+  Nonce: headerParameter('X-SVC-Nonce', {
+    schema: {
+      type: 'string',
+      pattern: `^(?:[0-9a-fA-F]{2}){${LIMITS.httpNonceHexMin / 2},${LIMITS.httpNonceHexMax / 2}}$`,
+    },
+    description: 'Random hex, new for each request. Required with a signature.',
+    example: '00112233445566778899aabbccddeeff',
+  }),
+}
+
+/** Headers of answers. Every answer of the kind has the header. */
+const HEADERS = {
+  RequestId: header({
+    description: 'Names the request in the logs of the service',
+    schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
+    example: '4bf92f3577b34da6a3ce929d0e0e4736',
+  }),
+  Date: header({
+    description: "The server's clock, by which a client can correct its own (RFC 9110, 6.6.1)",
+    schema: { type: 'string' },
+    example: 'Thu, 01 Jan 2026 12:00:00 GMT',
+  }),
+  CacheControl: header({
+    description: 'Caches must not store any answer',
+    schema: { type: 'string', const: 'no-store' },
+    example: 'no-store',
+  }),
+  RetryAfter: header({
+    description: "Seconds to wait at least; for the budget's limits, the time to the next UTC midnight",
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  }),
+  Authenticate: header({
+    description: 'The scheme that signatures use',
+    schema: { type: 'string', const: 'SVC' },
+    example: 'SVC',
+  }),
+}
+
+function header(rest: Json): Json {
+  return { required: true, ...rest }
+}
+
+function headerParameter(name: string, rest: Json): Json {
+  return { name, in: 'header', ...rest }
+}
+
+function describe(operation: Operation, schemas: SchemaRefs): Json {
+  const { id, tag, summary, description, auth, body } = operation
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: auth === 'required' ? [{ SVC1: [] }] : [{}, { SVC1: [] }],
+    parameters: describeParameters(operation, schemas),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: jsonContent(schemas.of(body.schema), Object.entries(body.examples)),
+          },
+        }),
+    responses: describeResponses(operation, schemas),
+  }
+}
+
+function describeParameters({ params, query, headers = {} }: Operation, schemas: SchemaRefs): Json[] {
+  return [
+    ...Object.entries(params).map(([name, { schema, description }]) => ({
+      name,
+      in: 'path',
+      required: true,
+      description,
+      schema: schemas.of(schema),
+      example: exampleOfId(schema),
+    })),
+    ...Object.entries(query).map(([name, { schema, description, example }]) => ({
+      name,
+      in: 'query',
+      description,
+      schema: schemas.of(schema),
+      example,
+    })),
+    ...Object.entries(headers).map(([name, { schema, description, example }]) => ({
+      name: headerName(name),
+      in: 'header',
+      description,
+      schema: schemas.of(schema),
+      example,
+    })),
+    ...Object.keys(PARAMETERS).map((name) => ({ $ref: `#/components/parameters/${name}` })),
+  ]
+}
+
+/** `last-event-id` → `Last-Event-ID`, as the specification writes header names. */
+function headerName(name: string): string {
+  const words = name.split('-').map((word) => (word === 'id' ? 'ID' : word.slice(0, 1).toUpperCase() + word.slice(1)))
+  return words.join('-')
+}
+
+/** The example of an id in a path. */
+function exampleOfId(schema: TSchema): string {
+  switch (schema) {
+    case ids.AgentId:
+      return EXAMPLES.agent.agent_id
+    case ids.AgentName:
+      return EXAMPLES.agent.name
+    case ids.MessageId:
+      return EXAMPLES.signedEnvelope.id
+    case ids.BoardId:
+      return '0k8vs2m4x1c00112233445566778899'
+    default:
+      throw new Error('no example: a path parameter must be an agent id, an agent name, a message id or a board id')
+  }
+}
+
+function describeResponses(operation: Operation, schemas: SchemaRefs): Json {
+  const codes = Map.groupBy(codesOf(operation), (code) => ERRORS[code].status as number)
+  const statuses = new Set([...Object.keys(operation.responses).map(Number), ...codes.keys()])
+  const entries = [...statuses]
+    .sort((a, b) => a - b)
+    .map((status) => {
+      const declared = operation.responses[status]
+      return [String(status), describeResponse(status, declared, codes.get(status) ?? [], schemas)] as const
+    })
+  return Object.fromEntries(entries)
+}
+
+/** A status can have a declared answer, errors, or both (503 of the health check). */
+function describeResponse(
+  status: number,
+  declared: ResponseDocs | undefined,
+  codes: readonly ErrorCode[],
+  schemas: SchemaRefs,
+): Json {
+  const forms: Json[] = []
+  const examples: [string, unknown][] = []
+  if (declared?.type !== undefined) {
+    const content = { schema: schemas.of(declared.schema), examples: { answer: { value: declared.example } } }
+    const headers = { ...describeHeaders(declared, schemas), ...commonHeaders(status) }
+    return { description: declared.description, headers, content: { [declared.type]: content } }
+  }
+  if (declared !== undefined) {
+    forms.push(schemas.of(declared.schema))
+    examples.push(['answer', declared.example])
+  }
+  if (codes.length > 0) {
+    forms.push({
+      allOf: [schemas.of(resources.ErrorBody), { properties: { error: { properties: { code: { enum: codes } } } } }],
+    })
+    for (const code of codes) examples.push([code, { error: { code, message: ERRORS[code].message } }])
+  }
+  const [form] = forms
+  return {
+    description: declared?.description ?? codes.map((code) => `\`${code}\`: ${ERRORS[code].message}`).join('; '),
+    headers: { ...describeHeaders(declared, schemas), ...commonHeaders(status) },
+    content: jsonContent(forms.length === 1 && form !== undefined ? form : { anyOf: forms }, examples),
+  }
+}
+
+function describeHeaders(declared: ResponseDocs | undefined, schemas: SchemaRefs): Json {
+  const entries = Object.entries(declared?.headers ?? {}).map(([name, { schema, description, example }]) => [
+    name,
+    header({ schema: schemas.of(schema), description, example }),
+  ])
+  return Object.fromEntries(entries)
+}
+
+function commonHeaders(status: number): Json {
+  return {
+    'X-Request-Id': { $ref: '#/components/headers/RequestId' },
+    Date: { $ref: '#/components/headers/Date' },
+    'Cache-Control': { $ref: '#/components/headers/CacheControl' },
+    ...(status === 401 ? { 'WWW-Authenticate': { $ref: '#/components/headers/Authenticate' } } : {}),
+    ...(status === 429 || status === 503 ? { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } } : {}),
+  }
+}
+
+/** All error codes of an operation: the common ones of its kind, and its own. */
+function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[] {
+  return [
+    'invalid_request',
+    ...(body === undefined ? [] : (['invalid_json', 'unsupported_media_type'] as const)),
+    // Also if the signature is optional: one that is sent is checked.
+    'unauthenticated',
+    'timestamp_out_of_range',
+    ...(keyFrom === 'directory' ? (['signer_unknown'] as const) : []),
+    'signature_invalid',
+    ...(allowRevoked ? [] : (['signer_revoked'] as const)),
+    'nonce_replayed',
+    ...errors,
+    'body_too_large',
+    'rate_limited',
+    'internal',
+    'unavailable',
+  ]
+}
+
+function jsonContent(schema: Json, examples: [string, unknown][]): Json {
+  const shown = examples.map(([name, value]) => [name, { value }])
+  return { 'application/json': { schema, examples: Object.fromEntries(shown) } }
+}
+
+/** Names of the contracts' schemas. Each named schema becomes a component. */
+const NAMED: ReadonlyMap<unknown, string> = new Map(
+  Object.entries({ ...resources, ...ids })
+    .filter(([, value]) => KindGuard.IsSchema(value))
+    .map(([name, value]) => [value, name]),
+)
+
+/** Turns TypeBox schemas into references to components, and collects the components that are referenced. */
+class SchemaRefs {
+  readonly #used = new Map<string, Json>()
+
+  of(schema: TSchema): Json {
+    const name = NAMED.get(schema)
+    if (name === undefined) return this.#inline(schema)
+    if (!this.#used.has(name)) {
+      this.#used.set(name, {}) // before the parts are read, because a part may refer back to this schema
+      this.#used.set(name, this.#inline(schema))
+    }
+    return { $ref: `#/components/schemas/${name}` }
+  }
+
+  definitions(): Json {
+    return Object.fromEntries([...this.#used].sort(([a], [b]) => (a < b ? -1 : 1)))
+  }
+
+  #inline(schema: TSchema): Json {
+    const literals = literalsOf(schema)
+    if (literals !== undefined) return { type: 'string', enum: literals }
+    const entries = Object.entries(schema).map(([key, value]) => [key, this.#part(key, value)])
+    return Object.fromEntries(entries)
+  }
+
+  #part(key: string, value: unknown): unknown {
+    if (key === 'properties') {
+      const properties = Object.entries(value as Record<string, TSchema>)
+      return Object.fromEntries(properties.map(([name, property]) => [name, this.of(property)]))
+    }
+    if (key === 'items') return this.of(value as TSchema)
+    if (key === 'anyOf') return (value as TSchema[]).map((option) => this.of(option))
+    return value
+  }
+}
+
+/** The values of a union of string literals, which is an enum in JSON Schema. @returns undefined for any other schema. */
+function literalsOf(schema: TSchema): string[] | undefined {
+  const options: unknown = schema.anyOf
+  if (!Array.isArray(options)) return undefined
+  const values = options.map((option: TSchema) => option.const as unknown)
+  return values.every((value) => typeof value === 'string') ? values : undefined
+}

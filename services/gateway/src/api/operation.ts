@@ -1,0 +1,258 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { Static, TObject, TSchema, TString } from '@sinclair/typebox'
+import { TypeCompiler } from '@sinclair/typebox/compiler'
+import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { type ErrorCode, ServiceError, unlessFault } from '@svc/contracts/errors.ts'
+import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
+import type { Answer } from '../http/answer.ts'
+import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
+import { type QueryOf, type QueryRules, readHeaders, readQuery } from '../http/query.ts'
+
+/**
+ * An operation of the API. The route, the checks of the request and the OpenAPI description are all built from this one
+ * declaration, so they cannot differ from each other.
+ */
+export interface Operation extends OperationDocs {
+  /** Where the key of a signature comes from. `body`: from `pubkey` in the body, which need not be registered yet (spec 3.8). */
+  readonly keyFrom: 'directory' | 'body'
+  /** Allows a revoked signer, so that it can repeat its own registration (spec 5.6). */
+  readonly allowRevoked: boolean
+  /** Counts against the rate of challenges and registrations, in addition to the general rate (spec 3.15). */
+  readonly isRegistration: boolean
+  /** Answers a page or opens a stream, which costs much more than other requests (bulk-turns.ts). */
+  readonly isBulk: boolean
+  /**
+   * Checks route, query and body, in this order, without calling any service. @throws ServiceError for the first fault.
+   * @returns the function that does the work.
+   */
+  readonly prepare: (input: RawInput) => Work
+}
+
+/**
+ * Does the work of one request. `signer` is not null if `auth` is `required`. The work has no lasting effect before `admitted`
+ * is fulfilled. The pipeline sends no answer before that either. If `admitted` is rejected, it throws that error.
+ */
+type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
+
+/** The part of an operation that the OpenAPI description shows. */
+interface OperationDocs {
+  /** The operation's name in the OpenAPI description and in generated clients. */
+  readonly id: string
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** As in the specification: `/v2/messages/{id}`. */
+  readonly path: string
+  readonly tag: string
+  readonly summary: string
+  readonly description?: string
+  /** Whether a signature is required. If it is optional, one that is sent must still be valid (spec 3.1). */
+  readonly auth: 'optional' | 'required'
+  readonly params: Readonly<Record<string, ParamRule>>
+  readonly query: QueryRules
+  /** Headers that the operation reads besides those of a signature, in lower case. */
+  readonly headers?: QueryRules
+  readonly body: BodyDocs | undefined
+  /** By status. */
+  readonly responses: Readonly<Record<number, ResponseDocs>>
+  /** Error codes of this operation, besides the common ones of its kind, which openapi.ts adds. */
+  readonly errors: readonly ErrorCode[]
+}
+
+interface ParamRule {
+  readonly schema: TString
+  readonly description: string
+}
+
+interface BodyDocs {
+  readonly schema: TSchema
+  readonly examples: Readonly<Record<string, unknown>>
+}
+
+export interface ResponseDocs {
+  readonly description: string
+  /** Media type; JSON by default. For any other type, the schema describes the text. */
+  readonly type?: string
+  readonly schema: TSchema
+  readonly example: unknown
+  readonly headers?: Readonly<Record<string, HeaderDocs>>
+}
+
+/** A header that every answer of its status has. */
+interface HeaderDocs {
+  readonly schema: TSchema
+  readonly description: string
+  readonly example: string | number
+}
+
+/** A request as it arrived, before any check. */
+export interface RawInput {
+  /** Decoded segments of the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** The raw request target. */
+  readonly target: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: RequestBody
+}
+
+/** How a body is read. */
+export interface BodyRule<B> extends BodyDocs {
+  /** Names of the members that a body may have. */
+  readonly names: ReadonlySet<string>
+  /** @throws ServiceError if the body is invalid, and for every outline, because only a body that is too large has one. */
+  readonly read: (parsed: ParsedJson | JsonOutline) => B
+}
+
+/** A request whose parts have been checked. */
+interface OperationRequest<
+  Auth,
+  Params extends string,
+  Query extends QueryRules,
+  Body,
+  Headers extends QueryRules = Record<never, never>,
+> {
+  readonly signer: Auth extends 'required' ? string : string | null
+  readonly params: Readonly<Record<Params, string>>
+  readonly query: QueryOf<Query>
+  readonly headers: QueryOf<Headers>
+  readonly body: Body
+  readonly context: CallContext
+}
+
+interface OperationDefinition<
+  Auth extends 'optional' | 'required',
+  Params extends string,
+  Query extends QueryRules,
+  Body,
+  Ready,
+  Headers extends QueryRules,
+> extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'headers' | 'body' | 'errors'> {
+  readonly auth: Auth
+  readonly keyFrom?: 'body'
+  readonly allowRevoked?: true
+  readonly isRegistration?: true
+  /** Without it, an operation is bulk if it has pages. */
+  readonly isBulk?: true
+  readonly params?: Readonly<Record<Params, ParamRule>>
+  readonly query?: Query
+  readonly headers?: Headers
+  readonly body?: BodyRule<Body>
+  readonly errors?: readonly ErrorCode[]
+  /**
+   * Prepares `handle` while the request is still being admitted. The request may yet be refused, so every effect must expire by
+   * itself. If this throws a ServiceError, it is ignored and `ready` is undefined. Any other error is a bug, and `internal`.
+   */
+  readonly getReady?: (request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<Ready>
+  /**
+   * Undoes the effects of `getReady` if the request was not admitted, before the refusal is sent. A ServiceError from it is
+   * ignored, because the effects expire by themselves.
+   */
+  readonly undo?: (ready: Ready, request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<void>
+  /** Does the work. An error that it throws becomes the answer. */
+  readonly handle: (
+    request: OperationRequest<Auth, Params, Query, Body, Headers> & { ready: Ready | undefined },
+  ) => Promise<Answer>
+}
+
+export function defineOperation<
+  Auth extends 'optional' | 'required',
+  Params extends string = never,
+  Query extends QueryRules = Record<never, never>,
+  Body = undefined,
+  Ready = never,
+  Headers extends QueryRules = Record<never, never>,
+>(definition: OperationDefinition<Auth, Params, Query, Body, Ready, Headers>): Operation {
+  const {
+    getReady,
+    undo,
+    handle,
+    keyFrom = 'directory',
+    allowRevoked = false,
+    isRegistration = false,
+    isBulk = Object.hasOwn(definition.query ?? {}, 'limit'),
+    errors = [],
+    ...docs
+  } = definition
+  const params: Readonly<Record<string, ParamRule>> = definition.params ?? {}
+  const query: QueryRules = definition.query ?? {}
+  const headers: QueryRules = definition.headers ?? {}
+  const { body } = definition
+  const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
+  return {
+    ...docs,
+    keyFrom,
+    allowRevoked,
+    isRegistration,
+    isBulk,
+    params,
+    query,
+    headers,
+    body,
+    errors,
+    prepare(input) {
+      // A request target has no fragment (RFC 9112, 3.2), but the router would ignore one.
+      if (input.target.includes('#')) throw new ServiceError('not_found')
+      for (const [name, pattern] of checks) {
+        // A segment that is not a valid id names no resource (spec 3.11).
+        if (!pattern.test(input.params[name] ?? '')) throw new ServiceError('not_found')
+      }
+      const checked = {
+        params: input.params as Record<Params, string>,
+        query: readQuery(query, input.target) as QueryOf<Query>,
+        headers: readHeaders(headers, input.headers) as QueryOf<Headers>,
+        // If no rule is declared, the type parameter `Body` defaults to undefined.
+        body: readBodyBy(body, input.body) as Body,
+      }
+      return async (signer, context, admitted) => {
+        // The cast is safe: if a signature is required, the pipeline has refused unsigned requests.
+        const request = {
+          ...checked,
+          signer: signer as OperationRequest<Auth, Params, Query, Body, Headers>['signer'],
+          context,
+        }
+        const getting = getReady?.(request).catch(unlessFault(undefined))
+        getting?.catch(() => {}) // both branches below await it; until then a rejection would have no handler
+        try {
+          await admitted
+        } catch (error) {
+          const ready = await getting
+          if (ready !== undefined) await undo?.(ready, request).catch(unlessFault(undefined))
+          throw error
+        }
+        return handle({ ...request, ready: await getting })
+      }
+    },
+  }
+}
+
+/** A body that must match a closed schema. If it does not, the answer is `invalid_request` with the place of the fault. */
+export function bodyOf<S extends TObject>(schema: S, examples: BodyDocs['examples']): BodyRule<Static<S>> {
+  const compiled = TypeCompiler.Compile(schema)
+  return {
+    schema,
+    examples,
+    names: new Set(Object.keys(schema.properties)),
+    read({ value }) {
+      if (compiled.Check(value)) return value
+      const fault = compiled.Errors(value).First()
+      const where = fault === undefined || fault.path === '' ? 'the body' : `the body at ${shorten(fault.path)}`
+      throw new ServiceError('invalid_request', { detail: `${where}: ${shorten(faultText(fault))}` })
+    },
+  }
+}
+
+/** TypeBox cannot describe a fault in a text whose length is counted in code points (libs/contracts, textOf), so say it here. */
+function faultText(fault: ValueError | undefined): string {
+  if (fault?.type !== ValueErrorType.Kind) return fault?.message ?? 'it does not match the schema'
+  const { minLength = 0, maxLength } = fault.schema
+  return `Expected text of ${minLength} to ${maxLength} characters`
+}
+
+function readBodyBy<B>(rule: BodyRule<B> | undefined, body: RequestBody): B | undefined {
+  if (rule !== undefined) return rule.read(parseJsonBody(body, rule.names))
+  refuseBody(body)
+  return undefined
+}
+
+function shorten(text: string): string {
+  return text.length > 80 ? `${text.slice(0, 80)}…` : text
+}

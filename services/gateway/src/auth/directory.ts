@@ -1,0 +1,51 @@
+import type { CallContext } from '@svc/contracts/define.ts'
+import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { importPublicKey, type VerifyKey } from '@svc/svc1/verify-node.ts'
+import { LRUCache } from 'lru-cache'
+import { cachedEntries } from '../metrics.ts'
+
+/**
+ * Keys and names of agents, asked from identity and cached in memory. Entries cannot go stale: an agent id is the hash of its
+ * key, names are never reassigned, and identities are never deleted. Unknown agents are not cached, because they may register
+ * at any time. Revocations are not cached either.
+ */
+export interface Directory {
+  /** The key of a registered agent, revoked agents included. @throws ServiceError `unavailable`. */
+  findKey(agentId: string, context: CallContext): Promise<VerifyKey | undefined>
+  /** The id of the agent with exactly this name, revoked agents included. @throws ServiceError `unavailable`. */
+  findAgentId(name: string, context: CallContext): Promise<string | undefined>
+}
+
+// A key takes about 1 KB, most of it outside the JavaScript heap. A name takes about 200 bytes.
+const MAX_KEYS = 50_000
+const MAX_NAMES = 100_000
+
+export function createDirectory(bus: Bus): Directory {
+  const keys = new LRUCache<string, VerifyKey>({ max: MAX_KEYS })
+  const ids = new LRUCache<string, string>({ max: MAX_NAMES })
+  cachedEntries.read(() => [
+    [{ cache: 'keys' }, keys.size],
+    [{ cache: 'names' }, ids.size],
+  ])
+  return {
+    async findKey(agentId, context) {
+      const known = keys.get(agentId)
+      if (known !== undefined) return known
+      const { agent } = await bus.call(findAgent, { agent_id: agentId }, context)
+      if (agent === null) return undefined
+      // Identity checked the key at registration, and the contract checks its syntax.
+      const key = importPublicKey(Buffer.from(agent.pubkey.slice('ed25519:'.length), 'hex'))
+      keys.set(agentId, key)
+      return key
+    },
+    async findAgentId(name, context) {
+      const known = ids.get(name)
+      if (known !== undefined) return known
+      const { agent } = await bus.call(findAgentByName, { name }, context)
+      if (agent === null) return undefined
+      ids.set(name, agent.agent_id)
+      return agent.agent_id
+    },
+  }
+}

@@ -1,0 +1,147 @@
+/** How an answer is written: its headers, its form (text, bytes, document, stream), and what becomes of it when the client reads slowly. */
+import { pipeline as joinStreams, type Readable } from 'node:stream'
+import type { ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { requestIdOf } from '@svc/telemetry/trace.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Answer } from './answer.ts'
+import { isBodyLeft } from './body.ts'
+import type { Clients } from './connections/client.ts'
+import { answerUnread } from './connections/connections.ts'
+import type { Cors } from './cors.ts'
+import { acceptsGzip, isKnown } from './document.ts'
+import { asServiceError, errorAnswer } from './errors.ts'
+import { kindOf, type Load, Overloaded, type Slot } from './load/load.ts'
+import type { Outflow } from './load/outflow.ts'
+import { isLong, sendSlices } from './slices.ts'
+
+interface AnswerWriterOptions {
+  readonly load: Load
+  readonly outflow: Outflow
+  readonly clients: Clients
+  readonly cors: Cors
+  readonly logger: Logger
+  /** True from the moment the process is asked to stop: every answer then closes its connection. */
+  readonly isDraining: () => boolean
+}
+
+/** The operation that was asked for, as far as its answer depends on it. */
+interface Asked {
+  readonly id: string
+  readonly method: string
+}
+
+interface AnswerWriter {
+  send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void
+  /** @returns what the client is told. */
+  sendError(
+    thrown: unknown,
+    operation: Asked,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): { status: number; code: ErrorCode }
+}
+
+export function createAnswerWriter({
+  load,
+  outflow,
+  clients,
+  cors,
+  logger,
+  isDraining,
+}: AnswerWriterOptions): AnswerWriter {
+  return { send, sendError }
+
+  function send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void {
+    const headers = headersOf(answer, request)
+    const { status, text, stream, document } = answer
+    if (stream !== undefined) {
+      sendStream(status, stream, headers, reply)
+      return
+    }
+    if (document !== undefined) sendDocument(document, headers, request, reply)
+    else if (isLong(text)) sendBytes(status, Buffer.from(text), headers, reply)
+    else reply.code(status).headers(headers).send(text)
+    if (reply.raw.writableLength > 0) trackAnswer(Buffer.byteLength(text), operation, reply)
+  }
+
+  function sendError(
+    thrown: unknown,
+    operation: Asked,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ): { status: number; code: ErrorCode } {
+    const error = asServiceError(thrown)
+    log(error, request)
+    const answer = errorAnswer(error)
+    if (isBodyLeft(request.raw)) {
+      reply.hijack()
+      answerUnread(reply.raw, answer, headersOf(answer, request))
+    } else send(answer, operation, request, reply)
+    return { status: answer.status, code: error.code }
+  }
+
+  /** A request whose answer the client has not taken yet is still under way. */
+  function trackAnswer(bytes: number, operation: Asked, { raw }: FastifyReply): void {
+    const client = clients.ofRequest(raw.req)
+    const forwardedFor = clients.isForwarded(raw.req) ? client : undefined
+    const slot: Slot = { kind: kindOf(operation, raw.req.headers), forwardedFor }
+    load.resume(slot)
+    outflow.track(raw, { client, bytes, onLeft: () => load.end(slot) })
+  }
+
+  function headersOf({ headers }: Answer, request: FastifyRequest): Record<string, string> {
+    return {
+      'content-type': 'application/json; charset=utf-8',
+      'x-request-id': requestIdOf(request.id),
+      'cache-control': 'no-store',
+      ...cors.headersFor(request.headers),
+      ...headers,
+      ...(isDraining() ? { connection: 'close' } : undefined),
+    }
+  }
+
+  function log(error: ServiceError, request: FastifyRequest): void {
+    if ((error.code !== 'internal' && error.code !== 'unavailable') || error instanceof Overloaded) return
+    const fields = {
+      err: error,
+      request_id: requestIdOf(request.id),
+      method: request.method,
+      route: request.routeOptions.url,
+    }
+    if (error.code === 'internal') logger.error(fields, 'request failed')
+    else logger.warn(fields, 'request unavailable')
+  }
+}
+
+/** Each end closes the other: a client that is gone frees what it held, and what was lost breaks the connection. */
+function sendStream(status: number, stream: Readable, headers: Record<string, string>, reply: FastifyReply): void {
+  reply.hijack()
+  const { raw } = reply
+  if (raw.destroyed) {
+    stream.destroy()
+    return
+  }
+  raw.writeHead(status, headers)
+  raw.flushHeaders()
+  joinStreams(stream, raw, () => {})
+}
+
+function sendDocument(
+  { plain, gzip }: NonNullable<Answer['document']>,
+  given: Record<string, string>,
+  { headers: asked }: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const vary = given.vary === undefined ? 'accept-encoding' : `${given.vary}, accept-encoding`
+  const headers: Record<string, string> = { ...given, vary }
+  if (isKnown(headers.etag, asked['if-none-match'])) reply.code(304).headers(headers).send()
+  else if (!acceptsGzip(asked['accept-encoding'])) sendBytes(200, plain, headers, reply)
+  else sendBytes(200, gzip, { ...headers, 'content-encoding': 'gzip' }, reply)
+}
+
+function sendBytes(status: number, body: Buffer, headers: Record<string, string>, reply: FastifyReply): void {
+  reply.hijack()
+  reply.raw.writeHead(status, { ...headers, 'content-length': body.length })
+  sendSlices(reply.raw, body)
+}

@@ -1,0 +1,139 @@
+import type { IncomingMessage } from 'node:http'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { type JsonOutline, type ParsedJson, parseOrOutline } from '@svc/envelope/i-json.ts'
+import { IJsonError } from '@svc/envelope/json-value.ts'
+import type { Load, Upload } from './load/load.ts'
+
+/** The exact bytes of a body, which the signature covers, and the headers that describe them. */
+export interface RequestBody {
+  readonly bytes: Buffer
+  readonly contentType: string | undefined
+  readonly contentEncoding: string | undefined
+}
+
+/** A body that counts towards the load of this process until it is disposed. */
+interface HeldBody extends RequestBody, Disposable {}
+
+const EMPTY = Buffer.alloc(0)
+
+/**
+ * Reads a body to its end, for every method, because the signature covers the body of a GET as well.
+ * @throws ServiceError `body_too_large` once it is known to exceed 96 KiB, by its declared length or while it arrives. The rest
+ *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
+ */
+export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {
+  const { headers } = request
+  const upload: Upload = { bytes: 0, cutOff: undefined }
+  return {
+    bytes: hasBody(request) ? await readBytes(request, load, upload) : EMPTY,
+    contentType: headers['content-type'],
+    contentEncoding: headers['content-encoding'],
+    [Symbol.dispose]: () => load.release(upload),
+  }
+}
+
+/** Whether the unread rest of the body may be too long to read and discard: its length is undeclared or over the limit. */
+export function isBodyLeft(request: IncomingMessage): boolean {
+  return !request.complete && hasBody(request) && !(declaredBytes(request) <= LIMITS.requestBytes)
+}
+
+function hasBody({ headers }: IncomingMessage): boolean {
+  const length = headers['content-length']
+  return (length !== undefined && length !== '0') || headers['transfer-encoding'] !== undefined
+}
+
+/** NaN if the length is not declared. */
+function declaredBytes({ headers }: IncomingMessage): number {
+  return Number(headers['content-length'])
+}
+
+/** Join the pieces of a body when there are this many. Each is an object, so one-byte chunks would take 100 times their size. */
+const MAX_PIECES = 64
+
+function readBytes(request: IncomingMessage, load: Load, upload: Upload): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    if (declaredBytes(request) > LIMITS.requestBytes) {
+      reject(new ServiceError('body_too_large'))
+      return
+    }
+    let chunks: Buffer[] = []
+    let received = 0
+    const stop = (): void => {
+      request.off('data', onData).off('end', onEnd).off('error', onBroken).off('close', onBroken)
+    }
+    const fail = (error: unknown): void => {
+      stop()
+      load.release(upload)
+      reject(error)
+    }
+    const onData = (chunk: Buffer): void => {
+      received += chunk.length
+      if (received > LIMITS.requestBytes) {
+        request.pause()
+        fail(new ServiceError('body_too_large'))
+        return
+      }
+      try {
+        load.grow(upload, chunk.length)
+        chunks.push(chunk)
+        if (chunks.length === MAX_PIECES) chunks = [Buffer.concat(chunks)]
+      } catch (error) {
+        fail(error)
+      }
+    }
+    const onEnd = (): void => {
+      stop()
+      load.arrived(upload)
+      const [first = EMPTY] = chunks
+      resolve(chunks.length <= 1 ? first : Buffer.concat(chunks, received))
+    }
+    const onBroken = (): void => {
+      fail(new ServiceError('invalid_request', { detail: 'the connection broke before the end of the body' }))
+    }
+    upload.cutOff = fail
+    request.on('data', onData).on('end', onEnd).on('error', onBroken).on('close', onBroken)
+    // The connection may have broken while another gateway was asked about the rate. No further event would report that.
+    if (request.destroyed) onBroken()
+  })
+}
+
+/**
+ * The most members that an accepted body can have. The longest body is an envelope with a post of 16,000 characters. The
+ * envelope has at most 12 members, and each member of the post takes at least 5 characters, as in `"":0}`.
+ */
+const MEMBERS_MAX = 12 + LIMITS.postCharacters / 5
+
+/**
+ * Parses a body that an operation needs.
+ * @param names members that the operation declares. If a body has more members than any accepted body, only these are read.
+ * @throws ServiceError `unsupported_media_type`, before any parsing; `invalid_json` if it is empty or not I-JSON (spec 2.5).
+ */
+export function parseJsonBody(body: RequestBody, names: ReadonlySet<string>): ParsedJson | JsonOutline {
+  if (body.bytes.length > 0 && !isJson(body)) throw new ServiceError('unsupported_media_type')
+  try {
+    return parseOrOutline(body.bytes, { membersMax: MEMBERS_MAX, names })
+  } catch (error) {
+    if (!(error instanceof IJsonError)) throw error
+    throw new ServiceError('invalid_json', {
+      detail: `the body is not I-JSON (RFC 7493): ${error.message}`,
+      cause: error,
+    })
+  }
+}
+
+/** Refuses a body on an operation that takes none. The body cannot be ignored, because the signature covers it (spec 3.10). */
+export function refuseBody({ bytes }: RequestBody): void {
+  if (bytes.length > 0) throw new ServiceError('invalid_request', { detail: 'this operation takes no body' })
+}
+
+const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i
+const CHARSET = /;[ \t]*charset[ \t]*=[ \t]*"?([^;" \t]*)/i
+
+/** Whether the body is uncompressed `application/json` in UTF-8 (RFC 8259). RFC 9110 answers an unknown coding with 415 too. */
+function isJson({ contentType = '', contentEncoding }: RequestBody): boolean {
+  if (contentEncoding !== undefined && contentEncoding.toLowerCase() !== 'identity') return false
+  if (contentType === 'application/json') return true
+  const charset = CHARSET.exec(contentType)?.[1]
+  return JSON_TYPE.test(contentType) && (charset === undefined || charset.toLowerCase() === 'utf-8')
+}

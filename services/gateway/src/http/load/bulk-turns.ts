@@ -1,0 +1,107 @@
+/**
+ * Pages and event streams cost up to fifty times as much as other requests: a page has up to 500 KiB, which Postgres, a service,
+ * NATS and this process each copy. A hundred of them at once would delay every other request by seconds, within the rate of a
+ * single client. So few run at once, and clients take turns: the wait of one client does not depend on how much another one asks for.
+ */
+import { Overloaded } from './load.ts'
+
+interface BulkTurns {
+  /**
+   * Runs a bulk read when it is its client's turn. Reads of different operations do not wait for each other, because the service
+   * that one of them needs may hang.
+   * @throws Overloaded if too many reads wait, and no client has more of them than this one.
+   */
+  run<T>(reader: Reader, read: () => Promise<T>): Promise<T>
+}
+
+interface Reader {
+  readonly operation: string
+  /** The agent that signed the request, or the address of an unsigned one. */
+  readonly client: string
+  readonly isUnsigned: boolean
+}
+
+interface Lane {
+  running: number
+  readonly max: number
+  /** Reads that wait, by client. The first client is next, and then goes to the end. */
+  readonly waiting: Map<string, Waiting[]>
+}
+
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: (reason: Overloaded) => void
+}
+
+/** Reads of one operation that one process has under way. At 10 ms each they delay another request by less than 0.1 s. */
+export const MAX_SIGNED = 8
+/** Unsigned ones have a lane of their own, so that they cannot delay those of registered agents. */
+export const MAX_UNSIGNED = 3
+
+/** Made once, as in load.ts. */
+const TOO_MANY = new Overloaded('too many pages and streams wait for their turn')
+/** Reads that wait, of all clients and operations. Each holds a request slot, of which other reads need the rest. */
+export const MAX_WAITING = 192
+
+export function createBulkTurns(): BulkTurns {
+  const lanes = new Map<string, Lane>()
+  let waiting = 0
+
+  return {
+    async run({ operation, client, isUnsigned }, read) {
+      const lane = laneOf(operation, isUnsigned)
+      if (lane.running < lane.max) lane.running += 1
+      else await turnOf(lane, client)
+      try {
+        return await read()
+      } finally {
+        passOn(lane)
+      }
+    },
+  }
+
+  function laneOf(operation: string, isUnsigned: boolean): Lane {
+    const name = isUnsigned ? `${operation}, unsigned` : operation
+    let lane = lanes.get(name)
+    if (lane === undefined) {
+      lane = { running: 0, max: isUnsigned ? MAX_UNSIGNED : MAX_SIGNED, waiting: new Map() }
+      lanes.set(name, lane)
+    }
+    return lane
+  }
+
+  function turnOf(lane: Lane, client: string): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const own = lane.waiting.get(client) ?? []
+    if (waiting >= MAX_WAITING) makeRoom(own.length)
+    lane.waiting.set(client, own)
+    own.push({ begin: resolve, refuse: reject })
+    waiting += 1
+    return promise
+  }
+
+  /** Refuses the last read of the client that has most of them, or the newcomer itself. */
+  function makeRoom(ofNewcomer: number): void {
+    let longest: Waiting[] = []
+    for (const lane of lanes.values()) {
+      for (const reads of lane.waiting.values()) if (reads.length > longest.length) longest = reads
+    }
+    if (longest.length <= ofNewcomer) throw TOO_MANY
+    longest.pop()?.refuse(TOO_MANY)
+    waiting -= 1
+  }
+
+  /** Gives the place of a read that has ended to the next client. */
+  function passOn(lane: Lane): void {
+    for (const [client, reads] of lane.waiting) {
+      const next = reads.shift()
+      lane.waiting.delete(client)
+      if (reads.length > 0) lane.waiting.set(client, reads)
+      if (next === undefined) continue
+      waiting -= 1
+      next.begin()
+      return
+    }
+    lane.running -= 1
+  }
+}

@@ -1,0 +1,201 @@
+/** Limits the memory and slots that answers hold while slow clients read them. Event streams have limits of their own. */
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { httpClosed, httpUnsent } from '../../metrics.ts'
+
+/** Bytes of answers that have not left. With 64 MiB of request bodies, this is less than half of the 512 MiB in the manifests. */
+const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
+/** Memory of an answer besides its text: request, response, headers. */
+const ANSWER_BYTES = 2 * 1024
+/**
+ * Share of the request slots that answers may hold while they have not left. Reads may use three quarters of the slots (load.ts).
+ * Slow readers and unsigned requests may use a quarter each, so the third quarter remains for registered agents.
+ */
+const SLOTS_SHARE = 0.25
+/**
+ * Share of the request slots that unsent answers to one client address may hold. That is about the burst of its rate (200).
+ */
+const CLIENT_SLOTS_SHARE = 0.2
+/** Share of `MAX_UNSENT_BYTES` that unsent answers to one client address may hold. */
+const CLIENT_BYTES_SHARE = 0.25
+
+/** A client must read its answers at least at this rate. It must send at about the same rate (96 KiB in 20 s). */
+const MIN_BYTES_PER_SECOND = 4_096
+/** The rate is an average over this time, so a stalled connection is closed after this time. */
+const PATIENCE_SECONDS = 20
+const SWEEP_SECONDS = 1
+
+export interface Outflow extends Disposable {
+  /** Answers that have not left. */
+  readonly answers: number
+  /** Memory that these answers hold, in bytes. */
+  readonly bytes: number
+  /** Counts an answer from now until it has left, or until its connection is closed because its client reads too slowly. */
+  track(response: ServerResponse, leaving: LeavingAnswer): void
+}
+
+interface LeavingAnswer {
+  readonly client: string
+  /** Bytes of its text; 0 if the text is shared with other answers. */
+  readonly bytes: number
+  /** Called exactly once. */
+  readonly onLeft: () => void
+}
+
+export interface OutflowOptions {
+  /** Maximum number of requests in progress in the process. */
+  readonly maxRequests: number
+  /** For tests, as are the options below. */
+  readonly maxBytes?: number
+  readonly minBytesPerSecond?: number
+  readonly patienceSeconds?: number
+}
+
+/** A connection with answers that have not left. */
+interface Reader {
+  readonly socket: Socket
+  readonly client: Holding
+  readonly answers: Map<ServerResponse, LeavingAnswer>
+  readonly onClose: () => void
+  /** For how many more seconds it may read nothing before it is closed. */
+  credit: number
+  /** Bytes that the kernel had taken when the credit was last computed, and the time of that. */
+  taken: number
+  atMs: number
+}
+
+/** Totals of the unsent answers to one client address. */
+interface Holding {
+  readonly key: string
+  answers: number
+  bytes: number
+}
+
+export function createOutflow({
+  maxRequests,
+  maxBytes = MAX_UNSENT_BYTES,
+  minBytesPerSecond = MIN_BYTES_PER_SECOND,
+  patienceSeconds = PATIENCE_SECONDS,
+}: OutflowOptions): Outflow {
+  const max = { answers: Math.ceil(maxRequests * SLOTS_SHARE), bytes: maxBytes }
+  const maxOfClient = { answers: Math.ceil(maxRequests * CLIENT_SLOTS_SHARE), bytes: maxBytes * CLIENT_BYTES_SHARE }
+  const readers = new Map<Socket, Reader>()
+  const clients = new Map<string, Holding>()
+  const all = { answers: 0, bytes: 0 }
+  const level = httpUnsent.read(() => [[{}, all.bytes]])
+  const sweep = setInterval(closeStalled, SWEEP_SECONDS * 1_000).unref()
+
+  return {
+    get answers() {
+      return all.answers
+    },
+    get bytes() {
+      return all.bytes
+    },
+    track(response, leaving) {
+      const { socket } = response.req
+      if (socket.destroyed) {
+        leaving.onLeft()
+        return
+      }
+      const reader = readers.get(socket) ?? addReader(socket, leaving.client)
+      reader.answers.set(response, leaving)
+      count(reader.client, leaving, 1)
+      response.once('close', () => forget(reader, response))
+      while (exceeds(reader.client, maxOfClient)) closeSlowest(reader.client)
+      while (exceeds(all, max)) closeSlowest()
+    },
+    [Symbol.dispose]() {
+      clearInterval(sweep)
+      level[Symbol.dispose]()
+    },
+  }
+
+  function addReader(socket: Socket, key: string): Reader {
+    const client = clients.get(key) ?? { key, answers: 0, bytes: 0 }
+    clients.set(key, client)
+    const reader: Reader = {
+      socket,
+      client,
+      answers: new Map(),
+      onClose: () => forgetAll(reader),
+      credit: patienceSeconds,
+      taken: takenBy(socket),
+      atMs: performance.now(),
+    }
+    readers.set(socket, reader)
+    // An answer that is queued behind another gets no event of its own when the connection closes.
+    socket.once('close', reader.onClose)
+    return reader
+  }
+
+  function count(client: Holding, { bytes }: LeavingAnswer, sign: 1 | -1): void {
+    for (const holding of [client, all]) {
+      holding.answers += sign
+      holding.bytes += sign * (bytes + ANSWER_BYTES)
+    }
+  }
+
+  function forget(reader: Reader, response: ServerResponse): void {
+    const leaving = reader.answers.get(response)
+    if (leaving === undefined) return
+    reader.answers.delete(response)
+    count(reader.client, leaving, -1)
+    if (reader.client.answers === 0) clients.delete(reader.client.key)
+    if (reader.answers.size === 0) {
+      readers.delete(reader.socket)
+      reader.socket.off('close', reader.onClose)
+    }
+    leaving.onLeft()
+  }
+
+  function forgetAll(reader: Reader): void {
+    for (const response of reader.answers.keys()) forget(reader, response)
+  }
+
+  /** Closes the reader with the least credit left. If several have the same credit, closes the one tracked for longest. */
+  function closeSlowest(client?: Holding): void {
+    const nowMs = performance.now()
+    let slowest: Reader | undefined
+    for (const reader of readers.values()) {
+      if (client !== undefined && reader.client !== client) continue
+      updateCredit(reader, nowMs)
+      if (slowest === undefined || reader.credit < slowest.credit) slowest = reader
+    }
+    if (slowest !== undefined) close(slowest, 'unsent')
+  }
+
+  function closeStalled(): void {
+    const nowMs = performance.now()
+    for (const reader of readers.values()) {
+      updateCredit(reader, nowMs)
+      if (reader.credit <= 0) close(reader, 'slow_reader')
+    }
+  }
+
+  function updateCredit(reader: Reader, nowMs: number): void {
+    const taken = takenBy(reader.socket)
+    // If this process itself stalled, do not count that time against its clients.
+    const seconds = Math.min((nowMs - reader.atMs) / 1_000, 2 * SWEEP_SECONDS)
+    const earned = (taken - reader.taken) / minBytesPerSecond
+    reader.credit = Math.min(reader.credit - seconds + earned, patienceSeconds)
+    reader.taken = taken
+    reader.atMs = nowMs
+  }
+
+  /** Closes with a reset. After a normal close the kernel would keep the bytes buffered for a client that does not read. */
+  function close(reader: Reader, reason: 'unsent' | 'slow_reader'): void {
+    httpClosed.add({ reason })
+    forgetAll(reader)
+    reader.socket.resetAndDestroy()
+  }
+}
+
+function exceeds(holding: { answers: number; bytes: number }, max: { answers: number; bytes: number }): boolean {
+  return holding.answers > max.answers || holding.bytes > max.bytes
+}
+
+/** Of the bytes written to the connection, how many the kernel has taken. */
+function takenBy(socket: Socket): number {
+  return socket.bytesWritten - socket.writableLength
+}

@@ -1,0 +1,62 @@
+import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
+
+/** By operation, never by path: a path is the client's to choose. */
+export const httpRequests = defineCount({
+  name: 'agentmsg_http_requests_total',
+  help: 'Requests that were answered, by operation, status, and code: ok, or that of the error',
+  labels: ['operation', 'status', 'code'],
+})
+
+export const httpSeconds = defineDistribution({
+  name: 'agentmsg_http_request_seconds',
+  help: 'From the head of a request to its answer; of a stream, to its first byte',
+  labels: ['operation'],
+})
+
+export const httpUnderWay = defineLevel({
+  name: 'agentmsg_http_under_way',
+  help: 'Requests that have no answer yet',
+  labels: [],
+})
+
+export const httpConnections = defineLevel({
+  name: 'agentmsg_http_connections',
+  help: 'Connections of clients',
+  labels: [],
+})
+
+export const httpRefused = defineCount({
+  name: 'agentmsg_http_refused_total',
+  help: 'Connections whose bytes were no request that could be understood, by what was wrong',
+  labels: ['reason'],
+})
+
+export const httpClosed = defineCount({
+  name: 'agentmsg_http_closed_total',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests without an answer), expelled (others of such a client)',
+  labels: ['reason'],
+})
+
+export const httpUnsent = defineLevel({
+  name: 'agentmsg_http_unsent_bytes',
+  help: 'Memory that answers hold until clients take them',
+  labels: [],
+})
+
+export const openStreams = defineLevel({
+  name: 'agentmsg_gateway_streams',
+  help: 'Event streams that this gateway passes on',
+  labels: [],
+})
+
+export const knownGateways = defineLevel({
+  name: 'agentmsg_gateway_known',
+  help: 'Gateways that share request rates, as far as this one knows, itself included',
+  labels: [],
+})
+
+export const cachedEntries = defineLevel({
+  name: 'agentmsg_gateway_cached',
+  help: 'Entries in memory: keys, names, and clients of each rate limit',
+  labels: ['cache'],
+})

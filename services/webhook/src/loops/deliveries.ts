@@ -1,0 +1,183 @@
+import type { Batcher } from '@svc/batching/batcher.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import type { Logger } from '@svc/telemetry/logger.ts'
+import { startSpan } from '@svc/telemetry/tracing.ts'
+import { deliveryHeaders } from '../domain/delivery.ts'
+import { type Claim, Occupancy } from '../domain/occupancy.ts'
+import { type Backoff, secondsToNext } from '../domain/schedule.ts'
+import type { SecretBox } from '../domain/secret-box.ts'
+import { type ExemptTargets, parseWebhookUrl } from '../domain/webhook-url.ts'
+import { post } from '../http/post.ts'
+import { findAddresses, type Resolve } from '../http/resolve.ts'
+import { attemptSeconds, attempts, outcomes } from '../metrics.ts'
+import type { ClaimedJob, Ended, Outcome } from '../store/jobs.ts'
+
+/** The deliveries that this process has under way. */
+export interface Deliveries {
+  /** Number of jobs that this process holds. */
+  readonly inFlight: number
+  /** What may be claimed now: nothing if this process is busy enough. */
+  room(): Claim
+  /** Starts claimed jobs without waiting for them. */
+  start(jobs: readonly ClaimedJob[]): void
+  /** Waits until all started deliveries have ended, which takes at most as long as an attempt. */
+  drain(): Promise<void>
+}
+
+/** The outcome of an attempt, and its result as metrics report it. */
+interface Attempted {
+  /** Undefined if the job is no longer this process's, or its configuration is no longer the current one. */
+  readonly outcome: Outcome | undefined
+  readonly result: string
+}
+
+interface DeliveriesOptions {
+  readonly logger: Logger
+  readonly secrets: SecretBox
+  readonly exemptTargets: ExemptTargets
+  readonly resolve: Resolve
+  readonly backoff: Backoff
+  readonly concurrency: number
+  readonly attemptMs: number
+  readonly begin: Batcher<ClaimedJob, boolean>
+  readonly finish: Batcher<Ended, void>
+  /** Called when a request has ended, and there is room again. */
+  readonly onEnd: () => void
+}
+
+/** An attempt that takes more than this share of its timeout is slow, however it ends. */
+const SLOW_SHARE = 0.3
+/** Delay after a fault of our own, which does not count as an attempt (ADR 22). */
+const POSTPONED_SECONDS = 30
+const MS_PER_SECOND = 1_000
+
+export function createDeliveries(options: DeliveriesOptions): Deliveries {
+  const { logger, secrets, exemptTargets, resolve, backoff, concurrency, attemptMs, begin, finish, onEnd } = options
+  const running = new Set<Promise<void>>()
+  const occupancy = new Occupancy(concurrency)
+
+  return {
+    get inFlight() {
+      return running.size
+    },
+    room: () => occupancy.room(),
+    start(jobs) {
+      for (const job of jobs) {
+        const place = occupancy.take(job)
+        const run = deliver(job).finally(() => {
+          running.delete(run)
+          place[Symbol.dispose]()
+          onEnd()
+        })
+        running.add(run)
+      }
+    },
+    async drain() {
+      await Promise.all(running)
+    },
+  }
+
+  async function deliver(job: ClaimedJob): Promise<void> {
+    const startedMs = performance.now()
+    try {
+      const { outcome } = await watched(job)
+      failpoint('webhook.attempted')
+      if (outcome !== undefined)
+        await finish({ job, outcome, slow: performance.now() - startedMs > attemptMs * SLOW_SHARE })
+      failpoint('webhook.finished')
+    } catch (error) {
+      // The database is unavailable and nothing was recorded. When the lease has expired, a worker takes the job again.
+      logger.warn({ err: error }, 'a delivery could not be recorded: it is due again when its lease expires')
+    }
+  }
+
+  /** Runs one attempt, with metrics, and with a span if the request that caused it is traced. */
+  async function watched(job: ClaimedJob): Promise<Attempted> {
+    const beganMs = performance.now()
+    const span =
+      job.traceparent === undefined
+        ? undefined
+        : startSpan('webhook attempt', {
+            kind: 'producer',
+            parent: job.traceparent,
+            attributes: { 'svc.webhook.attempt': job.attempts + 1 },
+          })
+    const attempted = await attempt(job).catch((error: unknown) => {
+      span?.end(error)
+      throw error
+    })
+    const { outcome, result } = attempted
+    attempts.add({ result })
+    attemptSeconds.observe({}, (performance.now() - beganMs) / MS_PER_SECOND)
+    if (outcome !== undefined) outcomes.add({ outcome: outcome.kind })
+    span?.end(result === 'delivered' ? undefined : result)
+    return attempted
+  }
+
+  async function attempt(job: ClaimedJob): Promise<Attempted> {
+    // An expired message is not delivered (spec 10.4).
+    if (job.expiresAt * MS_PER_SECOND <= Date.now()) return { outcome: { kind: 'failed' }, result: 'expired' }
+    const secret = openSecret(job)
+    if (secret === undefined) {
+      return { outcome: { kind: 'postponed', afterSeconds: POSTPONED_SECONDS }, result: 'secret' }
+    }
+    failpoint('webhook.claimed')
+    const startedMs = performance.now()
+    const { url, target } = parseWebhookUrl(job.url, exemptTargets)
+    const addresses = await within(attemptMs, findAddresses(target, resolve)).catch((error: unknown) => {
+      logger.debug({ reason: reasonOf(error) }, 'an endpoint has no address to connect to')
+      return undefined
+    })
+    if (addresses === undefined) return afterFailure(job, 'address')
+    const resolvedMs = performance.now() - startedMs
+    failpoint('webhook.resolved')
+    if (!(await begin(job))) return { outcome: undefined, result: 'void' }
+    failpoint('webhook.begun')
+    const headers = deliveryHeaders(job, secret, Date.now())
+    try {
+      const timeoutMs = Math.max(1, Math.floor(attemptMs - resolvedMs))
+      const status = await post({ url, addresses, headers, body: job.body, timeoutMs })
+      return status >= 200 && status < 300
+        ? { outcome: { kind: 'delivered' }, result: 'delivered' }
+        : afterFailure(job, `status_${Math.floor(status / 100)}xx`)
+    } catch (error) {
+      logger.debug({ reason: reasonOf(error) }, 'an attempt failed')
+      return afterFailure(job, isTimeout(error) ? 'timeout' : 'connection')
+    }
+  }
+
+  function openSecret(job: ClaimedJob): Buffer | undefined {
+    try {
+      return secrets.open(job, job)
+    } catch (error) {
+      logger.error({ err: error }, 'a webhook secret could not be decrypted')
+      return undefined
+    }
+  }
+
+  function afterFailure({ attempts }: ClaimedJob, result: string): Attempted {
+    const afterSeconds = secondsToNext(backoff, attempts + 1, Math.random())
+    return { outcome: afterSeconds === undefined ? { kind: 'failed' } : { kind: 'retry', afterSeconds }, result }
+  }
+}
+
+/** Connection errors name the host, which is private to the agent, so logs hold only the kind of error (ADR 22). */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown'
+  return 'code' in error ? String(error.code) : error.name
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && /Timeout/.test(`${error.name} ${'code' in error ? String(error.code) : ''}`)
+}
+
+/** @throws Error if `work` takes longer. `work` continues, but its result is ignored. */
+async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error(`not finished within ${ms} ms`)), ms)
+  try {
+    return await Promise.race([work, late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,169 @@
+/** An agent over plain HTTP: it signs with @svc/svc1 and nothing of the SDK, so that neither can hide a fault of the other. */
+import { randomBytes } from 'node:crypto'
+import type { SealedEnvelope, SignedEnvelope, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { sealEnvelope } from '@svc/envelope/seal.ts'
+import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
+import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
+import { solveWork } from '@svc/svc1/pow.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { signRequest, type UnsignedRequest } from '@svc/svc1/sign.ts'
+import { eventually } from '../eventually.ts'
+import { untilAnswered } from './retrying.ts'
+
+export interface HttpAnswer {
+  status: number
+  headers: Headers
+  text: string
+  /** Parsed where it is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions, which say what it must be.
+  body: any
+}
+
+interface CallOptions {
+  /** Sent as it is; an object is sent as JSON. */
+  body?: unknown
+  headers?: Record<string, string>
+  /** Parts of the signature that differ from the right ones. */
+  sign?: Partial<UnsignedRequest>
+  /** Base address of another gateway than the agent's. */
+  url?: string
+}
+
+export interface Place {
+  url: string
+  authority: string
+}
+
+/** An anonymous call. */
+export async function call(place: Place, method: string, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
+  const body = bodyText(options.body)
+  const response = await fetch((options.url ?? place.url) + path, {
+    method,
+    redirect: 'manual',
+    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...options.headers },
+    ...(body === undefined ? {} : { body }),
+  })
+  const text = await textOf(response)
+  return { status: response.status, headers: response.headers, text, body: parseOrUndefined(text) }
+}
+
+/** Of a stream of events, which does not end, nothing: it is closed (event-stream.ts reads them). */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
+  await response.body?.cancel()
+  return ''
+}
+
+export class Agent {
+  readonly key: KeyPair
+  readonly name: string
+  readonly place: Place
+
+  constructor(place: Place, name: string = `a-${randomBytes(6).toString('hex')}`, key: KeyPair = createKeyPair()) {
+    this.place = place
+    this.name = name
+    this.key = key
+  }
+
+  get id(): string {
+    return this.key.agentId
+  }
+
+  get pubkey(): string {
+    return formatPublicKey(this.key.publicKey)
+  }
+
+  get address(): string {
+    return `${this.name}@${this.place.authority}`
+  }
+
+  /** The headers of a signed request without a body. */
+  sign(method: string, target: string): Record<string, string> {
+    return signRequest(this.key, { authority: this.place.authority, method, target, body: undefined })
+  }
+
+  /** A signed call. */
+  call(method: string, path: string, options: CallOptions = {}): Promise<HttpAnswer> {
+    const body = bodyText(options.body)
+    const signed = signRequest(this.key, {
+      authority: this.place.authority,
+      method,
+      target: path,
+      body: body === undefined ? undefined : Buffer.from(body),
+      ...options.sign,
+    })
+    return call(this.place, method, path, { ...options, body, headers: { ...signed, ...options.headers } })
+  }
+
+  get(path: string, options?: CallOptions): Promise<HttpAnswer> {
+    return this.call('GET', path, options)
+  }
+
+  post(path: string, body?: unknown, options?: CallOptions): Promise<HttpAnswer> {
+    return this.call('POST', path, { ...options, body })
+  }
+
+  put(path: string, body?: unknown, options?: CallOptions): Promise<HttpAnswer> {
+    return this.call('PUT', path, { ...options, body })
+  }
+
+  patch(path: string, body?: unknown, options?: CallOptions): Promise<HttpAnswer> {
+    return this.call('PATCH', path, { ...options, body })
+  }
+
+  /** Asks for a challenge and solves it. */
+  async solve(pubkey: string = this.pubkey): Promise<{ challenge: string; nonce: string }> {
+    const answer = await call(this.place, 'POST', '/v2/challenges', { body: { pubkey } })
+    if (answer.status !== 201) throw new Error(`no challenge: ${answer.status} ${answer.text}`)
+    const { challenge, difficulty } = answer.body as { challenge: string; difficulty: number }
+    return { challenge, nonce: await solveWork(challenge, difficulty) }
+  }
+
+  /** Also where that takes several attempts on a busy machine: an identical repeat is 200 (spec 5.6). */
+  async register(): Promise<this> {
+    const work = await eventually(() => this.solve())
+    const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })
+    const answer = await untilAnswered(register)
+    if (answer.status !== 201 && answer.status !== 200)
+      throw new Error(`not registered: ${answer.status} ${answer.text}`)
+    return this
+  }
+
+  /** A signed envelope with fresh id and ts. */
+  envelope(to: Agent | string, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): SignedEnvelope {
+    return signEnvelope({ ...this.head(to), body, ...changes }, this.key.secretKey)
+  }
+
+  /** A sealed one. */
+  sealed(to: Agent, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<SealedEnvelope> {
+    return sealEnvelope({ ...this.head(to), body, ...changes }, to.key.publicKey, this.key.secretKey)
+  }
+
+  /** Sends a fresh signed envelope. */
+  send(to: Agent | string, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<HttpAnswer> {
+    return this.post('/v2/messages', this.envelope(to, body, changes))
+  }
+
+  private head(to: Agent | string) {
+    return {
+      id: randomBytes(12).toString('base64url'),
+      from: this.id,
+      to: typeof to === 'string' ? to : to.address,
+      type: 'request' as const,
+      ts: new Date().toISOString(),
+    }
+  }
+}
+
+function bodyText(body: unknown): string | undefined {
+  return body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+}
+
+function parseOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

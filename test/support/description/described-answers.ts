@@ -1,0 +1,103 @@
+/**
+ * Holds every answer that a test sees against the OpenAPI description of the gateway that gave it, so that no test has to
+ * ask for it and none can go around it: `fetch` itself is watched, which the SDK and the CLI use as well, and what
+ * raw-http.ts receives is handed in.
+ */
+import { ApiDescription, type OpenApi, type SeenAnswer, type SentRequest } from './api-description.ts'
+
+/** By origin: `http://127.0.0.1:8080`. */
+const descriptions = new Map<string, ApiDescription>()
+const plainFetch = globalThis.fetch
+
+/** From here on every answer of these gateways is held against their description. */
+interface Watch extends Disposable {
+  /** What has not fitted, also where whoever got the answer overlooked it. @throws Error with all of it. */
+  check(): void
+}
+
+export async function watchAnswers(urls: readonly string[]): Promise<Watch> {
+  globalThis.fetch = watchedFetch
+  const [url] = urls
+  const response = await plainFetch(`${url}/openapi.json`)
+  if (response.status !== 200) throw new Error(`no description: ${response.status} ${await response.text()}`)
+  const description = descriptionOf(await response.text())
+  const origins = urls.map((one) => new URL(one).origin)
+  const found: string[] = []
+  for (const origin of origins) {
+    descriptions.set(origin, description)
+    misfits.set(origin, found)
+  }
+  return {
+    check() {
+      if (found.length > 0) throw new Error(`answers that are not as described:\n${found.join('\n')}`)
+    },
+    [Symbol.dispose]() {
+      for (const origin of origins) {
+        descriptions.delete(origin)
+        misfits.delete(origin)
+      }
+    },
+  }
+}
+
+const misfits = new Map<string, string[]>()
+
+/** By their text: a description takes a second to compile, and the files of one worker ask for the same one. */
+const compiled = new Map<string, ApiDescription>()
+
+function descriptionOf(text: string): ApiDescription {
+  const description = compiled.get(text) ?? new ApiDescription(JSON.parse(text) as OpenApi)
+  compiled.set(text, description)
+  return description
+}
+
+/** @throws Error where the description of this gateway does not say that this request is answered like this. */
+export function expectDescribed(url: string, request: SentRequest, answer: SeenAnswer): void {
+  const { origin } = new URL(url)
+  const description = descriptions.get(origin)
+  if (description === undefined) return
+  report(origin, `${request.method} ${request.target}: ${answer.status}`, description.findMisfits(request, answer))
+}
+
+/** As `expectDescribed`, where it is not known which of several requests was answered. */
+export function expectDescribedSomewhere(url: string, answer: SeenAnswer): void {
+  const { origin } = new URL(url)
+  const description = descriptions.get(origin)
+  if (description === undefined) return
+  report(origin, `${answer.status} ${answer.text.slice(0, 80)}`, description.findMisfitsOfSome(answer))
+}
+
+function report(origin: string, what: string, found: readonly string[]): void {
+  if (found.length === 0) return
+  const text = `${what}: ${found.join('; ')}`
+  misfits.get(origin)?.push(text)
+  throw new Error(`not as described: ${text}`)
+}
+
+const watchedFetch: typeof fetch = async (input, init) => {
+  const response = await plainFetch(input, init)
+  const url = new URL(input instanceof Request ? input.url : input)
+  if (!descriptions.has(url.origin)) return response
+  // A stream of events does not end; its status and headers are held against the description all the same.
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const method = (init?.method ?? (input instanceof Request ? input.method : 'GET')).toUpperCase()
+  const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}))
+  const { status } = response
+  const text = isStream ? '' : await response.clone().text()
+  const request = { method, target: targetOf(input), headers, body: textOf(init?.body) }
+  expectDescribed(url.origin, request, { status, headers: response.headers, text })
+  return response
+}
+
+/** As `fetch` puts it into the request line. */
+function targetOf(input: string | URL | Request): string {
+  const { pathname, search } = new URL(input instanceof Request ? input.url : input)
+  return pathname + search
+}
+
+function textOf(body: unknown): string | undefined {
+  if (body === undefined || body === null) return undefined
+  if (typeof body === 'string') return body
+  if (ArrayBuffer.isView(body)) return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString()
+  throw new Error('a body of a kind that cannot be held against the description')
+}

@@ -1,0 +1,103 @@
+/** The command lines of the programs under `test/`: `--help` tells what there is, and a wrong one is a sentence and no stack trace. */
+import { Argument, Command, Option as CommanderOption, InvalidArgumentError } from 'commander'
+
+interface Described {
+  readonly what: string
+}
+
+type Option =
+  | (Described & {
+      readonly kind: 'number'
+      readonly default?: number
+      readonly min?: number
+      readonly whole?: boolean
+    })
+  /** Separated by commas. */
+  | (Described & { readonly kind: 'list'; readonly of: readonly string[] })
+  | (Described & { readonly kind: 'text'; readonly placeholder: string })
+  | (Described & { readonly kind: 'flag' })
+
+type Options = Readonly<Record<string, Option>>
+
+type ValueOf<O extends Option> = O extends { kind: 'number'; default: number }
+  ? number
+  : O extends { kind: 'number' }
+    ? number | undefined
+    : O extends { kind: 'list' }
+      ? readonly string[] | undefined
+      : O extends { kind: 'text' }
+        ? string | undefined
+        : boolean
+
+interface CommandLine<O extends Options> {
+  /** As it is called: `npx pnpm faults`. */
+  readonly command: string
+  readonly does: string
+  readonly options: O
+  /** What may stand without an option's name. */
+  readonly names?: Described & { readonly of: readonly string[]; readonly several?: boolean }
+}
+
+export interface Parsed<O extends Options> {
+  readonly values: { readonly [Name in keyof O]: ValueOf<O[Name]> }
+  readonly names: readonly string[]
+}
+
+/** As of the programs of BSD and GNU: not a result, but a wrong call. */
+const EX_USAGE = 2
+
+/** Reads this process's command line. Ends the process after `--help`, with 0, and where the line is wrong, with 2. */
+export function readCommandLine<const O extends Options>(line: CommandLine<O>): Parsed<O> {
+  const command = commandOf(line).exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EX_USAGE))
+  return parseWith(command, line, process.argv.slice(2))
+}
+
+/** @throws CommanderError after `--help`, with exit code 0, and where the line is not of this form. */
+export function parseWith<O extends Options>(
+  command: Command,
+  { options }: CommandLine<O>,
+  args: readonly string[],
+): Parsed<O> {
+  command.parse(args, { from: 'user' })
+  const given = command.opts<Record<string, unknown>>()
+  const values = command.options.map((option): [string, unknown] => [option.name(), given[option.attributeName()]])
+  const kept = values.filter(([name]) => name in options)
+  return { values: Object.fromEntries(kept) as Parsed<O>['values'], names: command.args }
+}
+
+export function commandOf<O extends Options>({ command: name, does, options, names }: CommandLine<O>): Command {
+  const command = new Command(name).description(does).showHelpAfterError(`(${name} --help tells what there is)`)
+  for (const [option, described] of Object.entries(options)) command.addOption(optionOf(option, described))
+  if (names === undefined) return command.allowExcessArguments(false)
+  const { what, of, several = false } = names
+  return command.addArgument(new Argument(several ? '[names...]' : '[name]', what).choices(of))
+}
+
+function optionOf(name: string, option: Option): CommanderOption {
+  switch (option.kind) {
+    case 'flag':
+      return new CommanderOption(`--${name}`, option.what).default(false)
+    case 'text':
+      return new CommanderOption(`--${name} <${option.placeholder}>`, option.what)
+    case 'list':
+      return new CommanderOption(`--${name} <a,b,...>`, `${option.what}; of ${option.of.join(', ')}`).argParser(
+        (text) => listOf(text, option.of),
+      )
+    case 'number':
+      return new CommanderOption(`--${name} <n>`, option.what)
+        .argParser((text) => numberOf(text, option))
+        .default(option.default)
+  }
+}
+
+function numberOf(text: string, { min = 0, whole = false }: Extract<Option, { kind: 'number' }>): number {
+  const value = Number(text)
+  if (text.trim() !== '' && Number.isFinite(value) && value >= min && (!whole || Number.isInteger(value))) return value
+  throw new InvalidArgumentError(`It is ${whole ? 'a whole number' : 'a number'} from ${min}.`)
+}
+
+function listOf(text: string, of: readonly string[]): readonly string[] {
+  const all = text.split(',')
+  for (const one of all) if (!of.includes(one)) throw new InvalidArgumentError(`'${one}' is none of ${of.join(', ')}.`)
+  return all
+}

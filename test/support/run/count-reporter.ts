@@ -1,0 +1,70 @@
+import type { Reporter, SerializedError, TestModule, TestSuite } from 'vitest/node'
+
+interface Counts {
+  readonly passed: number
+  readonly failed: number
+}
+
+/** What the process that started vitest is told. */
+export interface TestRunReport extends Counts {
+  /** All that ran, with the values of tables in their names; files from the root of the repository. */
+  readonly tests: readonly { readonly file: string; readonly name: string }[]
+  /** One line for each test, hook and file that failed: which, and the first line of each of its errors. */
+  readonly failures: readonly string[]
+}
+
+/** Tells the process that started vitest (test/run.ts) which tests ran, and how many passed and failed. */
+export default class CountReporter implements Reporter {
+  async onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): Promise<void> {
+    const counts = modules.map(countModule)
+    const sum = (pick: (count: Counts) => number): number => counts.reduce((total, count) => total + pick(count), 0)
+    const message: TestRunReport = {
+      passed: sum(({ passed }) => passed),
+      failed: sum(({ failed }) => failed) + errors.length,
+      tests: modules.flatMap(namesIn),
+      failures: [
+        ...modules.flatMap(failuresIn),
+        ...errors.map((error) => `outside of the tests: ${firstLineOf(error)}`),
+      ],
+    }
+    await new Promise((resolve) => (process.send === undefined ? resolve(null) : process.send(message, resolve)))
+  }
+}
+
+/** A module that failed without a failed test could not be loaded, or failed in a hook: that counts as one. */
+function countModule(module: TestModule): Counts {
+  const states = [...module.children.allTests()].map((test) => test.result().state)
+  const failed = states.filter((state) => state === 'failed').length
+  return {
+    passed: states.filter((state) => state === 'passed').length,
+    failed: module.ok() ? failed : Math.max(failed, 1),
+  }
+}
+
+/** One that was left out has not shown anything. */
+function namesIn(module: TestModule): TestRunReport['tests'] {
+  const ran = [...module.children.allTests()].filter((test) => test.result().state !== 'skipped')
+  return ran.map(({ fullName }) => ({ file: module.relativeModuleId, name: fullName }))
+}
+
+/** A suite or a file has errors of its own where a hook failed, or where it could not be loaded. */
+function failuresIn(module: TestModule): string[] {
+  const file = module.relativeModuleId
+  const nameOf = (suite: TestSuite): string => `${file} > ${suite.fullName}, a hook`
+  // One that was tried again, and passed, has errors too.
+  const tests = [...module.children.allTests()].filter((test) => test.result().state === 'failed')
+  return [
+    ...describeErrors(`${file}, a hook or the file itself`, module.errors()),
+    ...[...module.children.allSuites()].flatMap((suite) => describeErrors(nameOf(suite), suite.errors())),
+    ...tests.flatMap((test) => describeErrors(`${file} > ${test.fullName}`, test.result().errors ?? [])),
+  ]
+}
+
+function describeErrors(name: string, errors: readonly SerializedError[]): string[] {
+  return errors.length === 0 ? [] : [`${name}: ${errors.map(firstLineOf).join('; ')}`]
+}
+
+function firstLineOf({ name, message }: SerializedError): string {
+  const [line = ''] = message.split('\n')
+  return line === '' ? (name ?? 'no message') : line
+}

@@ -1,0 +1,16 @@
+import { fileURLToPath } from 'node:url'
+import { startEngineBroker } from '../engines/engine-broker.ts'
+import { BROKER_VARIABLE } from '../engines/engines.ts'
+import { keepSystems } from '../system/kept-systems.ts'
+
+/** As for the services (deploy/local, processes/services.ts). */
+const COMPILE_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/node-compile', import.meta.url))
+
+/** Vitest's `globalSetup`: offers the engines and the shared systems to the tests, and ends what they started. */
+export default async function setup(): Promise<() => Promise<void>> {
+  const broker = await startEngineBroker(keepSystems())
+  // Workers inherit both.
+  process.env[BROKER_VARIABLE] = broker.url
+  process.env.NODE_COMPILE_CACHE ??= COMPILE_CACHE
+  return () => broker.close()
+}

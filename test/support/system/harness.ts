@@ -1,0 +1,59 @@
+import { Agent, type Place } from '../client/agent.ts'
+import { type SharedKind, type SharedSystem, shareSystem } from './shared-system.ts'
+import { type SystemOptions, startSystem, type TestSystem } from './system.ts'
+
+/** A running system and agents in it; every second agent talks to the second gateway. */
+interface HarnessOf<System extends SharedSystem> extends AsyncDisposable {
+  readonly system: System
+  readonly place: Place
+  /** Registered agents with names of their own, so that tests of one system do not meet. */
+  agents<Count extends number>(count: Count): Promise<Agents<Count>>
+}
+
+/** With a system of the test's own. */
+export type Harness = HarnessOf<TestSystem>
+/** With a system that other files use at the same time. */
+export type SharedHarness = HarnessOf<SharedSystem>
+
+/** As many agents as asked for, so that `const [alice, bob] = await h.agents(2)` has no undefined in it. */
+type Agents<Count extends number, Some extends Agent[] = []> = number extends Count
+  ? Agent[]
+  : Some['length'] extends Count
+    ? Some
+    : Agents<Count, [...Some, Agent]>
+
+/** More proofs of work and registrations beside each other take a busy machine longer than an answer may. */
+const AT_ONCE = 10
+
+/** For tests that kill or stop something, look at everything that the system holds, or need settings of their own. */
+export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
+  return harnessOf(await startSystem(options))
+}
+
+/** For all other tests. */
+export async function shareHarness(kind: SharedKind): Promise<SharedHarness> {
+  return harnessOf(await shareSystem(kind))
+}
+
+function harnessOf<System extends SharedSystem>(system: System): HarnessOf<System> {
+  const places = system.urls.map((url): Place => ({ url, authority: system.authority }))
+  const place = places[0]
+  if (place === undefined) throw new Error('a system has at least one gateway')
+  let made = 0
+  return {
+    system,
+    place,
+    async agents<Count extends number>(count: Count) {
+      const agents: Agent[] = []
+      while (agents.length < count) {
+        const next = Array.from({ length: Math.min(count - agents.length, AT_ONCE) }, () => {
+          made += 1
+          return new Agent(places[made % places.length] ?? place)
+        })
+        agents.push(...(await Promise.all(next.map((agent) => agent.register()))))
+      }
+      return agents as Agents<Count>
+    },
+    [Symbol.asyncDispose]: () => system[Symbol.asyncDispose](),
+  }
+}

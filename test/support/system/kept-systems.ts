@@ -1,0 +1,80 @@
+/** The main process's side of shared-system.ts. */
+import { NATS_USERS } from '@svc/local/topology.ts'
+import type { SharedKind, SystemFacts } from './shared-system.ts'
+import { type SystemOptions, startUnwatched, type TestSystem } from './system.ts'
+
+const OPTIONS: Record<SharedKind, SystemOptions> = {
+  usual: {},
+  roomy: {
+    env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' },
+  },
+}
+/** An idle system takes a tenth of a core, so one that no file has asked for in this time ends. */
+const IDLE_MS = 20_000
+
+interface Kept {
+  readonly system: Promise<TestSystem>
+  leases: number
+  ending?: NodeJS.Timeout
+}
+
+interface KeptSystems {
+  lease(name: string): Promise<SystemFacts>
+  release(name: string): void
+  close(): Promise<void>
+}
+
+/** Starts a system when the first file asks for it, and again when one asks after it has ended. */
+export function keepSystems(): KeptSystems {
+  const running = new Map<string, Kept>()
+  const endings = new Set<Promise<void>>()
+
+  return {
+    async lease(name) {
+      const options = OPTIONS[name as SharedKind]
+      if (options === undefined) throw new Error(`no shared system is called ${name}`)
+      // Nothing is awaited between the look and the note: two files that begin at once share one system.
+      const kept = running.get(name) ?? { system: startUnwatched(options), leases: 0 }
+      running.set(name, kept)
+      clearTimeout(kept.ending)
+      kept.leases += 1
+      try {
+        return factsOf(await kept.system)
+      } catch (error) {
+        if (running.get(name) === kept) running.delete(name)
+        throw error
+      }
+    },
+    release(name) {
+      const kept = running.get(name)
+      if (kept === undefined) return
+      kept.leases -= 1
+      if (kept.leases === 0) kept.ending = setTimeout(() => void end(name, kept), IDLE_MS)
+    },
+    async close() {
+      await Promise.all([...[...running].map(([name, kept]) => end(name, kept)), ...endings])
+    },
+  }
+
+  function end(name: string, kept: Kept): Promise<void> {
+    clearTimeout(kept.ending)
+    running.delete(name)
+    // A system that did not start was reported to the file that asked for it.
+    const ending = kept.system.then(
+      (system) => system[Symbol.asyncDispose](),
+      () => {},
+    )
+    endings.add(ending)
+    return ending.finally(() => endings.delete(ending))
+  }
+}
+
+function factsOf({ urls, authority, database, nats }: TestSystem): SystemFacts {
+  return {
+    urls,
+    authority,
+    adminUrl: database.adminUrl,
+    natsFolder: nats.folder,
+    natsUrls: Object.fromEntries(NATS_USERS.map((user) => [user, nats.urlFor(user)])) as SystemFacts['natsUrls'],
+  }
+}

@@ -1,0 +1,116 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
+import { type Child, type Ending, startChild } from '@svc/local/processes/child.ts'
+import type { Mark } from '@svc/local/processes/marks.ts'
+import { type ServiceOptions, startService } from '@svc/local/processes/services.ts'
+import type { ServiceName } from '@svc/local/topology.ts'
+import { eventually } from '../eventually.ts'
+
+export interface TestProcess {
+  /** `messaging-2` */
+  readonly name: string
+  readonly pid: number | undefined
+  /** What it logged so far. */
+  readonly log: readonly LogEvent[]
+  /** @throws Error with what it logged, when it ended before it was ready. */
+  untilReady(): Promise<void>
+  /** Sends a signal and waits for the end. */
+  kill(signal: NodeJS.Signals): Promise<Ending>
+  /** SIGTERM; settles with how it ended, which after a drain is code 0. */
+  stop(): Promise<Ending>
+  readonly ended: Promise<Ending>
+}
+
+/** The first ones of a run on a fresh clone are compiled, and read from a cold disk, all at once. */
+const READY_LIMIT_MS = 90_000
+const STOP_LIMIT_MS = 25_000
+/** Variables that a container is given. */
+const PASSED = /^(?:SVC_|NODE_EXTRA_CA_CERTS$)/
+
+/** Starts one process of a service in the test's run: it ends with the run at the latest. */
+export function startTestProcess(options: {
+  service: ServiceName
+  index?: number
+  mark: Mark
+  env: NodeJS.ProcessEnv
+}): TestProcess {
+  const log: LogEvent[] = []
+  const start = process.env.SVC_TEST_IMAGE === undefined ? startService : startFromImage(process.env.SVC_TEST_IMAGE)
+  const child = start({
+    index: 1,
+    ...options,
+    onLine: (line) => log.push(parseLogLine(line, Date.now())),
+  })
+  let ended: Ending | undefined
+  void child.ended.then((ending) => {
+    ended = ending
+  })
+  return {
+    name: child.name,
+    get pid() {
+      return child.pid
+    },
+    log,
+    ended: child.ended,
+    stop: child.stop,
+    async untilReady() {
+      const ready = (): boolean => ended !== undefined || log.some(({ message }) => message === 'ready')
+      await eventually(ready, { timeoutMs: READY_LIMIT_MS, what: `${child.name} being ready` })
+      if (ended === undefined) return
+      throw new Error(`${child.name} ended (${ended.reason}): ${log.map(({ message }) => message).join('; ')}`)
+    },
+    async kill(signal) {
+      child.kill(signal)
+      return child.ended
+    },
+  }
+}
+
+/**
+ * For `SVC_TEST_IMAGE=<image>`: the process runs in a container of its own, on this machine's network and as restricted as in
+ * deploy/compose, and is known by the pid that it has on this machine.
+ */
+function startFromImage(image: string): (options: ServiceOptions) => Child {
+  return ({ service, index, env, onLine }) => {
+    const container = `svc-test-${randomUUID()}`
+    const passed = Object.keys(env).filter((variable) => PASSED.test(variable) && env[variable] !== undefined)
+    const { NODE_EXTRA_CA_CERTS: caFile } = env
+    const args = [
+      // The first process of a pid namespace cannot kill itself, as failpoints do.
+      ...['run', '--rm', '--name', container, '--network', 'host', '--pid', 'host'],
+      ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
+      ...passed.flatMap((variable) => ['--env', variable]),
+      ...(caFile === undefined ? [] : ['--volume', `${caFile}:${caFile}:ro`]),
+      ...[image, `services/${service}/src/main.ts`],
+    ]
+    const { DOCKER_HOST, HOME } = process.env
+    const child = startChild({
+      name: `${service}-${index}`,
+      command: 'docker',
+      args,
+      env: { ...env, DOCKER_HOST, HOME },
+      onLine,
+    })
+    // Of one that has ended nothing is left to signal.
+    const kill = (signal: NodeJS.Signals): void =>
+      void spawnSync('docker', ['kill', '--signal', signal, container], { stdio: 'ignore' })
+    return {
+      ...child,
+      get pid() {
+        const format = ['inspect', '--format', '{{.State.Pid}}']
+        return Number(execFileSync('docker', [...format, container], { encoding: 'utf8' }))
+      },
+      kill,
+      async stop() {
+        kill('SIGTERM')
+        const timer = setTimeout(() => kill('SIGKILL'), STOP_LIMIT_MS)
+        try {
+          return await child.ended
+        } finally {
+          clearTimeout(timer)
+        }
+      },
+    }
+  }
+}

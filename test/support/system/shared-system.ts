@@ -1,0 +1,44 @@
+import type { NatsUser } from '@svc/local/topology.ts'
+import { watchAnswers } from '../description/described-answers.ts'
+import { askBroker } from '../engines/engines.ts'
+
+/**
+ * Systems that the files of a run share (kept-systems.ts), because a system takes longer to start than most tests take.
+ * `usual` has the daily allowance of the specification; in `roomy` no test runs out of units or introductions.
+ */
+export type SharedKind = 'usual' | 'roomy'
+
+/** What the process that keeps a system says of it. */
+export interface SystemFacts {
+  readonly urls: readonly string[]
+  readonly authority: string
+  /** As superuser. */
+  readonly adminUrl: string
+  readonly natsFolder: string
+  readonly natsUrls: Readonly<Record<NatsUser, string>>
+}
+
+/** A system that other tests use at the same time: it has no processes to kill, and its settings stay. */
+export interface SharedSystem extends AsyncDisposable {
+  readonly urls: readonly string[]
+  readonly authority: string
+  readonly database: { readonly adminUrl: string }
+  readonly nats: { readonly folder: string; urlFor(user: NatsUser): string }
+}
+
+/** From here to its end every answer of this system in this process is held against its description. */
+export async function shareSystem(kind: SharedKind): Promise<SharedSystem> {
+  const { urls, authority, adminUrl, natsFolder, natsUrls } = await askBroker<SystemFacts>('POST', `systems/${kind}`)
+  const answers = await watchAnswers(urls)
+  return {
+    urls,
+    authority,
+    database: { adminUrl },
+    nats: { folder: natsFolder, urlFor: (user) => natsUrls[user] },
+    async [Symbol.asyncDispose]() {
+      answers[Symbol.dispose]()
+      await askBroker('DELETE', `systems/${kind}`)
+      answers.check()
+    },
+  }
+}
