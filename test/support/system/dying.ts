@@ -7,11 +7,11 @@ const MAX_ATTEMPTS = 20
 const BEHIND_ANSWER_MS = 500
 
 /**
- * Runs `work` with a process that dies at `failpoint`, and starts it again, as it was, when it has. Where it is a matter of
- * chance whether the place is passed, `work` is done again until it was.
- * @param name of a process that is the only one of its service, so that it is the one that is asked.
- * @param work answers when it has its answers, which may be after the process has been started again.
- * @throws Error where it would not die.
+ * Runs `work` with a process that dies at `failpoint`, then starts the process again without the failpoint. Some work reaches the
+ * failpoint only by chance, so `work` is repeated until the process dies.
+ * @param name of the only process of its service, so that no other one can do the work.
+ * @param work resolves when it has its answers, which may be after the process was started again.
+ * @throws Error if the process does not die.
  */
 export async function withDeathAt(
   system: TestSystem,
@@ -20,12 +20,12 @@ export async function withDeathAt(
   work: () => Promise<unknown>,
 ): Promise<void> {
   await system.kill(name)
-  const dying = await system.start(name, { SVC_FAILPOINTS: `${failpoint}=kill` })
-  let dead = false
-  void dying.ended.then(() => {
-    dead = true
-  })
   try {
+    const dying = await startArmed(system, name, { SVC_FAILPOINTS: `${failpoint}=kill` })
+    let dead = false
+    void dying.ended.then(() => {
+      dead = true
+    })
     let attempt = 0
     do {
       attempt += 1
@@ -36,6 +36,17 @@ export async function withDeathAt(
   } finally {
     await system.kill(name)
     await system.start(name)
+  }
+}
+
+/** Starts the process until it is ready. A request of an earlier test may reach the failpoint first, and kill it while it starts. */
+async function startArmed(system: TestSystem, name: string, env: NodeJS.ProcessEnv): Promise<TestProcess> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await system.start(name, env)
+    } catch (error) {
+      if (attempt === MAX_ATTEMPTS) throw error
+    }
   }
 }
 
