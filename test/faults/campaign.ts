@@ -68,6 +68,7 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
   const system = started.use(
     await startFaultSystem({
       onProblem: (name, line) => void log.write(`${new Date().toISOString()} ${name} ${line}\n`),
+      isProxied: options.faults.length > 0,
       ...options.system,
       env: { ...environmentFor(hooks.host, hooks.caFile), ...options.system?.env },
     }),

@@ -79,6 +79,8 @@ export interface FaultSystemOptions {
   readonly onProblem?: (name: string, line: string) => void
   /** What processes run, and the database and NATS begin as; this tree where nothing is said. */
   readonly release?: Release
+  /** If false, processes reach the engines directly. The proxies run in this one process, so under load everything waits for it. */
+  readonly isProxied?: boolean
 }
 
 /** A folder of code, and how an operator brings engines to what it needs. */
@@ -121,7 +123,7 @@ interface Supervised {
 }
 
 export async function startFaultSystem(options: FaultSystemOptions = {}): Promise<FaultSystem> {
-  const { replicas = {}, env = {}, onProblem = () => {}, release = THIS_RELEASE } = options
+  const { replicas = {}, env = {}, onProblem = () => {}, release = THIS_RELEASE, isProxied = true } = options
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-'))
   const mark = createMark(folder)
@@ -208,15 +210,9 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
       if (event.message === 'ready') one.ready = true
       if (event.level >= WARN) onProblem(name, line)
     }
-    const { databaseUrl, natsUrl, envOf } = network.options
-    const through = {
-      ...own,
-      ...envOf[name],
-      ...(own.SVC_DATABASE_URL && { SVC_DATABASE_URL: databaseUrl(own.SVC_DATABASE_URL, name) }),
-      ...(own.SVC_NATS_URL && { SVC_NATS_URL: natsUrl(own.SVC_NATS_URL, name) }),
-    }
+    const reached = isProxied ? throughProxies(own, name, network) : own
     const { root } = releases.get(name) ?? release
-    one.child = startService({ service, index, mark, env: { ...through, ...extra }, onLine, root })
+    one.child = startService({ service, index, mark, env: { ...reached, ...extra }, onLine, root })
     supervised.set(name, one)
   }
   const keepRunning = async (name: string): Promise<void> => {
@@ -278,6 +274,17 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
     nats,
     untilHealthy,
     [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** The environment of a process that reaches engines and streams through the network's proxies. */
+function throughProxies(own: NodeJS.ProcessEnv, name: string, { options }: Network): NodeJS.ProcessEnv {
+  const { databaseUrl, natsUrl, envOf } = options
+  return {
+    ...own,
+    ...envOf[name],
+    ...(own.SVC_DATABASE_URL && { SVC_DATABASE_URL: databaseUrl(own.SVC_DATABASE_URL, name) }),
+    ...(own.SVC_NATS_URL && { SVC_NATS_URL: natsUrl(own.SVC_NATS_URL, name) }),
   }
 }
 
