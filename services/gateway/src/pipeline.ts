@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import type { Operation, RawInput } from './api/operation.ts'
+import type { Operation, RawInput, Work } from './api/operation.ts'
 import {
   admit,
   type Credentials,
@@ -16,11 +16,11 @@ import type { Directory } from './auth/directory.ts'
 import { createStrangers } from './auth/strangers.ts'
 import type { Verifier } from './auth/verifier.ts'
 import type { Answer } from './http/answer.ts'
-import { type RequestBody, readBody } from './http/body.ts'
+import { isLarge, type RequestBody, readBody } from './http/body.ts'
 import type { Clients } from './http/connections/client.ts'
 import { MAX_HEADERS } from './http/connections/connections.ts'
 import { isRepeated } from './http/headers.ts'
-import { createBulkTurns } from './http/load/bulk-turns.ts'
+import { createBulkTurns, LARGE_BODIES } from './http/load/bulk-turns.ts'
 import { kindOf, type Load, type Slot } from './http/load/load.ts'
 import type { RateLimiter } from './rates/rate-limit.ts'
 
@@ -51,6 +51,24 @@ interface VerifyInput extends Pick<Incoming, 'raw' | 'operation'> {
   readonly context: CallContext
 }
 
+/** Where a request comes from, before its signature is verified. */
+interface Sender {
+  /** Its address. */
+  readonly client: string
+  readonly isUnsigned: boolean
+}
+
+/** A request whose signature is right, and what it asks for. */
+interface Checked {
+  /** The agent, or null for an anonymous request. */
+  readonly signer: string | null
+  /** Fulfilled when identity has consumed the nonce. */
+  readonly admitted: Promise<void>
+  readonly work: Work
+  /** Whether the work waits for its turn. */
+  readonly isBulk: boolean
+}
+
 export type Pipeline = (incoming: Incoming) => Promise<Answer>
 
 /**
@@ -71,6 +89,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   const { clients, load } = deps
   const strangers = createStrangers()
   const bulk = createBulkTurns()
+  const largeBodies = createBulkTurns(LARGE_BODIES)
   return async (incoming) => {
     const { raw, operation } = incoming
     const client = clients.ofRequest(raw)
@@ -88,7 +107,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     // A client that sends slowly takes nobody's place while it does.
     load.begin(slot)
     try {
-      return await answer(incoming, body, client)
+      return await answer(incoming, body, { client, isUnsigned: slot.isUnsigned === true })
     } catch (error) {
       strangers.note(error, raw, client)
       throw error
@@ -97,39 +116,30 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }
   }
 
-  async function answer(
-    { raw, traceparent, operation, params }: Incoming,
-    body: RequestBody,
-    client: string,
-  ): Promise<Answer> {
-    const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
+  async function answer(incoming: Incoming, body: RequestBody, { client, isUnsigned }: Sender): Promise<Answer> {
+    const { raw, traceparent, operation } = incoming
     const context: CallContext = { traceparent, deadlineMs: Date.now() + DEADLINE_MS }
-    const signer = await verifySigner(deps, { raw, operation, input, context })
-    if (signer === null) {
-      const work = operation.prepare(input)
-      if (!operation.isBulk) return work(null, context, ANONYMOUS)
-      return bulk.run({ operation: operation.id, client, isUnsigned: true }, () => {
-        checkConnected(raw)
-        return work(null, context, ANONYMOUS)
-      })
-    }
-
-    // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
-    const admitted = admit(deps.bus, signer, operation, context)
-    admitted.catch(() => {}) // awaited below; until then a rejection might have no handler
-    try {
-      const work = operation.prepare(input)
-      if (operation.isBulk) {
-        await admitted
-        const reader = { operation: operation.id, client: signer.agentId, isUnsigned: false }
-        return await bulk.run(reader, () => {
+    const checkIt = (): Promise<Checked> => check(deps, incoming, body, context)
+    // The signature is not verified yet, so clients take turns by their address.
+    const { signer, admitted, work, isBulk } = isLarge(body)
+      ? await largeBodies.run({ operation: 'body', client, isUnsigned }, () => {
           checkConnected(raw)
-          return work(signer.agentId, context, admitted)
+          return checkIt()
         })
+      : await checkIt()
+    const run = (): Promise<Answer> => work(signer, context, admitted)
+    try {
+      if (!isBulk) {
+        const answered = await run()
+        await admitted
+        return answered
       }
-      const answered = await work(signer.agentId, context, admitted)
       await admitted
-      return answered
+      const reader = { operation: operation.id, client: signer ?? client, isUnsigned: signer === null }
+      return await bulk.run(reader, () => {
+        checkConnected(raw)
+        return run()
+      })
     } catch (error) {
       const refusal: unknown = await admitted.then(
         () => undefined,
@@ -138,6 +148,30 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
       // A bug in this process must reach the log, even if the request is refused as well.
       throw error instanceof ServiceError ? (refusal ?? error) : error
     }
+  }
+}
+
+/** From the signature to the content of the body: all that a request costs this process itself. */
+async function check(
+  deps: PipelineDeps,
+  { raw, operation, params }: Incoming,
+  body: RequestBody,
+  context: CallContext,
+): Promise<Checked> {
+  const input = { params, target: pathAndQuery(raw), headers: raw.headers, body }
+  const signer = await verifySigner(deps, { raw, operation, input, context })
+  // Start the operation while identity durably consumes the nonce. An error from identity still takes precedence.
+  const admitted = signer === null ? ANONYMOUS : admit(deps.bus, signer, operation, context)
+  admitted.catch(() => {}) // awaited by the caller; until then a rejection might have no handler
+  return { signer: signer?.agentId ?? null, admitted, ...prepare(operation, input) }
+}
+
+/** @returns work that fails with what is wrong with the request, because an error from identity would take precedence. */
+function prepare(operation: Operation, input: RawInput): Pick<Checked, 'work' | 'isBulk'> {
+  try {
+    return { work: operation.prepare(input), isBulk: operation.isBulk }
+  } catch (error) {
+    return { work: () => Promise.reject(error), isBulk: false }
   }
 }
 

@@ -124,6 +124,34 @@ test.each([
   expect(await h.sendSigned(alice, HEALTH)).toMatchObject({ status: 200 })
 })
 
+test('two large bodies are checked at a time, and small requests do not wait for them', async () => {
+  const alice = h.register('alice')
+  await h.sendSigned(alice, ME)
+  const senders = ['bob', 'carol', 'dave'].map((name) => h.register(name))
+  // A lookup stands for the milliseconds that a large body takes: it can be held.
+  h.answer(findAgent, async ({ agent_id }) => {
+    await gate.promise
+    const sender = senders.find(({ agentId }) => agentId === agent_id)
+    return { agent: sender && agentOf(sender) }
+  })
+  const large = (): Outgoing => ({
+    method: 'POST',
+    target: '/v2/messages',
+    headers: JSON_BODY,
+    body: '"x"'.padEnd(9_000),
+  })
+  const lookups = (): number => h.callsTo(findAgent).length
+  const before = lookups()
+  const answers = senders.slice(0, 2).map((sender) => h.sendSigned(sender, large()))
+  await eventually(() => lookups() === before + 2)
+  answers.push(...senders.slice(2).map((sender) => h.sendSigned(sender, large())))
+  expect((await h.sendSigned(alice, ME)).status).toBe(200)
+  expect(lookups()).toBe(before + 2)
+  gate.resolve()
+  expect((await Promise.all(answers)).map(({ status }) => status)).toEqual(answers.map(() => 400))
+  expect(lookups()).toBe(before + 3)
+})
+
 test('a client that sends slowly takes nobody’s place', async () => {
   using slow = new DisposableStack()
   for (let at = 0; at < MAX_REQUESTS * 2; at += 1) {
@@ -221,3 +249,7 @@ test('a request without a claim costs its address no trust', async () => {
   gate.resolve()
   await Promise.all(held)
 })
+
+function agentOf({ agentId, publicKey, name }: KeyPair & { name: string }) {
+  return { agent_id: agentId, name, pubkey: formatPublicKey(publicKey), created_at: 1767268800, revoked: false }
+}

@@ -33,7 +33,7 @@ export interface Operation extends OperationDocs {
  * Does the work of one request. `signer` is not null if `auth` is `required`. The work has no lasting effect before `admitted`
  * is fulfilled. The pipeline sends no answer before that either. If `admitted` is rejected, it throws that error.
  */
-type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
+export type Work = (signer: string | null, context: CallContext, admitted: Promise<void>) => Promise<Answer>
 
 /** The part of an operation that the OpenAPI description shows. */
 interface OperationDocs {

@@ -15,7 +15,15 @@ export interface RequestBody {
 /** A body that counts towards the load of this process until it is disposed. */
 interface HeldBody extends RequestBody, Disposable {}
 
+/** A longer body may take more than half a millisecond to hash and parse. Few messages are longer. */
+const LARGE_BYTES: number = 8 * 1024
+
 const EMPTY = Buffer.alloc(0)
+
+/** Whether the cost of a body for this process may be far above that of most requests. */
+export function isLarge({ bytes }: RequestBody): boolean {
+  return bytes.length > LARGE_BYTES
+}
 
 /**
  * Reads a body to its end, for every method, because the signature covers the body of a GET as well.

@@ -1,7 +1,8 @@
 /**
- * Pages and event streams cost up to fifty times as much as other requests: a page has up to 500 KiB, which Postgres, a service,
- * NATS and this process each copy. A hundred of them at once would delay every other request by seconds, within the rate of a
- * single client. So few run at once, and clients take turns: the wait of one client does not depend on how much another one asks for.
+ * Pages, event streams and large bodies cost up to fifty times as much as other requests: a page has up to 500 KiB, which
+ * Postgres, a service, NATS and this process each copy. A hundred of them at once would delay every other request by seconds,
+ * within the rate of a single client. So few run at once, and clients take turns: the wait of one client does not depend on how
+ * much another one asks for.
  */
 import { Overloaded } from './load.ts'
 
@@ -16,9 +17,14 @@ interface BulkTurns {
 
 interface Reader {
   readonly operation: string
-  /** The agent that signed the request, or the address of an unsigned one. */
+  /** The agent that signed the request, or its address if the signature is missing or not verified yet. */
   readonly client: string
   readonly isUnsigned: boolean
+}
+
+interface Most {
+  readonly signed: number
+  readonly unsigned: number
 }
 
 interface Lane {
@@ -38,12 +44,20 @@ export const MAX_SIGNED = 8
 /** Unsigned ones have a lane of their own, so that they cannot delay those of registered agents. */
 export const MAX_UNSIGNED = 3
 
+/**
+ * Large bodies that are verified and parsed at once. A body of 96 KiB takes up to 6 ms, so without turns 300 of them would delay
+ * every other request by two seconds. Small bodies do not wait for large ones.
+ */
+const MAX_LARGE_BODIES = 2
+export const LARGE_BODIES: Most = { signed: MAX_LARGE_BODIES, unsigned: 1 }
+
 /** Made once, as in load.ts. */
-const TOO_MANY = new Overloaded('too many pages and streams wait for their turn')
-/** Reads that wait, of all clients and operations. Each holds a request slot, of which other reads need the rest. */
+const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait for their turn')
+/** Those that wait, of all clients and operations. Each holds a request slot, of which other requests need the rest. */
 export const MAX_WAITING = 192
 
-export function createBulkTurns(): BulkTurns {
+/** @param most of one operation at a time: those of registered agents, and those of all others. */
+export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED }): BulkTurns {
   const lanes = new Map<string, Lane>()
   let waiting = 0
 
@@ -64,7 +78,7 @@ export function createBulkTurns(): BulkTurns {
     const name = isUnsigned ? `${operation}, unsigned` : operation
     let lane = lanes.get(name)
     if (lane === undefined) {
-      lane = { running: 0, max: isUnsigned ? MAX_UNSIGNED : MAX_SIGNED, waiting: new Map() }
+      lane = { running: 0, max: isUnsigned ? most.unsigned : most.signed, waiting: new Map() }
       lanes.set(name, lane)
     }
     return lane
