@@ -51,7 +51,7 @@ export async function startOwner(settings: OwnerSettings, say: (line: string) =>
   say('idle')
   return stack.move()
 
-  /** As every client does: "unavailable" says nothing, so the same operation is asked for again. */
+  /** Repeats the operation while it is "unavailable", as clients do: that answer does not say if it took effect. */
   async function repeat(planned: PlannedOperation): Promise<string> {
     const until = Date.now() + PATIENCE_MS
     for (;;) {
