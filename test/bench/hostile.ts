@@ -28,7 +28,7 @@ const PER_SECOND: Record<Flood, number> = {
   'registrations with wrong work': 400,
   'requests with a wrong signature': 800,
   health: 500,
-  'bodies with 10,900 members': 100,
+  'bodies with 10,900 members': 400,
   'messages to a log that is held': 50,
 }
 
