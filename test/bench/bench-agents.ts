@@ -55,14 +55,15 @@ export function signedRequest(
   return requestBytes(method, target, authority, headers, body)
 }
 
-/** An envelope with a body of about 100 bytes. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.3). */
-export function envelopeText(from: BenchAgent, to: string): string {
+/** An envelope with a body of about 100 bytes. @param ttlSeconds none if it is 0. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.3). */
+export function envelopeText(from: BenchAgent, to: string, ttlSeconds = 0): string {
   return JSON.stringify({
     id: randomBytes(16).toString('base64url'),
     from: from.agentId,
     to,
     type: 'request',
     ts: new Date().toISOString(),
+    ...(ttlSeconds === 0 ? {} : { ttl: ttlSeconds }),
     body: { task: 'translate', text: 'The quick brown fox jumps over the lazy dog, again and again and again.' },
     sig: Buffer.alloc(64, 7).toString('base64'),
   })

@@ -5,7 +5,7 @@ import { type LoadResult, percentile, requestBytes, runLoad } from './http-load.
 /** What is sent again and again. */
 export type Work =
   /** Each agent writes to the next one, so that every pair is known after the warm-up. */
-  | { kind: 'messages' }
+  | { kind: 'messages'; ttlSeconds?: number }
   /** The first agent posts to a board. */
   | { kind: 'posts'; board: string }
   /** The first agent reads these pages in turn, or somebody who does not say who it is. */
@@ -54,7 +54,13 @@ function prepare(agents: BenchAgent[], { work, authority }: Order, index: number
   if (first === undefined || from === undefined || to === undefined) throw new RangeError('no agents')
   switch (work.kind) {
     case 'messages':
-      return signedRequest(from, authority, 'POST', '/v2/messages', envelopeText(from, `${to.name}@${authority}`))
+      return signedRequest(
+        from,
+        authority,
+        'POST',
+        '/v2/messages',
+        envelopeText(from, `${to.name}@${authority}`, work.ttlSeconds),
+      )
     case 'posts':
       return signedRequest(first, authority, 'POST', '/v2/messages', envelopeText(first, `board:${work.board}`))
     case 'pages': {

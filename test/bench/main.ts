@@ -8,6 +8,7 @@ import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
 import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
+import { benchSteady } from './steady.ts'
 import { benchStorage } from './storage.ts'
 
 const BENCHMARKS = [
@@ -21,6 +22,7 @@ const BENCHMARKS = [
   'idle',
   'webhooks',
   'storage',
+  'steady',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -33,12 +35,21 @@ const { values, names } = readCommandLine({
     agents: { kind: 'number', whole: true, min: 1, default: 256, what: 'send, overload: who write to each other' },
     times: { kind: 'number', default: 3, what: 'overload: of the capacity' },
     few: { kind: 'number', whole: true, min: 1, default: 1_000, what: 'reads: rows that there are' },
+    messages: { kind: 'number', whole: true, min: 1, default: 3_000_000, what: 'steady: until so many are accepted' },
+    ttl: {
+      kind: 'number',
+      whole: true,
+      min: 0,
+      default: 0,
+      what: 'steady: seconds until a message expires, at least 30; 0 is never',
+    },
+    chart: { kind: 'text', placeholder: 'file', what: 'steady: where an SVG of the pace is written' },
     many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: rows that there are then' },
   },
   names: { of: BENCHMARKS, what: 'send where nothing is said' },
 })
 
-const { connections, rounds, seconds: secondsPerRound, agents, times, few, many } = values
+const { connections, rounds, seconds: secondsPerRound, agents, times, few, many, messages, ttl, chart } = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
   send: () => benchSend({ ...options, agents }),
@@ -51,6 +62,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
+  steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 
 // As the system that is measured does; the floors and who sends have the same.

@@ -1,0 +1,55 @@
+/** What Postgres counts of itself, and how large its tables are. */
+import type { Sql } from 'postgres'
+
+export interface ServerCounts {
+  readonly walBytes: number
+  /** Of them: whole pages, which are logged at the first change after a checkpoint. */
+  readonly fullPageBytes: number
+  /** Since the server was started. */
+  readonly checkpoints: number
+  readonly deadRows: number
+  /** All tables with their indexes. */
+  readonly bytes: number
+  /** Messages that have expired and are still stored. */
+  readonly overdue: number
+}
+
+/** A table without its indexes, or an index. Partitions count as their parent. */
+export interface Relation {
+  readonly name: string
+  readonly bytes: number
+}
+
+const PAGE_BYTES = 8_192
+const SCHEMAS = ['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook']
+
+/** Sums and counts come as text, because they may not fit into a number. */
+type Counted<T> = { [Name in keyof T]: string }
+
+export async function diskOf(sql: Sql): Promise<ServerCounts> {
+  const [row] = await sql<[Counted<ServerCounts>]>`
+    select w.wal_bytes as "walBytes", w.wal_fpi * ${PAGE_BYTES}::bigint as "fullPageBytes",
+      c.num_done as checkpoints, t.dead as "deadRows", t.bytes,
+      (select count(*) from messaging.messages where expires_at <= extract(epoch from now())) as overdue
+    from pg_stat_wal w, pg_stat_checkpointer c, (
+      select sum(n_dead_tup) as dead, sum(pg_total_relation_size(relid)) as bytes
+      from pg_stat_user_tables where schemaname = any (${SCHEMAS})
+    ) t`
+  return {
+    walBytes: Number(row.walBytes),
+    fullPageBytes: Number(row.fullPageBytes),
+    checkpoints: Number(row.checkpoints),
+    deadRows: Number(row.deadRows),
+    bytes: Number(row.bytes),
+    overdue: Number(row.overdue),
+  }
+}
+
+export async function relationsOf(sql: Sql): Promise<Relation[]> {
+  const rows = await sql<{ name: string; bytes: string }[]>`
+    select n.nspname || '.' || coalesce(p.relname, c.relname) as name, sum(pg_relation_size(c.oid)) as bytes
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    left join pg_inherits i on i.inhrelid = c.oid left join pg_class p on p.oid = i.inhparent
+    where c.relkind in ('r', 'i') and n.nspname = any (${SCHEMAS}) group by 1`
+  return rows.map(({ name, bytes }) => ({ name, bytes: Number(bytes) }))
+}
