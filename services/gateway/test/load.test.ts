@@ -124,7 +124,11 @@ test.each([
   expect(await h.sendSigned(alice, HEALTH)).toMatchObject({ status: 200 })
 })
 
-test('two large bodies are checked at a time, and small requests do not wait for them', async () => {
+test.each([
+  ['long bodies', '"x"'.padEnd(9_000)],
+  ['bodies with many members', JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`m${at}`, 0])))],
+  ['bodies with deep lists', `[${Array.from({ length: 10 }, () => '['.repeat(60) + ']'.repeat(60)).join()}]`],
+])('two %s are checked at a time, and small requests do not wait for them', async (_, body) => {
   const alice = h.register('alice')
   await h.sendSigned(alice, ME)
   const senders = ['bob', 'carol', 'dave'].map((name) => h.register(name))
@@ -134,12 +138,7 @@ test('two large bodies are checked at a time, and small requests do not wait for
     const sender = senders.find(({ agentId }) => agentId === agent_id)
     return { agent: sender && agentOf(sender) }
   })
-  const large = (): Outgoing => ({
-    method: 'POST',
-    target: '/v2/messages',
-    headers: JSON_BODY,
-    body: '"x"'.padEnd(9_000),
-  })
+  const large = (): Outgoing => ({ method: 'POST', target: '/v2/messages', headers: JSON_BODY, body })
   const lookups = (): number => h.callsTo(findAgent).length
   const before = lookups()
   const answers = senders.slice(0, 2).map((sender) => h.sendSigned(sender, large()))

@@ -46,7 +46,7 @@ export const MAX_UNSIGNED = 3
 
 /**
  * Large bodies that are verified and parsed at once. A body of 96 KiB takes up to 6 ms, so without turns 300 of them would delay
- * every other request by two seconds. Small bodies do not wait for large ones.
+ * every other request by two seconds. Small bodies do not wait for large ones. What counts as large: body.ts.
  */
 const MAX_LARGE_BODIES = 2
 export const LARGE_BODIES: Most = { signed: MAX_LARGE_BODIES, unsigned: 1 }
