@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { reasonOf, UsageError } from '../io.ts'
 
@@ -24,8 +24,12 @@ function write(path: string, text: string): void {
   const unfinished = `${path}.new`
   const file = openSync(unfinished, 'w', OWNER_ALONE)
   try {
-    writeSync(file, text)
+    // Unlike writeSync, fails where the disk takes only a part.
+    writeFileSync(file, text)
     fsyncSync(file)
+  } catch (error) {
+    rmSync(unfinished, { force: true })
+    throw error
   } finally {
     closeSync(file)
   }

@@ -9,7 +9,7 @@ import {
   openSync,
   readFileSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { type AgentKey, formatKey, parseKey } from '@svc/sdk/keys.ts'
 import { reasonOf, UsageError } from '../io.ts'
@@ -26,7 +26,8 @@ export function writeSecretFile(path: string, text: string): void {
   try {
     const file = openSync(unfinished, 'wx', OWNER_ALONE)
     try {
-      writeSync(file, text)
+      // Unlike writeSync, fails where the disk takes only a part.
+      writeFileSync(file, text)
       fsyncSync(file)
     } finally {
       closeSync(file)

@@ -1,0 +1,41 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, onTestFinished, test } from 'vitest'
+import { writeDurably } from './durable-file.ts'
+
+const run = promisify(execFile)
+
+/** The system takes the first 8 KiB of a file and no more, as a disk does that is almost full. */
+function writeOnFullDisk(module: string, call: string): Promise<unknown> {
+  const script = `import * as files from '${fileURLToPath(new URL(module, import.meta.url))}'\n${call}`
+  const command = 'ulimit -f 8 && exec "$0" "$@"'
+  return run('bash', ['-c', command, process.execPath, '--input-type=module', '-e', script])
+}
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-durable-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+test.runIf(process.platform !== 'win32')('a disk that takes only a part of a file leaves the old file', async () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'file')
+  writeDurably(path, 'old')
+  const written = writeOnFullDisk('./durable-file.ts', `files.writeDurably('${path}', 'x'.repeat(20_000))`)
+  await expect(written).rejects.toThrow(`${path} cannot be written`)
+  expect(readFileSync(path, 'utf8')).toBe('old')
+  expect(readdirSync(folder)).toEqual(['file'])
+})
+
+test.runIf(process.platform !== 'win32')('a disk that takes only a part of a secret leaves no file', async () => {
+  const folder = temporaryFolder()
+  const path = join(folder, 'secret')
+  const written = writeOnFullDisk('./key-file.ts', `files.writeSecretFile('${path}', 'x'.repeat(20_000))`)
+  await expect(written).rejects.toThrow(`${path} cannot be written`)
+  expect(readdirSync(folder)).toEqual([])
+})
