@@ -1,6 +1,6 @@
 import { AnswerError, ApiError, EventGapError, NetworkError, VerificationError } from '@svc/sdk/errors.ts'
 import { quoted } from './fence.ts'
-import { StartError } from './start-error.ts'
+import { StartError, StateError } from './start-error.ts'
 import { ToolError } from './tool-error.ts'
 
 interface ExplainedError {
@@ -28,6 +28,12 @@ const ADVICE: Readonly<Record<string, string>> = {
 /** What a thrown value means for the agent. The text holds no body, and no words of others but in quotes. */
 export function explainError(error: unknown): ExplainedError {
   if (error instanceof ToolError) return { code: error.code, text: error.message }
+  if (error instanceof StateError) {
+    return {
+      code: 'state_not_usable',
+      text: `${error.message}. Tell the person you work for: it works again when that is mended. If this was to send or to change something, look whether it was done.`,
+    }
+  }
   if (error instanceof StartError) {
     return { code: 'misconfigured', text: `${error.message}. Tell the person you work for. Nothing was done.` }
   }

@@ -1,11 +1,16 @@
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { AgentClient } from '@svc/sdk/client.ts'
 import { keyFromSeed, parseKey, seedOf } from '@svc/sdk/keys.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Fields, overHttp, textOf } from './scene.ts'
 import { type Stage, startStage, TOKEN } from './stage.ts'
+
+const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 
 let stage: Stage
 beforeAll(async () => {
@@ -341,6 +346,20 @@ describe('over HTTP', () => {
       sent.end(body)
     })
     expect(answered).toBe(status)
+  })
+
+  test('a port that another program has is one sentence', async () => {
+    await using stack = new AsyncDisposableStack()
+    const { face, keyPath, name } = await stage.serve(stack)
+    const { port } = new URL(face.url)
+    const args = ['mcp', '--key', keyPath, '--register', name, '--url', stage.url, '--http', port]
+    const started = promisify(execFile)(process.execPath, [SVC, ...args])
+    await expect(started).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(
+        new RegExp(`^svc: 127.0.0.1:${port} cannot be listened on: address already in use`, 'm'),
+      ),
+    })
   })
 
   test('it listens on the loopback address alone, and a client with a wrong token cannot connect', async () => {

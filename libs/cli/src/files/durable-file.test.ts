@@ -13,7 +13,7 @@ const run = promisify(execFile)
 function writeOnFullDisk(module: string, call: string): Promise<unknown> {
   const script = `import * as files from '${fileURLToPath(new URL(module, import.meta.url))}'\n${call}`
   const command = 'ulimit -f 8 && exec "$0" "$@"'
-  return run('bash', ['-c', command, process.execPath, '--input-type=module', '-e', script])
+  return run('bash', ['--norc', '-c', command, process.execPath, '--input-type=module', '-e', script])
 }
 
 function temporaryFolder(): string {

@@ -61,10 +61,19 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     const after = await findBudget(mailbox, call.signal)
     // A client that is gone does not know: its repeat without an id is this message.
-    if (!call.signal.aborted) mailbox.sent.save({ ...record, told: true })
+    if (!call.signal.aborted) keepTold(mailbox, record)
     mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
     return receiptOf(result, record.envelope, 'boardId' in outgoing.to, budget, after)
   }, call.signal)
+}
+
+/** The message was accepted, which must be told whatever the disk does. A repeat without an id is then this message. */
+function keepTold({ sent, log }: Mailbox, record: SentRecord): void {
+  try {
+    sent.save({ ...record, told: true })
+  } catch (error) {
+    log('keep.failed', { code: explainError(error).code })
+  }
 }
 
 /** The message that this call repeats; undefined for a new one. @throws ToolError `id_conflict`. */

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartError } from '../start-error.ts'
+import { StartError, StateError } from '../start-error.ts'
 
 const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700
@@ -24,23 +24,29 @@ export function makeOwnFolder(path: string): void {
 
 /** Makes a folder that its owner alone can read, with its parents. */
 export function makeFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
+  try {
+    mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
+  } catch (cause) {
+    throw new StateError(`${path} cannot be made a folder: ${reasonOf(cause)}`, { cause })
+  }
 }
 
 /**
  * Writes a file in one step: a reader sees the old content or the new content, never a part, whichever process writes.
- * The file is readable by its owner alone. @param options `isFlushed: false` where nothing is lost by a power failure.
+ * The file is readable by its owner alone. @throws StateError. @param options `isFlushed: false` where nothing is lost by a power failure.
  */
 export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
   const temporary = writeTemporary(path, content, isFlushed)
   try {
     renameSync(temporary, path)
+  } catch (error) {
+    throw cannotWrite(path, error)
   } finally {
     rmSync(temporary, { force: true })
   }
 }
 
-/** Writes a file that must not exist yet, complete from its first moment. @returns false if another process was first. */
+/** Writes a file that must not exist yet, complete from its first moment. @returns false if another process was first. @throws StateError. */
 export function createFile(path: string, content: string | Uint8Array): boolean {
   const temporary = writeTemporary(path, content)
   try {
@@ -48,19 +54,19 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
     return true
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false
-    throw error
+    throw cannotWrite(path, error)
   } finally {
     rmSync(temporary, { force: true })
   }
 }
 
-/** @returns undefined where there is no such file. */
+/** @returns undefined where there is no such file. @throws StateError. */
 export function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return undefined
-    throw error
+    throw new StateError(`${path} cannot be read: ${reasonOf(error)}`, { cause: error })
   }
 }
 
@@ -98,8 +104,23 @@ export function removeOldest(folder: string, most: { files: number; bytes: numbe
 function writeTemporary(path: string, content: string | Uint8Array, isFlushed = true): string {
   makeFolder(dirname(path))
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`
-  writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
+  try {
+    writeFileSync(temporary, content, { mode: OWNER_ALONE, flag: 'wx', flush: isFlushed })
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw cannotWrite(path, error)
+  }
   return temporary
+}
+
+function cannotWrite(path: string, cause: unknown): StateError {
+  return new StateError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
+}
+
+/** What the system says: `no space left on device`, without its code, the call and the path. */
+function reasonOf(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return /^[A-Z0-9]+: ([^,]+),/.exec(message)?.[1] ?? message
 }
 
 function codeOf(error: unknown): string | undefined {

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { type Reader, textOf } from '../reading/read.ts'
+import { StateError } from '../start-error.ts'
 import type { Cipher } from './cipher.ts'
 import { readIfThere, replaceFile } from './files.ts'
 
@@ -58,6 +59,15 @@ export function createSearchIndex(
     return content
   }
 
+  /** What cannot be written is read from the service again by the next process. */
+  function write(written: Content): void {
+    try {
+      replaceFile(path, cipher.encrypt(FILE, JSON.stringify(written)))
+    } catch (error) {
+      if (!(error instanceof StateError)) throw error
+    }
+  }
+
   async function entryOf(message: Message, signal: AbortSignal): Promise<Entry | undefined> {
     const { body } = await reader.read(message, signal)
     if (body === undefined) return undefined
@@ -99,7 +109,7 @@ export function createSearchIndex(
       // The last page was read before, so most of what was found is known.
       const isNew =
         exported !== before.exported || events !== before.events || content.entries.length !== before.entries.length
-      if (isNew) replaceFile(path, cipher.encrypt(FILE, JSON.stringify(content)))
+      if (isNew) write(content)
       return isExportDone && areEventsDone
     },
     search(query, limit, cursor) {

@@ -208,6 +208,17 @@ describe('the lease of the stream', () => {
     expect(second.take()).toBe(true)
   })
 
+  test('a timer that renews it survives a folder that is gone; whoever takes it is told', () => {
+    const path = join(folder, 'inner', 'lease')
+    const lease = createLease(path)
+    lease.take()
+    rmSync(join(folder, 'inner'), { recursive: true })
+    writeFileSync(join(folder, 'inner'), 'no folder')
+    expect(lease.renew()).toBe(false)
+    expect(() => lease.take()).toThrow(/cannot be made a folder: /)
+    expect(() => lease.release()).not.toThrow()
+  })
+
   test('a holder that does not renew it loses it', () => {
     const path = join(folder, 'lease')
     const [first, second] = [createLease(path), createLease(path)]

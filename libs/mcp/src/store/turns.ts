@@ -23,7 +23,7 @@ export function createTurns(path: string): Turns {
   async function alone<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     signal.throwIfAborted()
     while (!lease.take()) await sleep(LOOK_MS, signal)
-    const renewal = setInterval(() => lease.take(), RENEW_MS)
+    const renewal = setInterval(() => lease.renew(), RENEW_MS)
     try {
       return await work()
     } finally {

@@ -7,6 +7,7 @@ import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@mode
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
+import { StartError } from '../start-error.ts'
 import { createHttpSessions } from './http-sessions.ts'
 import { serveSubscriptions } from './subscriptions.ts'
 
@@ -63,7 +64,12 @@ export async function serveOverHttp(
     void answer(request as IncomingMessage & { method: string; url: string }, response)
   })
   server.listen(port, LOOPBACK)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    const reason = cause.code === 'EADDRINUSE' ? 'address already in use' : cause.message
+    throw new StartError(`${LOOPBACK}:${port} cannot be listened on: ${reason}; name another port with --http`, {
+      cause,
+    })
+  })
   const url = `http://${LOOPBACK}:${(server.address() as AddressInfo).port}${PATH}`
   mailbox.log('http.listening', { url })
   return {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
+import { StateError } from '../start-error.ts'
 import { createFile, readIfThere, replaceFile, writtenAtMs } from '../store/files.ts'
 
 /**
@@ -7,8 +8,10 @@ import { createFile, readIfThere, replaceFile, writtenAtMs } from '../store/file
  * stream and nothing else: the stream only wakes those who wait, and what they read comes from the history.
  */
 interface Lease {
-  /** Takes the lease, or renews it. @returns false while another process holds it. */
+  /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
   take(): boolean
+  /** As `take`, for timers: false also where the file cannot be written. */
+  renew(): boolean
   release(): void
 }
 
@@ -20,7 +23,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''
   const isOwn = (): boolean => holder() === mark
-  return {
+  const lease: Lease = {
     take() {
       if (createFile(path, mark)) return true
       const ageMs = Date.now() - (writtenAtMs(path) ?? 0)
@@ -29,10 +32,23 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
       replaceFile(path, mark, { isFlushed: false })
       return true
     },
+    renew() {
+      try {
+        return lease.take()
+      } catch (error) {
+        if (error instanceof StateError) return false
+        throw error
+      }
+    },
     release() {
-      if (isOwn()) rmSync(path, { force: true })
+      try {
+        if (isOwn()) rmSync(path, { force: true })
+      } catch {
+        // It becomes stale.
+      }
     },
   }
+  return lease
 }
 
 function isGone(pid: number): boolean {

@@ -67,13 +67,13 @@ export function createWatcher(
 
   async function run(): Promise<void> {
     while (isWanted() && !stopped.signal.aborted) {
-      if (!lease.take()) {
-        mode = 'shared'
-        await pause(times.lookMs)
-        lookAtNews()
-        continue
-      }
       try {
+        if (!lease.take()) {
+          mode = 'shared'
+          await pause(times.lookMs)
+          lookAtNews()
+          continue
+        }
         await lead()
       } catch (error) {
         log('watch.failed', { error: error instanceof Error ? error.name : 'unknown' })
@@ -102,7 +102,7 @@ export function createWatcher(
   async function lead(): Promise<void> {
     const ended = new AbortController()
     const renewal = setInterval(() => {
-      if (!isWanted() || stopped.signal.aborted || !lease.take()) ended.abort()
+      if (!isWanted() || stopped.signal.aborted || !lease.renew()) ended.abort()
     }, times.renewMs)
     const stop = (): void => ended.abort()
     stopped.signal.addEventListener('abort', stop)

@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Board, type BoardDetails, type BoardVisibility, type PostingMode } from '@svc/contracts/resources.ts'
 import { AnswerError } from '@svc/sdk/errors.ts'
+import { explainError } from '../../explain-error.ts'
 import type { Mailbox } from '../../mailbox.ts'
 import { viewBoard } from '../../reading/view-board.ts'
 import { obtainConsent } from '../../send/consent.ts'
@@ -37,7 +38,7 @@ export const createBoard = defineTool({
     credits_left: Receipt.credits_left,
   },
   async run(mailbox, args, { asker, fence, signal }) {
-    const { client, approvals } = mailbox
+    const { client } = mailbox
     const wanted = { ...args, visibility: args.visibility ?? ('private' as const) }
     return mailbox.exclusively(async () => {
       const earlier = await findOwn(mailbox, wanted.title, wanted.visibility, signal)
@@ -55,7 +56,7 @@ export const createBoard = defineTool({
       const board = earlier ?? (await client.createBoard(wanted, { signal }))
       if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an id that is none')
       // Whoever agreed to the board has agreed to posts on it.
-      if (earlier === undefined) approvals.add(board.id)
+      if (earlier === undefined) approve(mailbox, board.id)
       const budget = await findBudget(mailbox, signal)
       return {
         board: viewBoard(mailbox, board, fence),
@@ -67,6 +68,15 @@ export const createBoard = defineTool({
     }, signal)
   },
 })
+
+/** The board is there: where the disk is full, the person is asked once more for the first post. */
+function approve({ approvals, log }: Mailbox, boardId: string): void {
+  try {
+    approvals.add(boardId)
+  } catch (error) {
+    log('keep.failed', { code: explainError(error).code })
+  }
+}
 
 async function findOwn(
   { client, key }: Mailbox,
