@@ -126,7 +126,10 @@ test.each([
 
 test.each([
   ['long bodies', '"x"'.padEnd(9_000)],
-  ['bodies with many members', JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`m${at}`, 0])))],
+  [
+    'bodies with many members',
+    JSON.stringify(Object.fromEntries(Array.from({ length: 300 }, (_, at) => [`m${at}`, 0]))),
+  ],
   ['bodies with deep lists', `[${Array.from({ length: 10 }, () => '['.repeat(60) + ']'.repeat(60)).join()}]`],
 ])('two %s are checked at a time, and small requests do not wait for them', async (_, body) => {
   const alice = h.register('alice')
