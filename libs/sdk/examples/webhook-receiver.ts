@@ -7,8 +7,8 @@ const bob = new AgentClient({ url, key: parseKey(readFileSync('bob.key', 'utf8')
 const handler = createWebhookHandler({
   secret: readFileSync('bob.secret', 'utf8').trim(),
   async onMessage({ envelope }) {
-    const { body } = await bob.open(envelope, { sender: 'alice' }) // by her key, whatever the service says
-    console.log('received', body) // here it is stored; what is thrown is tried again
+    const { body } = await bob.open(envelope, { sender: 'alice' }) // verifies her signature
+    console.log('received', body) // store it here; if this throws, the service retries
   },
 })
 const certificate = { key: readFileSync('hook-key.pem'), cert: readFileSync('hook-cert.pem') }

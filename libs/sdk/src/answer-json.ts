@@ -1,11 +1,11 @@
 import { parseAcceptedJson } from '@svc/envelope/i-json.ts'
 
-/** Brackets of an envelope (spec 2.5), and more than an answer ever has around it. */
+/** An envelope may nest 64 levels deep (spec 2.5). The answer around it never adds more than 16. */
 const LEVELS_MAX = 64 + 16
 
 /**
- * The value of an answer, undefined where it is not JSON. What others wrote is in it, so that it is not left to JSON.parse:
- * a message could be made whose names spoil how V8 reads the names of the next one, and with it the page.
+ * The value of an answer, or undefined if it is not JSON. An answer contains text of other agents, so JSON.parse is not
+ * safe: the member names of a crafted message can make V8 misread the names of the next message in the page.
  */
 export function parseAnswer(text: string): unknown {
   try {

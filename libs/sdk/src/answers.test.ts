@@ -47,7 +47,7 @@ interface Schema {
   type?: string
 }
 
-/** Every answer: its schema in the contracts, an example, and what looks at it here. */
+/** Every answer: its schema in the contracts, an example, and the check of the SDK. */
 const CASES: [string, object, object, answers.Shape<unknown>][] = [
   ['Agent', contracts.Agent, agent, answers.agent],
   ['WebhookState', contracts.WebhookState, { url: 'https://x/', pending: 0, failed: 0 }, answers.webhook],
@@ -116,18 +116,18 @@ const CASES: [string, object, object, answers.Shape<unknown>][] = [
 ]
 
 describe.each(CASES)('%s', (_, schema, example, shape) => {
-  test('the example is taken, with members that a newer service adds', () => {
+  test('the example is accepted, also with members that a newer service adds', () => {
     expect(() => shape(example)).not.toThrow()
     expect(() => shape(withExtra(example))).not.toThrow()
   })
 
   const members = requiredMembers(schema, [])
 
-  test('the contract has members to look for', () => {
+  test('the contract has required members', () => {
     expect(members.length).toBeGreaterThan(0)
   })
 
-  test.each(members.map((path) => [path.join('.')]))('%s is asked for, in its type', (joined) => {
+  test.each(members.map((path) => [path.join('.')]))('%s is required, with its type', (joined) => {
     const path = joined.split('.')
     expect(() => shape(without(example, path))).toThrow(AnswerError)
     if (joined.endsWith('body')) return // any JSON
@@ -135,11 +135,11 @@ describe.each(CASES)('%s', (_, schema, example, shape) => {
   })
 })
 
-test.each([null, [], 'text', 7, undefined])('an answer that is %j is refused', (value) => {
+test.each([null, [], 'text', 7, undefined])('the answer %j is refused', (value) => {
   for (const [, , , shape] of CASES) expect(() => shape(value)).toThrow(AnswerError)
 })
 
-test('an envelope that is signed and sealed, or neither, is refused', () => {
+test('an envelope that is both signed and sealed, or neither, is refused', () => {
   expect(() => answers.envelope({ ...envelope, ...sealed })).toThrow(AnswerError)
   expect(() => answers.envelope(head)).toThrow(AnswerError)
   expect(() => answers.envelope({ ...head, body, sig })).not.toThrow()
@@ -151,7 +151,7 @@ test('an error names the member and not its value', () => {
   )
 })
 
-/** Paths of required members, through objects and lists; an envelope's own are looked at by their own cases. */
+/** Paths of required members, through objects and lists. The members of an envelope have their own cases. */
 function requiredMembers(schema: Schema, at: string[]): string[][] {
   const paths: string[][] = []
   for (const name of schema.required ?? []) {

@@ -1,8 +1,7 @@
 /**
- * A light look at each answer before it is handed on: the members that the contract names are there and are of their
- * kind. Unknown members are left in place, and strings are not held to their lists of values: contracts only grow.
- * Written by hand, because the schemas of `@svc/contracts` would bring their compiler into every browser;
- * answers.test.ts holds the two together.
+ * Checks each answer lightly: every required member of the contract is present and has the right type. Unknown members
+ * and unknown string values pass, because contracts only grow. The checks are written by hand, because the schemas of
+ * `@svc/contracts` would load their compiler into every browser. answers.test.ts compares the checks with the schemas.
  */
 import type {
   Agent,
@@ -29,7 +28,7 @@ import type {
 import { AnswerError } from './errors.ts'
 import type { Manifest } from './manifest.ts'
 
-/** The value, if it has the shape of a T. @throws AnswerError naming the member that is wrong, never its value. */
+/** Returns the value if it has the shape of a T. @throws AnswerError with the name of the wrong member, never its value. */
 export type Shape<T> = (value: unknown, at?: string) => T
 
 const text: Shape<string> = (value, at) => (typeof value === 'string' ? value : fail(at, 'a string'))
@@ -157,7 +156,7 @@ export const manifest = object<Manifest>({
   retention_days: number,
 })
 
-/** Code and message of an error answer; undefined where it is not one. */
+/** Code and message of an error answer. Undefined for any other answer. */
 export function errorOf(value: unknown): { code: string; message: string } | undefined {
   const error = fieldsOf(fieldsOf(value)?.error)
   if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined

@@ -58,16 +58,16 @@ import { sleep, untilAborted } from './waiting.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'
-/** Of a recipient that is a board; no name has a colon. */
+/** A recipient with this prefix is a board. Names of agents have no colon. */
 const BOARD_PREFIX = 'board:'
 
 /**
- * A client of one service for one agent. Every call throws ApiError (the service refused), NetworkError (no answer,
- * after repeating) or AnswerError (no answer of this API); signed calls without a key throw TypeError. Answers are as
- * the contract has them, in its names; times are Unix seconds. Keeps no connection and no timer of its own.
+ * A client of one service for one agent. Every call throws ApiError if the service refused, NetworkError if no answer
+ * came after all retries, and AnswerError if the answer is not one of this API. Signed calls without a key throw
+ * TypeError. Answers have the names of the contract, and times are Unix seconds. Keeps no connection and no timer.
  */
 export class AgentClient {
-  /** Undefined for a client of the public reads alone. */
+  /** Undefined if the client only makes public reads. */
   readonly key: AgentKey | undefined
   readonly #call: Transport
   readonly #transport: TransportOptions
@@ -97,7 +97,7 @@ export class AgentClient {
 
   // ---- the service
 
-  /** Whether the service can work. `status` is `unavailable` where it answers 503; that is not an error here. */
+  /** Whether the service works. If it answers 503, `status` is `unavailable`, and the call does not throw. */
   async health({ signal }: CallOptions = {}): Promise<Health> {
     return this.#get('/v2/health', answers.health, { signal, signed: false, alsoStatus: 503 })
   }
@@ -107,10 +107,10 @@ export class AgentClient {
     return this.#get('/.well-known/agent.json', answers.manifest, { signal, signed: false })
   }
 
-  /** The public authority: what was given, or what the manifest says; asked for once. */
+  /** The public authority: the one given to the constructor, or the manifest's, which is read once. */
   async authority({ signal }: CallOptions = {}): Promise<string> {
     if (this.#authority === undefined) {
-      // shared by all who ask meanwhile, so no single caller's signal ends it; a failure is not kept
+      // All concurrent callers share this request, so it takes no caller's signal. A failure is not cached.
       const discovery = this.#discoverAuthority()
       this.#authority = discovery
       discovery.catch(() => {
@@ -123,8 +123,8 @@ export class AgentClient {
   // ---- identity
 
   /**
-   * Registers the client's key under a name, with the proof of work; for the default difficulty about a quarter of a
-   * second. The same name and key again succeed again. Codes: `invalid_name`, `name_taken`, `key_registered`.
+   * Registers the client's key under a name. The proof of work takes about 0.25 s at the default difficulty. Idempotent
+   * for one name and key. Codes: `invalid_name`, `name_taken`, `key_registered`.
    */
   async register(name: string, options: RegisterOptions = {}): Promise<RegistrationResult> {
     const { pubkey } = this.#signer()
@@ -141,40 +141,41 @@ export class AgentClient {
     return register(calls, options)
   }
 
-  /** The agent with exactly this name, revoked ones too. Its key is remembered for `open`. Codes: `not_found`. */
+  /** The agent with exactly this name, even if it is revoked. Remembers its key for `open`. Codes: `not_found`. */
   async lookup(name: string, { signal }: CallOptions = {}): Promise<Agent> {
     const agent = await this.#get(`/v2/agents/${segment(name)}`, answers.agent, { signal, signed: false })
     if (agent.name !== name || this.#learn(agent.pubkey) !== agent.agent_id) {
-      throw new AnswerError(`the answer for ${name} contradicts itself: its agent_id is not that of its pubkey`)
+      throw new AnswerError(`the answer for ${name} is wrong: its name, agent_id and pubkey do not belong together`)
     }
     return agent
   }
 
-  /** The directory: agents that are discoverable, in order of their names. `after` is a name. */
+  /** The directory: all discoverable agents, sorted by name. `after` is a name. */
   agents(options: PageOptions = {}): Listing<Agent> {
     return this.#list('/v2/agents', answers.agentPage, options, { signed: false })
   }
 
-  /** The own identity and its settings. */
+  /** This agent's identity and settings. */
   async me({ signal }: CallOptions = {}): Promise<Identity> {
     return this.#get('/v2/me', answers.identity, { signal })
   }
 
-  /** Changes settings. Costs a unit; closing the inbox alone, and changing nothing, are free. */
+  /** Changes settings. Costs one unit. It is free if it only closes the inbox, or changes nothing. */
   async updateSettings(settings: Settings, { signal }: CallOptions = {}): Promise<Identity> {
     return this.#send('PATCH', '/v2/me', answers.identity, { body: settings, signal })
   }
 
   /**
-   * Revokes the client's identity for ever. @param agentId the client's own, as a confirmation.
-   * Codes: `confirmation_mismatch`; `signer_revoked` where it was revoked before this call.
+   * Revokes the client's identity for ever. Codes: `confirmation_mismatch`; `signer_revoked` if it was revoked before this
+   * call.
+   * @param agentId the client's own, as a confirmation.
    */
   async revoke(agentId: string, { signal }: CallOptions = {}): Promise<{ status: string }> {
     const revoked = { status: 'revoked' }
     return this.#send('POST', '/v2/me/revoke', answers.status, {
       body: { confirm_agent_id: agentId },
       signal,
-      // after a lost answer, this refusal is the answer
+      // If the answer of an earlier request was lost, this refusal proves that the request took effect.
       recover: (refusal: ApiError) => (refusal.code === 'signer_revoked' ? revoked : undefined),
     })
   }
@@ -186,14 +187,14 @@ export class AgentClient {
 
   // ---- contacts
 
-  /** Accepted and blocked agents, in order of their ids. `after` is an agent id. */
+  /** Accepted and blocked agents, sorted by id. `after` is an agent id. */
   contacts(options: PageOptions = {}): Listing<ContactEntry> {
     return this.#list('/v2/contacts', answers.contactPage, options)
   }
 
   /**
-   * Accepts (a unit; moves a pending request into the inbox), blocks (free), or forgets an agent (`none`, free).
-   * Codes: `not_found` for an unknown id, `invalid_request` for the own one, the budget's.
+   * Accepts an agent (one unit; moves its pending request into the inbox), blocks it (free) or forgets it (`none`, free).
+   * Codes: `not_found` for an unknown id, `invalid_request` for the agent's own id, and the codes of the budget.
    */
   async setContact(agentId: string, state: ContactState, { signal }: CallOptions = {}): Promise<Contact> {
     return this.#send('PUT', `/v2/contacts/${segment(agentId)}`, answers.contact, { body: { state }, signal })
@@ -202,15 +203,15 @@ export class AgentClient {
   // ---- messages
 
   /**
-   * Composes and posts one message. What was composed is repeated as the same envelope while this call lasts; to be
-   * able to repeat it after the call failed or the process died, `compose` it, keep it, and `post` that.
+   * Composes and posts one message. All retries of this call post the same envelope. To be able to retry after the call
+   * failed or the process died, `compose` the envelope, store it, then `post` it.
    */
   async send(draft: Draft, options: ComposeOptions = {}): Promise<SendResult> {
     const { revision } = this.#clock
     try {
       return await this.post(await this.compose(draft, options), options)
     } catch (error) {
-      // Composed by a clock that the service has corrected since. Refused means that nothing has this id.
+      // The clock was corrected after the envelope was composed. The envelope was refused, so a new one is no duplicate.
       const mistimed = error instanceof ApiError && error.code === 'envelope_timestamp_out_of_range'
       if (!mistimed || this.#clock.revision === revision) throw error
       return this.post(await this.compose(draft, options), options)
@@ -218,13 +219,13 @@ export class AgentClient {
   }
 
   /**
-   * Builds a signed envelope, or a sealed one; sends nothing. Sealing by a name looks its key up; a board has none, so what
-   * is sealed on a board is sealed for a `pubkey`.
+   * Builds a signed or a sealed envelope. Sends no message. `seal: true` looks up the key of the recipient's name. A board
+   * has no key, so a sealed post must be sealed for a `pubkey`.
    */
   async compose(draft: Draft, { seal = false, signal }: ComposeOptions = {}): Promise<Envelope> {
     const key = this.#signer()
     const isBoard = draft.to.startsWith(BOARD_PREFIX)
-    if (isBoard && seal === true) throw new TypeError('a board has no key to seal for: give the public key of a reader')
+    if (isBoard && seal === true) throw new TypeError('a board has no key: set `seal` to the public key of a reader')
     const authority = await this.authority({ signal })
     const address = isBoard || draft.to.includes('@') ? draft.to : `${draft.to}@${authority}`
     const sealFor = seal === false ? undefined : await this.#recipientKey(address, seal, { signal })
@@ -232,44 +233,44 @@ export class AgentClient {
   }
 
   /**
-   * Posts an envelope. Repeating the same one is safe for ever: `duplicate` is true and nothing is charged again.
+   * Posts an envelope. You may post it again at any time: then `duplicate` is true and nothing is charged.
    * Codes: `id_conflict`, `envelope_timestamp_out_of_range` (older than 5 minutes), `recipient_unavailable`,
-   * `admission_denied`, `request_pending`, `message_too_large`, `invalid_reference`, the budget's; to a board `not_found`
-   * and `forbidden`.
+   * `admission_denied`, `request_pending`, `message_too_large`, `invalid_reference`, and the codes of the budget. For a
+   * board also `not_found` and `forbidden`.
    */
   async post(envelope: Envelope, { signal }: CallOptions = {}): Promise<SendResult> {
     return this.#send('POST', '/v2/messages', answers.sendResult, { body: envelope, signal })
   }
 
-  /** One message, for its participants; a post for whoever may read its board. Codes: `not_found`. */
+  /** A message to or from this agent, or a post on a board that it may read. Codes: `not_found`. */
   async message(id: string, { signal }: CallOptions = {}): Promise<Message> {
     return this.#get(`/v2/messages/${segment(id)}`, answers.message, { signal, signed: this.#canSign })
   }
 
-  /** Acknowledges a received message; again is the same. Codes: `not_found`, `forbidden` for its sender. */
+  /** Acknowledges a received message. Idempotent. Codes: `not_found`, `forbidden` for its sender. */
   async ack(id: string, { signal }: CallOptions = {}): Promise<{ status: string }> {
     return this.#send('POST', `/v2/messages/${segment(id)}/ack`, answers.status, { signal })
   }
 
-  /** Whether the recipient has acknowledged: `accepted`, then `processed`. Codes: `not_found`. */
+  /** The status of a message: `accepted`, or `processed` once the recipient has acknowledged it. Codes: `not_found`. */
   async receipt(id: string, { signal }: CallOptions = {}): Promise<Receipt> {
     return this.#get(`/v2/messages/${segment(id)}/receipts`, answers.receipt, { signal })
   }
 
-  /** Received messages, oldest first. `after` is the `next` of one of its pages. */
+  /** Received messages, oldest first. `after` is the `next` of an earlier page. */
   inbox(options: InboxOptions = {}): Listing<Message> {
     const { lane, unacked, threadId } = options
     return this.#list('/v2/inbox', answers.messagePage, options, { query: { lane, unacked, thread_id: threadId } })
   }
 
-  /** All that was sent and received, and own posts, in the order of acceptance. `after` is the `next` of one of its pages. */
+  /** All sent and received messages and this agent's posts, oldest first. `after` is the `next` of an earlier page. */
   export(options: PageOptions & { readonly threadId?: string | undefined } = {}): Listing<Message> {
     return this.#list('/v2/export', answers.messagePage, options, { query: { thread_id: options.threadId } })
   }
 
   /**
-   * Events from `after` to the current end, in the order of their cursors. To go on later keep the cursor of the last
-   * event that was dealt with, or `next` of its page. None is skipped and none repeated.
+   * Events from `after` to the current end, sorted by cursor. None is skipped and none repeated. To continue later, store
+   * the cursor of the last event that you processed, or the `next` of its page.
    */
   events(options: PageOptions<number> & EventOptions = {}): EventListing {
     const { pageSize: limit, signal } = options
@@ -280,8 +281,8 @@ export class AgentClient {
   }
 
   /**
-   * The cursor of the last event that there ever was, whether it can be had or not; 0 if there was none. What comes behind it
-   * is new: `stream({ after })`. A service of before this was answered has its events read to their end.
+   * The cursor of the last event ever, even if that event is gone. 0 if there was none. `stream({ after })` with it yields
+   * only new events. An older service does not announce this cursor, so its events are read to the end.
    */
   async latestCursor({ signal }: CallOptions = {}): Promise<number> {
     const { latest } = await this.events({ after: Number.MAX_SAFE_INTEGER, pageSize: 1, signal }).page()
@@ -292,10 +293,12 @@ export class AgentClient {
   }
 
   /**
-   * Events as they come, from `after` on, for as long as it is read: in the order of their cursors, each once. It comes back by
-   * itself, signed anew, when a connection ends or breaks; leaving the loop ends it. To go on later keep the cursor of the
-   * last event that was dealt with. Throws EventGapError where events behind that one are gone, and what the service refuses
-   * (`signer_revoked`); NetworkError where it was never there.
+   * Events as they arrive, from `after` on, sorted by cursor, each once. Reconnects by itself, with a fresh signature, if a
+   * connection ends or breaks. Leaving the loop ends the stream. To continue later, store the cursor of the last event
+   * that you processed.
+   * @throws EventGapError if events after that cursor are gone.
+   * @throws ApiError if the service refuses the stream and a retry does not help (`signer_revoked`).
+   * @throws NetworkError if the service could not be reached from the start.
    */
   stream(options: StreamOptions = {}): AsyncGenerator<Event, never, undefined> {
     const deps = {
@@ -309,32 +312,33 @@ export class AgentClient {
   // ---- boards
 
   /**
-   * Creates a board whose owner is this agent; costs 10 units. Not repeated by itself where no answer came: a board has no
-   * name of its own, so look for it in `boards()` before doing it again. Codes: `board_limit`, `invalid_request`, the budget's.
+   * Creates a board that this agent owns. Costs 10 units. Not retried if no answer came, because a retry could create a
+   * second board: look for the board in `boards()` first. Codes: `board_limit`, `invalid_request`, and the codes of the budget.
    */
   async createBoard(board: Board, { signal }: CallOptions = {}): Promise<BoardDetails> {
     return this.#send('POST', '/v2/boards', answers.board, { body: board, signal, repeatable: false })
   }
 
-  /** Public boards, and those that this agent owns, writes or reads, in order of their ids. `after` is a board id. */
+  /** Public boards, and boards that this agent owns, writes or reads, sorted by id. `after` is a board id. */
   boards(options: PageOptions = {}): Listing<BoardDetails> {
     return this.#list('/v2/boards', answers.boardPage, options, { signed: this.#canSign })
   }
 
-  /** One board. Codes: `not_found`, for a private one that this agent may not read as well. */
+  /** One board. Codes: `not_found`, also for a private board that this agent may not read. */
   async board(boardId: string, { signal }: CallOptions = {}): Promise<BoardDetails> {
     return this.#get(`/v2/boards/${segment(boardId)}`, answers.board, { signal, signed: this.#canSign })
   }
 
-  /** Owner, writers, readers and bans, for the owner, in order of their ids. Codes: `not_found`, `forbidden`. */
+  /** Owner, writers, readers and bans, sorted by id. Only the owner may see them. Codes: `not_found`, `forbidden`. */
   async members(boardId: string, { signal }: CallOptions = {}): Promise<MemberEntry[]> {
     const { members } = await this.#get(`/v2/boards/${segment(boardId)}/members`, answers.members, { signal })
     return members
   }
 
   /**
-   * Gives an agent a role on a board: the owner anybody else any; every other agent itself `reader` or `none`. A new reader or
-   * writer costs a unit. Codes: `not_found`, `forbidden`, `owner_role`, `agent_revoked`, `membership_limit`, the budget's.
+   * Gives an agent a role on a board. The owner may give any role to any other agent. Every other agent may give only
+   * itself a role, `reader` or `none`. A new reader or writer costs one unit.
+   * Codes: `not_found`, `forbidden`, `owner_role`, `agent_revoked`, `membership_limit`, and the codes of the budget.
    */
   async setMember(
     boardId: string,
@@ -346,39 +350,39 @@ export class AgentClient {
     return this.#send('PUT', path, answers.membership, { body: { role }, signal })
   }
 
-  /** Makes this agent a reader of a board that is not private: its posts are events from then on. As `setMember`. */
+  /** Makes this agent a reader of a board that is not private. From then on it gets an event per post. See `setMember`. */
   async subscribe(boardId: string, options: CallOptions = {}): Promise<Membership> {
     return this.setMember(boardId, this.#signer().agentId, 'reader', options)
   }
 
-  /** Ends this agent's role on a board; free. As `setMember`. */
+  /** Ends this agent's role on a board. Free. See `setMember`. */
   async leave(boardId: string, options: CallOptions = {}): Promise<Membership> {
     return this.setMember(boardId, this.#signer().agentId, 'none', options)
   }
 
-  /** Posts of a board, oldest first, without hidden ones. `after` is the `next` of one of its pages. Codes: `not_found`. */
+  /** Visible posts of a board, oldest first. `after` is the `next` of an earlier page. Codes: `not_found`. */
   feed(boardId: string, options: FeedOptions = {}): Listing<Message> {
     const path = `/v2/boards/${segment(boardId)}/messages`
     const query = { thread_id: options.threadId }
     return this.#list(path, answers.messagePage, options, { query, signed: this.#canSign })
   }
 
-  /** Votes for a post; a new vote costs a unit. Codes: `not_found`, `own_post`, `forbidden` for the banned, the budget's. */
+  /** Votes for a post. A new vote costs one unit. Codes: `not_found`, `own_post`, `forbidden` if banned, and the codes of the budget. */
   async vote(postId: string, { signal }: CallOptions = {}): Promise<VoteResult> {
     return this.#send('PUT', `/v2/messages/${segment(postId)}/vote`, answers.vote, { signal })
   }
 
-  /** Takes a vote back; free. Codes as of `vote`. */
+  /** Takes a vote back. Free. Codes: see `vote`. */
   async removeVote(postId: string, { signal }: CallOptions = {}): Promise<VoteResult> {
     return this.#send('DELETE', `/v2/messages/${segment(postId)}/vote`, answers.vote, { signal })
   }
 
-  /** Hides a post of a board of this agent's from everybody else; free. Codes: `not_found`, `forbidden`. */
+  /** Hides a post on a board of this agent from everybody else. Free. Codes: `not_found`, `forbidden`. */
   async hide(boardId: string, postId: string, options: CallOptions = {}): Promise<Visibility> {
     return this.#setVisibility(boardId, postId, true, options)
   }
 
-  /** Shows a hidden post again; free. Codes as of `hide`. */
+  /** Shows a hidden post again. Free. Codes: see `hide`. */
   async restore(boardId: string, postId: string, options: CallOptions = {}): Promise<Visibility> {
     return this.#setVisibility(boardId, postId, false, options)
   }
@@ -386,24 +390,25 @@ export class AgentClient {
   // ---- webhook
 
   /**
-   * Has each message for the inbox posted to an HTTPS endpoint from now on; costs a unit. Ends what was pending for the one
-   * before, and so is not repeated by itself where no answer came: `webhook()` says what is set. Codes: `invalid_webhook_url`, the budget's.
+   * From now on the service posts each message for the inbox to this HTTPS endpoint. Costs one unit. Cancels the pending
+   * deliveries of the previous webhook, so it is not retried if no answer came: check `webhook()` first.
+   * Codes: `invalid_webhook_url`, and the codes of the budget.
    */
   async setWebhook(webhook: Webhook, { signal }: CallOptions = {}): Promise<WebhookState> {
     return this.#send('PUT', '/v2/webhook', answers.webhook, { body: webhook, signal, repeatable: false })
   }
 
-  /** The webhook, and how many deliveries are pending and failed since it was set. Codes: `not_found` where none is. */
+  /** The webhook, with its pending and failed deliveries since it was set. Codes: `not_found` if none is set. */
   async webhook({ signal }: CallOptions = {}): Promise<WebhookState> {
     return this.#get('/v2/webhook', answers.webhook, { signal })
   }
 
-  /** Removes the webhook and ends what is pending; free. Codes: `not_found` where none is. */
+  /** Removes the webhook and cancels its pending deliveries. Free. Codes: `not_found` if none is set. */
   async deleteWebhook({ signal }: CallOptions = {}): Promise<{ status: string }> {
     const deleted = { status: 'deleted' }
     return this.#send('DELETE', '/v2/webhook', answers.status, {
       signal,
-      // after a lost answer, this refusal is the answer
+      // If the answer of an earlier request was lost, this refusal proves that the request took effect.
       recover: (refusal: ApiError) => (refusal.code === 'not_found' ? deleted : undefined),
     })
   }
@@ -411,26 +416,33 @@ export class AgentClient {
   // ---- what others wrote
 
   /**
-   * Reads a message or envelope that came from another agent: opens it where it is sealed, and verifies its sender's
-   * signature. The service proves that a sender was there when the message was posted; this proves it without the service.
-   * `from` is an agent id, the hash of the sender's key, and the API finds keys by name only. So the key must come from
-   * somewhere: `sender`, an earlier `lookup` of that agent, or `trust`. Wherever it came from, it is held to `from`.
-   * It says nothing of when the message was sent, whether it came before (compare ids), or, for a signed one, whether it
-   * was meant for this agent (compare `to`).
-   * @throws VerificationError saying which of the four ways it failed.
+   * Opens a message or envelope of another agent if it is sealed, and verifies its sender's signature. The service checks
+   * the sender when the message is posted. This call checks it without trusting the service.
+   *
+   * The envelope names its sender in `from` by agent id, the hash of its key, but the API finds keys only by name. So the
+   * key comes from `sender`, from an earlier `lookup` of the agent, or from `trust`. In each case its hash must equal `from`.
+   *
+   * A valid signature does not prove that a message is recent or new (compare ids). If the message was not sealed, it does
+   * not prove that the message was meant for this agent (compare `to`).
+   * @throws VerificationError with the reason, see `VerificationFailure`.
    */
   async open(received: Message | Envelope, options: OpenOptions = {}): Promise<Opened> {
     const envelope = 'envelope' in received ? received.envelope : received
     const publicKey = await this.#senderKey(envelope, options)
     if (publicKey === undefined && options.allowUnverified !== true) {
-      throw new VerificationError('unknown_sender', `no key is known for ${envelope.from}: say who it should be`)
+      throw new VerificationError(
+        'unknown_sender',
+        `no key is known for ${envelope.from}: set \`sender\` to the name or public key you expect`,
+      )
     }
     return openReceived(envelope, this.key, publicKey)
   }
 
   /**
-   * Remembers a public key that came by another way, for `open`. It is remembered as its own agent's, so that no key
-   * can harm another. @returns its agent id. @throws TypeError where it is not `ed25519:<HEX>` of a key of prime order.
+   * Remembers, for `open`, a public key that you did not get from the service. It is stored under its own agent id, so it
+   * cannot replace the key of another agent.
+   * @returns its agent id.
+   * @throws TypeError if it is not `ed25519:<HEX>` of a key of prime order.
    */
   trust(pubkey: string): string {
     return this.#keys.add(pubkey)
@@ -438,7 +450,7 @@ export class AgentClient {
 
   // ---- how
 
-  /** Public reads show more to those who may see more: they are signed where there is a key. */
+  /** Public reads are signed if there is a key, because the service then also shows what only this agent may see. */
   get #canSign(): boolean {
     return this.key !== undefined
   }
@@ -451,7 +463,7 @@ export class AgentClient {
   async #discoverAuthority(): Promise<string> {
     const { authority, signature } = await this.manifest()
     if (signature.version !== SIGNATURE_VERSION) {
-      throw new AnswerError(`this SDK signs by ${SIGNATURE_VERSION}, the service asks for ${signature.version}`)
+      throw new AnswerError(`this SDK signs with ${SIGNATURE_VERSION}, but the service asks for ${signature.version}`)
     }
     return authority
   }
@@ -467,17 +479,17 @@ export class AgentClient {
     return publicKeyOf((await this.lookup(name, { signal })).pubkey)
   }
 
-  /** @throws AnswerError: what a directory gives must be a key. */
+  /** @throws AnswerError if the directory gave an invalid key. */
   #learn(pubkey: string): string {
     try {
       return this.#keys.add(pubkey)
     } catch (cause) {
-      throw new AnswerError('the answer has a public key that is none', { cause })
+      throw new AnswerError('the answer has an invalid public key', { cause })
     }
   }
 
   #signer(): AgentKey {
-    if (this.key === undefined) throw new TypeError('this call is signed: give the client a key')
+    if (this.key === undefined) throw new TypeError('this call must be signed: create the client with a key')
     return this.key
   }
 

@@ -8,7 +8,7 @@ function dateAt(ms: number): string {
   return new Date(ms).toUTCString()
 }
 
-test('spec 3.14, 13.3: the clock follows Date within its resolution, whatever the offset, the moment and the round trip', () => {
+test('spec 3.14, 13.3: the clock follows Date within its resolution, for any offset, time and round trip', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: -400_000_000, max: 400_000_000 }),
@@ -25,14 +25,14 @@ test('spec 3.14, 13.3: the clock follows Date within its resolution, whatever th
   )
 })
 
-test('a Date that agrees moves nothing', () => {
+test('a Date that agrees with the clock does not move it', () => {
   const clock = createClock(() => LOCAL)
   for (const ms of [-500, 0, 500, 900]) clock.observe(dateAt(LOCAL + ms), LOCAL, LOCAL + 200)
   expect(clock.revision).toBe(0)
   expect(clock.nowMs()).toBe(LOCAL)
 })
 
-test('a machine whose clock is put right is believed again', () => {
+test('when the clock of the machine is set right, the correction ends', () => {
   const clock = createClock(() => LOCAL)
   clock.observe(dateAt(LOCAL + 600_000), LOCAL, LOCAL + 10)
   expect(clock.revision).toBe(1)

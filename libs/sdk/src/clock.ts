@@ -1,19 +1,20 @@
-/** The service's time as well as this machine can tell it. */
+/** An estimate of the service's clock. */
 export interface Clock {
   /** Epoch milliseconds by the service's clock. */
   nowMs(): number
-  /** Rises with every move of the clock. */
+  /** Rises by 1 with every correction. */
   readonly revision: number
   /**
-   * Takes in the `Date` of an answer, by which a client corrects its clock (spec 3.14, 13.3).
-   * @param sentMs @param receivedMs when the request left and its answer came, by this machine's clock.
+   * Corrects the clock by the `Date` header of an answer (spec 3.14, 13.3).
+   * @param sentMs when the request left, by this machine's clock.
+   * @param receivedMs when its answer came, by this machine's clock.
    */
   observe(date: string | null, sentMs: number, receivedMs: number): void
 }
 
-/** `Date` counts whole seconds, so that less than this is no sign of a difference. */
+/** `Date` counts whole seconds, so a smaller difference proves nothing. */
 const RESOLUTION_MS = 1_500
-/** An answer that took longer says too little about when it was made. */
+/** After a longer round trip, `Date` says too little about the time now. */
 const MAX_ROUND_TRIP_MS = 20_000
 
 /** @param localNowMs this machine's clock. */
@@ -29,7 +30,7 @@ export function createClock(localNowMs: () => number = Date.now): Clock {
       const atMs = date === null ? Number.NaN : Date.parse(date)
       const roundTripMs = receivedMs - sentMs
       if (Number.isNaN(atMs) || roundTripMs < 0 || roundTripMs > MAX_ROUND_TRIP_MS) return
-      // half of the second that Date cuts off, half of the way there and back
+      // Date cuts off half a second on average. Assume that it was written half-way through the round trip.
       const offered = atMs + 500 - (sentMs + roundTripMs / 2)
       if (Math.abs(offered - offsetMs) <= RESOLUTION_MS + roundTripMs / 2) return
       offsetMs = Math.abs(offered) <= RESOLUTION_MS ? 0 : Math.round(offered)

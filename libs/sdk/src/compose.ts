@@ -4,24 +4,24 @@ import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
 import type { AgentKey } from './keys.ts'
 
-/** What a message says and to whom; all else of its envelope is made from it. */
+/** The content and the recipient of a message. The rest of the envelope is derived from them. */
 export interface Draft {
   /** A name, an address `name@authority`, or `board:<id>`. */
   readonly to: string
   /**
-   * Any JSON value. A direct message takes 4,000 code points of JSON and 16 KiB, and costs a unit per 1,024 bytes begun; a
-   * post 16,000 and 32 KiB, and as much for each of the board's subscribers.
+   * Any JSON value. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit per 1,024 bytes
+   * begun. A post may have 16,000 code points and 32 KiB, and costs that price once per subscriber of the board.
    */
   readonly body: unknown
-  /** Default `event`, which asks for nothing. */
+  /** Default `event`, which does not ask for a reply. */
   readonly type?: EnvelopeType | undefined
-  /** Seconds after which nobody can read it any more; 0 or absent: as long as the service keeps messages. */
+  /** After this many seconds nobody can read the message any more. 0 or absent: as long as the service keeps messages. */
   readonly ttl?: number | undefined
-  /** Id of a live message of the same two agents or the same board. */
+  /** Id of the message that this one replies to. It must be live, and of these two agents or this board. */
   readonly replyTo?: string | undefined
-  /** Id of the thread's root: such a message that has no `thread_id` of its own. */
+  /** Id of the thread's root: a live message of these two agents or this board, without a `thread_id` of its own. */
   readonly threadId?: string | undefined
-  /** 8 to 80 of `A-Za-z0-9_-`, never used before by anybody; 32 random hex digits where absent. */
+  /** 8 to 80 characters of `A-Za-z0-9_-` that no message had before. Default: 32 random hex digits. */
   readonly id?: string | undefined
 }
 
@@ -31,13 +31,17 @@ interface Composition {
   readonly address: string
   /** Epoch milliseconds, by the service's clock. */
   readonly nowMs: number
-  /** 32 bytes; seals the envelope for this key. Absent: it is signed, and its body is in the clear. */
+  /** Seals the envelope for this key of 32 bytes. If absent, the envelope is signed and its body is readable. */
   readonly sealFor?: Uint8Array | undefined
 }
 
 const encoder = new TextEncoder()
 
-/** Builds an envelope, and signs or seals it. @throws TypeError where the body is not I-JSON; RangeError where the key cannot be sealed for. */
+/**
+ * Builds an envelope, and signs or seals it.
+ * @throws TypeError if the body is not I-JSON.
+ * @throws RangeError if `sealFor` is not a usable key.
+ */
 export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealFor }: Composition): Promise<Envelope> {
   const { type = 'event', ttl, replyTo, threadId, id = randomId() } = draft
   const envelope: UnsignedEnvelope = {
@@ -52,12 +56,12 @@ export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealF
     body: jsonOf(draft.body),
   }
   if (sealFor === undefined) return signEnvelope(envelope, key.secretKey)
-  // The larger half of what a page would load, so it is loaded when it is first needed.
+  // Loaded on first use, because it is the larger half of the code that a page would load.
   const { sealEnvelope } = await import('@svc/envelope/seal.ts')
   return sealEnvelope(envelope, sealFor, key.secretKey)
 }
 
-/** The body as it will be read at the other end, e.g. a Date as its text; what the service would refuse is refused here. */
+/** The body as the recipient will read it, e.g. a Date as its text. Refuses a body that the service would refuse. */
 function jsonOf(body: unknown): JsonValue {
   const text = JSON.stringify(body)
   if (text === undefined) throw new TypeError('the body is not JSON')
@@ -68,7 +72,7 @@ function jsonOf(body: unknown): JsonValue {
   }
 }
 
-/** 128 bits from the platform's random source, in hex: never begins with `-`, which command lines misread. */
+/** 128 random bits in hex. Hex never begins with `-`, which a command line would take for an option. */
 function randomId(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 }

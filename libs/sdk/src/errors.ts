@@ -1,20 +1,20 @@
 import type { ErrorCode } from '@svc/contracts/errors.ts'
 
-/** A code of a newer service than this SDK knows; contracts only grow. */
+/** A code of a service that is newer than this SDK. */
 export type UnknownErrorCode = string & Record<never, never>
 
 /**
- * The service refused the request, in its own words. `code` is what to decide by, one of those in spec 4.3; the message
- * is for people and may change (spec 4.1).
+ * The service refused the request. Decide by `code`, one of the codes of spec 4.3. The message is the service's own,
+ * for people, and may change (spec 4.1).
  */
 export class ApiError extends Error {
   override name = 'ApiError'
   /** HTTP status. */
   readonly status: number
   readonly code: ErrorCode | UnknownErrorCode
-  /** Names the request in the service's logs; undefined where the answer did not carry it. */
+  /** Names the request in the service's logs. Undefined if the answer had no request id. */
   readonly requestId: string | undefined
-  /** Whole seconds to wait at least; every 429 has it. For the budget's codes it is the time to the next UTC midnight. */
+  /** Wait at least this many whole seconds. Every 429 has it. For budget codes it is the time to the next UTC midnight. */
   readonly retryAfterSeconds: number | undefined
 
   constructor(fields: {
@@ -33,22 +33,23 @@ export class ApiError extends Error {
 }
 
 /**
- * No answer came: connection refused, lost or timed out, after all retries. What the call did is unknown. Every call
- * may be repeated; a message only as the same envelope (`AgentClient.post`), and `createBoard` makes a second board.
+ * No answer came after all retries: the connection was refused, lost or timed out. It is unknown if the call took
+ * effect. You may repeat every call, with two exceptions. Repeat a message as the same envelope (`AgentClient.post`).
+ * A repeated `createBoard` can make a second board.
  */
 export class NetworkError extends Error {
   override name = 'NetworkError'
 }
 
 /**
- * Events between the one that was dealt with last and `earliest` existed and are gone: expired, or older than the retention.
- * Deal with what that means, and go on with `after: earliest - 1`.
+ * The events after `after` and before `earliest` are gone: expired, or older than the retention. Handle the loss, then
+ * continue with `after: earliest - 1`.
  */
 export class EventGapError extends Error {
   override name = 'EventGapError'
-  /** Cursor of the last event that was dealt with. */
+  /** Cursor of the last event that was processed. */
   readonly after: number
-  /** The oldest cursor that the service still has, or the next one to come. */
+  /** The oldest cursor that the service still has. If it has none, the next cursor that it will give. */
   readonly earliest: number
 
   constructor(after: number, earliest: number) {
@@ -58,10 +59,10 @@ export class EventGapError extends Error {
   }
 }
 
-/** An answer came, but not one that this API gives: a proxy's page, another service, or a broken one. */
+/** The answer is not one of this API: it is a proxy's page, or comes from another or a broken service. */
 export class AnswerError extends Error {
   override name = 'AnswerError'
-  /** HTTP status; undefined where the fault was found later than in one answer. */
+  /** HTTP status. Undefined if the fault does not belong to a single answer. */
   readonly status: number | undefined
   readonly requestId: string | undefined
 
@@ -77,10 +78,10 @@ export class AnswerError extends Error {
 
 /**
  * Why a received envelope cannot be trusted or read:
- * - `unknown_sender`: no public key is known whose agent id is `from`; nothing is said about the envelope.
- * - `wrong_key`: the key that was given is not the sender's: its agent id is not `from`.
- * - `invalid_signature`: the signature is not the sender's over this envelope.
- * - `cannot_open`: sealed for another key, altered, or not of the agreed form.
+ * - `unknown_sender`: no public key is known whose agent id is `from`. The envelope was not checked.
+ * - `wrong_key`: the given key does not belong to the sender; its agent id is not `from`.
+ * - `invalid_signature`: the sender did not sign this envelope.
+ * - `cannot_open`: the envelope is sealed for another key, was altered, or is malformed.
  */
 export type VerificationFailure = 'unknown_sender' | 'wrong_key' | 'invalid_signature' | 'cannot_open'
 

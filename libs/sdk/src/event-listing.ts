@@ -1,19 +1,19 @@
 import type { Event, Events } from '@svc/contracts/resources.ts'
 import { AnswerError } from './errors.ts'
 
-/** Where the log of an agent begins and ends, as an answer says it; undefined where it did not. */
+/** Where the log of an agent begins and ends. Undefined if the service did not say. */
 export interface LogEnds {
-  /** The oldest cursor that the service still has, or the next one to come. */
+  /** The oldest cursor that the service still has. If it has none, the next cursor that it will give. */
   readonly earliest: number | undefined
-  /** The last cursor ever given to an event of the agent, whether it can be had or not; 0 if none ever was. */
+  /** The last cursor ever given to an event of the agent, even if that event is gone. 0 if there was none. */
   readonly latest: number | undefined
 }
 
 export interface EventPage extends LogEnds {
   readonly items: Event[]
-  /** The `after` with which to go on; also where all that was examined is skipped (expired, hidden), and nothing is returned. */
+  /** Pass it as `after` to continue. It advances even if every event of the page was skipped (expired or hidden). */
   readonly next: number
-  /** Days that events are kept. */
+  /** How long events are kept, in days. */
   readonly retentionDays: number
 }
 
@@ -29,11 +29,11 @@ export interface EventListing extends AsyncIterable<Event> {
 }
 
 export interface EventOptions {
-  /** Cursor of the last event that was dealt with; default 0, from the oldest that is kept. */
+  /** Cursor of the last event that you processed. Default 0: from the oldest event that is kept. */
   readonly after?: number | undefined
   /**
-   * Called before the first event where some between `after` and it can no longer be had. Not called for `after` 0,
-   * which asks for what there is.
+   * Called before the first event if events between `after` and it are gone. Not called for `after` 0, which asks for
+   * everything that is kept.
    */
   readonly onGap?: ((gap: EventGap) => void) | undefined
 }
@@ -57,13 +57,13 @@ export function createEventListing(
       const current = await page(after)
       let last = after
       for (const { cursor } of current.items) {
-        if (cursor <= last || cursor > current.next)
-          throw new AnswerError('the events are not in the order of their cursors')
+        if (cursor <= last || cursor > current.next) throw new AnswerError('the events are not sorted by cursor')
         last = cursor
       }
       yield current
       if (current.next === after) return
-      if (current.next < after) throw new AnswerError('the events go back: the next cursor is before the one given')
+      if (current.next < after)
+        throw new AnswerError('the events go backwards: next_cursor is below the cursor of the request')
       after = current.next
     }
   }
@@ -77,7 +77,7 @@ export function createEventListing(
   }
 }
 
-/** Where the caller's log begins and ends, as the headers say (spec 9.6). */
+/** Reads from the headers where the caller's log begins and ends (spec 9.6). */
 export function endsOf(headers: Headers): LogEnds {
   return { earliest: cursorOf(headers, 'x-svc-earliest-cursor'), latest: cursorOf(headers, 'x-svc-latest-cursor') }
 }

@@ -10,20 +10,20 @@ import type { createStreamOpener, TransportOptions } from './transport.ts'
 
 export interface StreamOptions extends CallOptions {
   /**
-   * Cursor of the last event that was dealt with; default 0, from the oldest that is kept. `end` begins with what arrives from
-   * now on: it asks for `AgentClient.latestCursor` first.
+   * Cursor of the last event that you processed. Default 0: from the oldest event that is kept. `end` yields only events
+   * that arrive from now on. It calls `AgentClient.latestCursor` first.
    */
   readonly after?: number | 'end' | undefined
   /**
-   * Called when everything up to this cursor was yielded, or is not this agent's to see: when history has been replayed, and
-   * after each silence. A cursor to keep, as that of an event is.
+   * Called when every event up to this cursor was yielded or is not visible to this agent: after the history was replayed,
+   * and after each silence. You may store this cursor like the cursor of an event.
    */
   readonly onCursor?: ((cursor: number) => void) | undefined
-  /** Called when a connection is open, with where the log begins and ends at that moment. */
+  /** Called when a connection opens, with the first and last cursor of the log at that moment. */
   readonly onOpen?: ((ends: LogEnds) => void) | undefined
-  /** Called before it waits to come back, with why. */
+  /** Called before the wait for a reconnect, with the failure that caused it. */
   readonly onRetry?: ((failure: unknown, delayMs: number) => void) | undefined
-  /** Without a byte for so long a connection is taken for dead; default 60,000. The service is silent for 15 s at most. */
+  /** A connection without a byte for this long counts as dead. Default 60,000. The service is silent for at most 15 s. */
   readonly silenceMs?: number | undefined
 }
 
@@ -35,22 +35,23 @@ interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' 
 const PATH = '/v2/stream'
 const ACCEPT = 'text/event-stream'
 const DEFAULT_SILENCE_MS = 60_000
-/** Of what came without the end of an event: some times the longest one, so that a hostile peer cannot fill the memory. */
+/** The most characters of an unfinished event, several times the longest one. A hostile server cannot fill the memory. */
 const MAX_UNFINISHED_CHARACTERS = 1024 * 1024
-/** A connection that lasted so long ended as every stream does; one that did not is not repeated at once. */
+/** If a connection ends after less than this, the next attempt waits. A longer one ended normally. */
 const SHORT_MS = 1_000
-/** Corrections of the clock in a row: one is enough, unless a clock is set meanwhile. */
+/** The most corrections of the clock in a row. One is enough unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
-/** One stream over as many connections as it takes. See `AgentClient.stream`. */
+/** One stream over any number of connections. See `AgentClient.stream`. */
 export async function* readEventStream(
   deps: StreamDeps,
   options: StreamOptions,
 ): AsyncGenerator<Event, never, undefined> {
   const { signal, after = 0 } = options
   let cursor = after === 'end' ? await deps.latestCursor({ signal }) : after
-  if (!Number.isSafeInteger(cursor) || cursor < 0) throw new TypeError("after is the cursor of an event, 0, or 'end'")
-  // What is behind 0 was never asked for by its cursor, until a connection has said where it stands.
+  if (!Number.isSafeInteger(cursor) || cursor < 0)
+    throw new TypeError("after must be the cursor of an event, 0 or 'end'")
+  // From 0 there can be no gap until the first frame has arrived: `after: 0` asks for whatever is kept.
   let isResuming = cursor > 0
   let hasConnected = false
   let failures = 0
@@ -84,14 +85,14 @@ export async function* readEventStream(
           yield frame.event
         }
       }
-      // A server closes every stream in the end.
+      // A server closes every stream at some time, so this is no failure.
       if (deps.nowMs() - openedMs > SHORT_MS) continue
-      failure = new NetworkError('the stream ended')
+      failure = new NetworkError('the stream ended right after it began')
     } catch (thrown) {
       signal?.throwIfAborted()
       failure = thrown
     } finally {
-      // Also where whoever reads has left.
+      // Also runs if the reader has left the loop.
       connection.abort()
     }
     if (isTimestampFault(failure) && deps.clock.revision !== revision && corrections < MAX_CORRECTIONS) {
@@ -99,7 +100,7 @@ export async function* readEventStream(
       continue
     }
     failures += 1
-    // A stream that was there comes back however long it takes; one that never was fails as any call does.
+    // A stream that was connected once retries for ever. Before that it fails like any call.
     const policy = hasConnected ? { ...deps.retry, attempts: Number.POSITIVE_INFINITY } : deps.retry
     const delayMs = delayBeforeRetry(failure, failures, policy, deps.random)
     if (delayMs === undefined) throw failure
@@ -110,7 +111,7 @@ export async function* readEventStream(
 
 type Frame = { readonly kind: 'event'; readonly event: Event } | { readonly kind: 'cursor'; readonly cursor: number }
 
-/** @throws NetworkError where the connection broke or fell silent, AnswerError for what is no stream of this API. */
+/** @throws NetworkError if the connection broke or fell silent, AnswerError if it is not a stream of this API. */
 async function* readFrames(
   response: Response,
   connection: AbortController,
@@ -120,8 +121,8 @@ async function* readFrames(
   const parser = createParser({ onEvent: (message) => frames.push(...frameOf(message)) })
   const decoder = new TextDecoder()
   const reader = response.body?.getReader()
-  if (reader === undefined) throw new AnswerError('a stream without a body', { status: response.status })
-  const silent = (): void => connection.abort(new NetworkError('the stream fell silent'))
+  if (reader === undefined) throw new AnswerError('the stream has no body', { status: response.status })
+  const silent = (): void => connection.abort(new NetworkError(`the stream was silent for ${silenceMs} ms`))
   let timer = setTimeout(silent, silenceMs)
   let unfinished = 0
   try {
@@ -134,8 +135,9 @@ async function* readFrames(
       const text = decoder.decode(value, { stream: true })
       parser.feed(text)
       unfinished = frames.length > 0 ? 0 : unfinished + text.length
-      if (unfinished > MAX_UNFINISHED_CHARACTERS) throw new AnswerError('an event of a stream does not end')
-      // Whoever deals with an event takes the time that it takes; that is no silence.
+      if (unfinished > MAX_UNFINISHED_CHARACTERS)
+        throw new AnswerError(`an event of the stream is longer than ${MAX_UNFINISHED_CHARACTERS} characters`)
+      // The timer is off while the reader processes events. A slow reader is not silence.
       yield* frames.splice(0)
       timer = setTimeout(silent, silenceMs)
     }
@@ -144,12 +146,12 @@ async function* readFrames(
   }
 }
 
-/** Events of other names are a newer service's. */
+/** Ignores other event names, which a newer service may send. */
 function frameOf({ event, data }: EventSourceMessage): Frame[] {
   if (event === 'message') return [{ kind: 'event', event: eventShape(parseAnswer(data), 'an event') }]
   if (event !== 'cursor') return []
   const value = parseAnswer(data) as { cursor?: unknown } | null | undefined
-  if (!Number.isSafeInteger(value?.cursor)) throw new AnswerError('a cursor of a stream is no integer')
+  if (!Number.isSafeInteger(value?.cursor)) throw new AnswerError('a cursor of the stream is not an integer')
   return [{ kind: 'cursor', cursor: value?.cursor as number }]
 }
 

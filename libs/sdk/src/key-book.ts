@@ -1,15 +1,19 @@
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 
-/** Public keys by agent id. An id is the hash of its key, so an entry can be neither wrong nor stale. */
+/** Public keys by agent id. An id is the hash of its key, so an entry is never wrong or stale. */
 export interface KeyBook {
   /** Raw 32 bytes. */
   find(agentId: string): Uint8Array | undefined
-  /** @param pubkey `ed25519:<HEX>`. @returns the agent id. @throws TypeError where it is not a key that the service would register. */
+  /**
+   * @param pubkey `ed25519:<HEX>`.
+   * @returns the agent id.
+   * @throws TypeError for a key that the service would not register.
+   */
   add(pubkey: string): string
 }
 
-/** The oldest make room for new ones: a client that lives long and looks up many keeps its size. */
+/** Past this the oldest key is dropped, so that a client that looks up many agents does not grow for ever. */
 const MAX_KEYS = 10_000
 
 export function createKeyBook(): KeyBook {
@@ -27,9 +31,10 @@ export function createKeyBook(): KeyBook {
   }
 }
 
-/** The 32 bytes of `ed25519:<HEX>`. @throws TypeError where it is not a key that the service would register (spec 2.2). */
+/** The 32 bytes of `ed25519:<HEX>`. @throws TypeError for a key that the service would not register (spec 2.2). */
 export function publicKeyOf(pubkey: string): Uint8Array {
   const publicKey = parsePublicKey(pubkey)
-  if (publicKey === undefined) throw new TypeError('a public key is ed25519:<64 hex digits> of a key of prime order')
+  if (publicKey === undefined)
+    throw new TypeError('a public key must be ed25519:<64 hex digits>, and a curve point of prime order')
   return publicKey
 }

@@ -2,8 +2,8 @@ import { createKeyPair, type KeyPair } from '@svc/svc1/key-pair.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
 
 /**
- * An agent's key. The secret is not enumerable, so that `console.log`, `JSON.stringify` and spreading leave it out;
- * `formatKey` is the way to write it down.
+ * An agent's key. The secret is not enumerable, so `console.log`, `JSON.stringify` and spreading leave it out.
+ * Use `formatKey` to store the key.
  */
 export interface AgentKey extends KeyPair {
   /** `ed25519:<64 hex digits>`, lower case. */
@@ -18,43 +18,44 @@ export function generateKey(): AgentKey {
 }
 
 /**
- * The key of a seed (RFC 8032's 32 secret bytes), as bytes or as 64 hex digits.
+ * The key that belongs to a seed.
+ * @param seed the 32 secret bytes of RFC 8032, or 64 hex digits.
  * @throws TypeError for anything else.
  */
 export function keyFromSeed(seed: Uint8Array | string): AgentKey {
   const bytes = typeof seed === 'string' ? bytesOfHex(seed) : Uint8Array.from(seed)
-  if (bytes?.length !== 32) throw new TypeError('a seed is 32 bytes, or 64 hex digits')
+  if (bytes?.length !== 32) throw new TypeError('a seed must be 32 bytes or 64 hex digits')
   return agentKeyOf(createKeyPair(bytes))
 }
 
-/** The seed in 64 hex digits. Whoever has it is the agent, for ever: there is no rotation and no recovery. */
+/** The seed as 64 hex digits. Its holder can act as the agent for ever, since keys cannot be rotated or recovered. */
 export function seedOf(key: AgentKey): string {
   return Array.from(key.secretKey, (byte) => byte.toString(16).padStart(2, '0')).join('')
 }
 
-/** The key as JSON text of one line: `{"algorithm":"ed25519","agent_id","pubkey","seed"}`, the seed in hex. Secret. */
+/** The key as one line of JSON: `{"algorithm":"ed25519","agent_id","pubkey","seed"}`, the seed in hex. Keep it secret. */
 export function formatKey(key: AgentKey): string {
   const { agentId, pubkey } = key
   return JSON.stringify({ algorithm: 'ed25519', agent_id: agentId, pubkey, seed: seedOf(key) })
 }
 
 /**
- * Reads what `formatKey` wrote. `agent_id` and `pubkey` are optional, but must be the seed's where they are there.
- * @throws TypeError which says what is wrong, and never shows the text.
+ * Reads the output of `formatKey`. `agent_id` and `pubkey` are optional. If present, they must belong to the seed.
+ * @throws TypeError that says what is wrong, without showing any of the text.
  */
 export function parseKey(text: string): AgentKey {
   const fields = parseObject(text)
-  if (fields === undefined) throw new TypeError('a key is a JSON object with the member "seed"')
+  if (fields === undefined) throw new TypeError('a key must be a JSON object with the member "seed"')
   if (fields.algorithm !== undefined && fields.algorithm !== 'ed25519') {
-    throw new TypeError('the key is not for ed25519')
+    throw new TypeError('the "algorithm" of the key must be "ed25519"')
   }
-  if (typeof fields.seed !== 'string') throw new TypeError('the key has no "seed" of 64 hex digits')
+  if (typeof fields.seed !== 'string') throw new TypeError('the "seed" of the key must be 64 hex digits')
   const key = keyFromSeed(fields.seed)
   if (fields.pubkey !== undefined && fields.pubkey !== key.pubkey) {
-    throw new TypeError('the key contradicts itself: "pubkey" is not that of "seed"')
+    throw new TypeError('the "pubkey" of the key does not belong to its "seed"')
   }
   if (fields.agent_id !== undefined && fields.agent_id !== key.agentId) {
-    throw new TypeError('the key contradicts itself: "agent_id" is not that of "seed"')
+    throw new TypeError('the "agent_id" of the key does not belong to its "seed"')
   }
   return key
 }

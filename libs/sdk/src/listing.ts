@@ -2,22 +2,22 @@ import { AnswerError } from './errors.ts'
 
 export interface Page<Item> {
   readonly items: Item[]
-  /** Where the next page begins; empty at the current end. */
+  /** Cursor of the next page. Empty at the current end. */
   readonly next: string
 }
 
 /**
- * A list of the service, read page by page as it is iterated. Nothing is asked for before the iteration begins, and
- * every iteration begins anew.
+ * A list of the service, read page by page during the iteration. No request is sent before the iteration begins, and
+ * every iteration begins at the start.
  */
 export interface Listing<Item> extends AsyncIterable<Item> {
-  /** The first page alone. */
+  /** Only the first page. */
   page(): Promise<Page<Item>>
-  /** Page by page, to keep a place in between: `page.next` is the `after` with which to go on. */
+  /** The list page by page. To continue later, store `page.next` and pass it as `after`. */
   pages(): AsyncIterable<Page<Item>>
 }
 
-/** @param readPage asks for the page after a cursor; undefined: from the start. */
+/** @param readPage asks for the page after a cursor. Undefined means from the start. */
 export function createListing<Item>(
   readPage: (after: string | undefined) => Promise<Page<Item>>,
   start: string | undefined,
@@ -29,7 +29,7 @@ export function createListing<Item>(
       yield page
       if (page.next === '') return
       if (page.next === after)
-        throw new AnswerError('the list does not advance: its next cursor is the one it was given')
+        throw new AnswerError('the list does not advance: its next_cursor equals the cursor of the request')
       after = page.next
     }
   }

@@ -2,7 +2,7 @@
 export interface Manifest {
   readonly service: string
   readonly version: string
-  /** What every request signature names, and what addresses end with: `<name>@<authority>`. */
+  /** Every request signature names it, and every address ends with it: `<name>@<authority>`. */
   readonly authority: string
   /** Path prefix of the API, `/v2`. */
   readonly api: string
@@ -11,14 +11,14 @@ export interface Manifest {
   readonly signature: {
     readonly scheme: string
     readonly version: string
-    /** Seconds that a request's timestamp may be off, either way. */
+    /** How far a request's timestamp may be off in either direction, in seconds. */
     readonly tolerance_seconds: number
   }
   readonly registration: {
     readonly algorithm: string
     /** Leading zero bits of the proof of work. */
     readonly difficulty: number
-    /** Seconds that a challenge lives. */
+    /** Lifetime of a challenge in seconds. */
     readonly challenge_seconds: number
   }
   readonly envelope: {
@@ -26,8 +26,8 @@ export interface Manifest {
     readonly signature: string
     readonly sealing: string
   }
-  /** Every limit by its name; a newer service may have more. */
+  /** Limits by name. A newer service may have more. */
   readonly limits: Readonly<Record<string, number>>
-  /** Days that messages and events are kept. */
+  /** How long messages and events are kept, in days. */
   readonly retention_days: number
 }

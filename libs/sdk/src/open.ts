@@ -6,21 +6,22 @@ import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { VerificationError } from './errors.ts'
 import type { AgentKey } from './keys.ts'
 
-/** What a received envelope says. */
+/** The content of a received envelope. */
 export interface Opened {
   readonly body: JsonValue
-  /** Whether it came sealed. */
+  /** Whether the envelope was sealed. */
   readonly sealed: boolean
   /**
-   * Whether the sender's own signature was checked. False only where that was asked for and no key was known: then the
-   * sender is who the service says it is.
+   * Whether the sender's own signature was checked. False only with `allowUnverified`, if no key of the sender is known.
+   * Then only the service vouches for the sender.
    */
   readonly verified: boolean
 }
 
 /**
- * Opens an envelope where it is sealed, and verifies the signature of its sender.
- * @param key the recipient's, for sealed ones. @param senderPublicKey 32 bytes; undefined: verify nothing.
+ * Opens an envelope if it is sealed, and verifies the signature of its sender.
+ * @param key the recipient's, needed for sealed envelopes.
+ * @param senderPublicKey 32 bytes. If undefined, nothing is verified.
  * @throws VerificationError.
  */
 export async function openReceived(
@@ -29,7 +30,7 @@ export async function openReceived(
   senderPublicKey: Uint8Array | undefined,
 ): Promise<Opened> {
   if (senderPublicKey !== undefined && agentIdOf(senderPublicKey) !== envelope.from) {
-    throw new VerificationError('wrong_key', `the key is not that of ${envelope.from}`)
+    throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
   }
   const sealed = 'body_enc' in envelope
   const signed = sealed ? await decrypt(envelope as SealedEnvelope, key) : (envelope as SignedEnvelope)
@@ -40,8 +41,8 @@ export async function openReceived(
 }
 
 async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Promise<SignedEnvelope> {
-  if (key === undefined) throw new TypeError('opening a sealed envelope takes a key: give the client one')
-  // The larger half of what a page would load, so it is loaded when it is first needed.
+  if (key === undefined) throw new TypeError('only a client with a key can open a sealed envelope: set `key`')
+  // Loaded on first use, because it is the larger half of the code that a page would load.
   const { decryptEnvelope, SealError } = await import('@svc/envelope/seal.ts')
   try {
     return await decryptEnvelope(envelope, key.secretKey)
@@ -53,7 +54,7 @@ async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Pro
   }
 }
 
-/** What cannot be brought into canonical form, e.g. a lone surrogate that a service let pass, is signed by nobody. */
+/** False also for an envelope without a canonical form, e.g. with a lone surrogate that a service let pass. */
 function isSignedBy(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
   try {
     return verifyEnvelope(envelope, publicKey)

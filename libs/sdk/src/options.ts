@@ -2,23 +2,27 @@ import type { AgentKey } from './keys.ts'
 import type { RetryPolicy } from './retry.ts'
 
 export interface ClientOptions {
-  /** Where the service is: scheme, host and port, e.g. `https://agents.example`. No path: the target of a request is signed as the service sees it. */
+  /**
+   * Scheme, host and port of the service, e.g. `https://agents.example`. A path is not allowed, because the signature
+   * names the request target as the service sees it.
+   */
   readonly url: string
-  /** Signs requests and envelopes, and opens sealed ones. Without it there are the public reads. */
+  /** Signs requests and envelopes, and opens sealed envelopes. Without a key only the public reads work. */
   readonly key?: AgentKey
   /**
-   * The public authority that signatures name, e.g. `agents.example`. By default it is read from the service's manifest
-   * once. Giving it makes sure that nobody who stands at `url` can pass signed requests on to another service.
+   * The public authority that signatures name, e.g. `agents.example`. By default it is read once from the service's
+   * manifest. Set it if you do not trust the server at `url`: otherwise that server can announce the authority of
+   * another service, and pass your signed requests on to it.
    */
   readonly authority?: string
   readonly retry?: Partial<RetryPolicy>
-  /** For one request and its answer; default 10,000. The service itself answers within 5 s. */
+  /** The timeout for one request and its answer. Default 10,000. The service itself answers within 5 s. */
   readonly timeoutMs?: number
-  /** In the place of the platform's: a proxy, a test. */
+  /** Replaces the platform's `fetch`, for a proxy or a test. */
   readonly fetch?: typeof fetch
 }
 
-/** What is not the platform's own in tests. */
+/** Parts of the platform that tests replace. */
 export interface ClientRuntime {
   /** Epoch milliseconds by this machine's clock. */
   readonly nowMs: () => number
@@ -28,21 +32,21 @@ export interface ClientRuntime {
 }
 
 export interface CallOptions {
-  /** Ends the call; it then rejects with the signal's reason, and whether it took effect is unknown. */
+  /** Aborts the call. It then rejects with the signal's reason, and it is unknown if it took effect. */
   readonly signal?: AbortSignal | undefined
 }
 
 export interface PageOptions<Cursor = string> extends CallOptions {
-  /** Where to begin; from the start where absent. */
+  /** The list begins after this item. Default: from the start. */
   readonly after?: Cursor | undefined
-  /** Items in one page at most, 1 to 100; the service's default is 50. */
+  /** The most items in one page, 1 to 100. The service's default is 50. */
   readonly pageSize?: number | undefined
 }
 
 export interface InboxOptions extends PageOptions {
   /** Default `inbox`. `requests` are the first messages of strangers. */
   readonly lane?: 'inbox' | 'requests' | undefined
-  /** Only what was not acknowledged. */
+  /** Only messages that are not acknowledged. */
   readonly unacked?: boolean | undefined
   /** Only the thread with this root. */
   readonly threadId?: string | undefined
@@ -54,13 +58,13 @@ export interface FeedOptions extends PageOptions {
 }
 
 export interface ComposeOptions extends CallOptions {
-  /** True seals for the key that the service's directory gives for the name; a `pubkey` pins the key instead. */
+  /** True seals for the key that the service's directory has for the name. Give a `pubkey` to pin the key instead. */
   readonly seal?: boolean | string | undefined
 }
 
 export interface OpenOptions extends CallOptions {
-  /** Whose the envelope should be: a name to look up, or a `pubkey`. By default a key that the client has come to know. */
+  /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client knows already. */
   readonly sender?: string | undefined
-  /** Read it even where no key of the sender is known; the result then says `verified: false`. Default false. */
+  /** Open the envelope even if no key of the sender is known. The result then says `verified: false`. Default false. */
   readonly allowUnverified?: boolean | undefined
 }

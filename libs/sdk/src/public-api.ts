@@ -1,5 +1,5 @@
-// What the published package is: everything here is kept, everything else may change. Inside this repository import the
-// file that holds the thing, as everywhere.
+// The API of the published package. These exports stay; everything else may change. Code in this repository does not
+// import this file, but the file that defines the export.
 export type { ErrorCode } from '@svc/contracts/errors.ts'
 export type {
   Agent,

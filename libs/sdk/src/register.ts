@@ -3,10 +3,10 @@ import { type SolveProgress, solveWork } from '@svc/svc1/pow.ts'
 import { AnswerError, ApiError } from './errors.ts'
 
 export interface RegisterOptions {
-  /** Stops the proof of work and whatever request is under way. */
+  /** Stops the proof of work, or the request that is under way. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Called some 80 times a second while the work goes on. It has no end that could be foreseen: after `hashes` the
+   * Called about 80 times a second during the proof of work. The end cannot be predicted: after `hashes` hashes the
    * chance of having finished is 1 − e^(−hashes / expectedHashes).
    */
   readonly onProgress?: ((progress: SolveProgress) => void) | undefined
@@ -17,18 +17,19 @@ interface Calls {
   readonly submit: (challenge: string, nonce: string) => Promise<RegistrationResult>
 }
 
-/** Challenges asked for in one registration: one, and others where one ran out or was used meanwhile. */
+/** The most challenges of one registration. Another one is needed if a challenge expired or was used meanwhile. */
 const MAX_CHALLENGES = 3
-/** Past this the work outlasts any challenge's five minutes, and no honest service asks for it. */
+/** More work would outlast the five minutes of any challenge, so an honest service does not ask for more. */
 const MAX_DIFFICULTY = 28
 
-/** Asks for a challenge, does its work and submits both (spec 5.4 to 5.6). */
+/** Asks for a challenge, does the proof of work and submits both (spec 5.4 to 5.6). */
 export async function register(calls: Calls, options: RegisterOptions): Promise<RegistrationResult> {
   for (let challenges = 1; ; challenges++) {
     const { challenge, difficulty, algorithm } = await calls.requestChallenge()
-    if (algorithm !== 'sha256') throw new AnswerError(`this SDK knows no proof of work by ${String(algorithm)}`)
+    if (algorithm !== 'sha256')
+      throw new AnswerError(`this SDK does not support the proof of work ${String(algorithm)}`)
     if (difficulty > MAX_DIFFICULTY)
-      throw new AnswerError(`a proof of work of ${difficulty} bits cannot be done in time`)
+      throw new AnswerError(`a proof of work of ${difficulty} bits would outlast its challenge`)
     const nonce = await solveWork(challenge, difficulty, options)
     try {
       return await calls.submit(challenge, nonce)
@@ -38,7 +39,7 @@ export async function register(calls: Calls, options: RegisterOptions): Promise<
   }
 }
 
-/** Expired while the work was done, or used by another registration of this key. */
+/** Whether the challenge expired during the work, or another registration of this key has used it. */
 function isSpent(error: unknown): boolean {
   return error instanceof ApiError && (error.code === 'challenge_invalid' || error.code === 'challenge_consumed')
 }

@@ -11,7 +11,7 @@ function refusal(code: ErrorCode, retryAfterSeconds?: number): ApiError {
   return new ApiError({ status: ERRORS[code].status, code, message: '', retryAfterSeconds })
 }
 
-test.each(codes)('spec 13.2: %s is repeated if and only if it is transient', (code) => {
+test.each(codes)('spec 13.2: %s is retried if and only if it is transient', (code) => {
   const delayMs = delayBeforeRetry(refusal(code, 1), 1, DEFAULT_RETRY, Math.random)
   expect(delayMs !== undefined).toBe(REPEATED.includes(code))
 })
@@ -29,7 +29,7 @@ test.each([
 })
 
 describe('waits', () => {
-  test('grow, are bounded, and end after the last attempt', () => {
+  test('grow to a maximum, and end after the last attempt', () => {
     const policy = { attempts: 5, baseDelayMs: 100, maxDelayMs: 400, maxRetryAfterSeconds: 10 }
     const longest = [1, 2, 3, 4, 5].map((attempt) => delayBeforeRetry(new NetworkError(''), attempt, policy, () => 1))
     const shortest = [1, 2, 3, 4, 5].map((attempt) => delayBeforeRetry(new NetworkError(''), attempt, policy, () => 0))
@@ -37,7 +37,7 @@ describe('waits', () => {
     expect(shortest).toEqual([50, 100, 200, 200, undefined])
   })
 
-  test('are never shorter than Retry-After, and one that is too long is not waited for', () => {
+  test('are never shorter than Retry-After, and a Retry-After that is too long ends the call', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: 100_000 }),
@@ -55,7 +55,7 @@ describe('waits', () => {
     )
   })
 
-  test('differ between clients that were refused together', () => {
+  test('differ between clients that were refused at one time', () => {
     const delays = [0, 0.3, 0.9].map((random) =>
       delayBeforeRetry(refusal('rate_limited', 2), 1, DEFAULT_RETRY, () => random),
     )

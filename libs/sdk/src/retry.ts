@@ -1,14 +1,14 @@
 import { AnswerError, ApiError, NetworkError } from './errors.ts'
 
-/** How often and how patiently a call is repeated. Source: spec 13.2. */
+/** How often a call is retried, and how long it waits between requests (spec 13.2). */
 export interface RetryPolicy {
-  /** Requests for one call at most, the first included; 1: never repeat. Default 6. */
+  /** The most requests for one call, the first included. 1 disables retries. Default 6. */
   readonly attempts: number
-  /** The first wait; each further one is twice as long. Half of every wait is drawn at random. Default 250. */
+  /** The first wait. Each further wait is twice as long. Half of every wait is random. Default 250. */
   readonly baseDelayMs: number
-  /** The longest wait that is the SDK's own choice. Default 5,000. */
+  /** The longest wait if the service does not ask for a longer one. Default 5,000. */
   readonly maxDelayMs: number
-  /** A `Retry-After` longer than this is not waited for: the error is thrown at once. Default 30. */
+  /** If `Retry-After` is longer than this, the error is thrown at once. Default 30. */
   readonly maxRetryAfterSeconds: number
 }
 
@@ -19,10 +19,13 @@ export const DEFAULT_RETRY: RetryPolicy = {
   maxRetryAfterSeconds: 30,
 }
 
-/** Statuses with which a proxy says that the service is not there now. */
+/** A proxy answers with one of these statuses if it cannot reach the service now. */
 const TRANSIENT_STATUSES: readonly (number | undefined)[] = [429, 502, 503, 504]
 
-/** The last two of streams alone: room comes back by itself, at the latest when a dead process's leases have run out. */
+/**
+ * Only streams are refused with the last two codes. A retry helps, because other streams end, or the leases of a dead
+ * process expire.
+ */
 const REPEATED_CODES: readonly string[] = [
   'unavailable',
   'rate_limited',
@@ -32,10 +35,10 @@ const REPEATED_CODES: readonly string[] = [
 ]
 
 /**
- * How long to wait before the next request of a call, or undefined where repeating is no use. Repeated are network
- * faults, 503, and 429 `rate_limited`; not the budget's 429, which last until midnight, and no other refusal. A
- * `nonce_replayed` with a nonce fresh from the random source means that something between here and there sent the
- * request twice: signing again tells how the first went, since every call may be repeated.
+ * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults,
+ * `REPEATED_CODES` and `TRANSIENT_STATUSES` are retried. The 429s of the budget are not, because they last until midnight.
+ * Every nonce is fresh, so `nonce_replayed` means that something on the way sent the request twice. A retry then shows
+ * how the first request went, because every call may be repeated.
  * @param attempt requests made so far, at least 1.
  * @param random uniform in [0, 1).
  */
@@ -50,7 +53,7 @@ export function delayBeforeRetry(
   const ownMs = ceilingMs * (0.5 + random() / 2)
   const askedSeconds = failure instanceof ApiError ? (failure.retryAfterSeconds ?? 0) : 0
   if (askedSeconds > policy.maxRetryAfterSeconds) return undefined
-  // Everybody who was refused in one second is told the same time: the random part keeps them apart.
+  // All clients that were refused in one second get the same Retry-After. The random part spreads their retries.
   return askedSeconds > 0 ? askedSeconds * 1000 + ownMs / 2 : ownMs
 }
 

@@ -6,26 +6,26 @@ import { AnswerError, ApiError, NetworkError } from './errors.ts'
 import type { AgentKey } from './keys.ts'
 import { delayBeforeRetry, type RetryPolicy } from './retry.ts'
 
-/** One operation of the API, with all that its requests have in common. */
+/** One operation of the API. All requests of a call share it. */
 export interface Operation<T> {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Begins with `/`; its variable parts are percent-encoded. */
+  /** Begins with `/`. Its variable parts are percent-encoded. */
   readonly path: string
-  /** In this order; undefined ones are left out. */
+  /** Sent in this order, without undefined values. */
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>
-  /** A JSON value, sent as the same bytes with every repetition. */
+  /** A JSON value. Every retry sends the same bytes. */
   readonly body?: unknown
-  /** Whether requests are signed; public reads are not, so that they cost no nonce and name nobody. */
+  /** Whether requests are signed. Public reads need no signature, so they use no nonce and do not reveal the agent. */
   readonly signed: boolean
   readonly shape: Shape<T>
-  /** Another status than 2xx whose body has the shape as well. */
+  /** A status other than 2xx whose body has this shape too. */
   readonly alsoStatus?: number
   /**
-   * What a refusal means when the answer to an earlier request of the same call was lost: the value, where it shows
-   * that the earlier one took effect.
+   * Called with a refusal if the answer to an earlier request of the call was lost. Returns the value of the call if the
+   * refusal proves that the earlier request took effect.
    */
   readonly recover?: (refusal: ApiError) => T | undefined
-  /** False: doing it again does it twice, so it is repeated only where it was not done for certain. Default true. */
+  /** False if a retry could do it twice. It is then retried only if it certainly was not done. Default true. */
   readonly repeatable?: boolean
 }
 
@@ -35,14 +35,14 @@ interface Answer<T> {
 }
 
 export interface TransportOptions {
-  /** Scheme, host and port, nothing after. */
+  /** Only scheme, host and port. */
   readonly origin: string
   readonly key: AgentKey | undefined
   /** The public authority that signatures name. */
   readonly authority: (signal: AbortSignal | undefined) => Promise<string>
   readonly clock: Clock
   readonly retry: RetryPolicy
-  /** For one request and its answer. */
+  /** The timeout for one request and its answer. */
   readonly timeoutMs: number
   readonly fetch: typeof fetch
   /** Epoch milliseconds by this machine's clock. */
@@ -54,17 +54,17 @@ export interface TransportOptions {
 
 export type Transport = <T>(operation: Operation<T>, signal?: AbortSignal) => Promise<Answer<T>>
 
-/** Answers are read to this size: some times the largest page, so that a hostile peer cannot fill the memory. */
+/** The largest answer that is read, several times the largest page. A hostile server cannot fill the memory. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
-/** Corrections of the clock in one call: one is enough, unless a clock is set meanwhile. */
+/** The most corrections of the clock in one call. One is enough unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
 const encoder = new TextEncoder()
 
 /**
- * Performs operations: signs each request anew, keeps the clock by the `Date` of answers, repeats what is worth
- * repeating. The returned function throws ApiError, NetworkError, AnswerError, or the signal's reason; TypeError where
- * a signed operation has no key.
+ * Performs operations: signs each request anew, corrects the clock by the `Date` of answers, and retries transient
+ * failures. The returned function throws ApiError, NetworkError, AnswerError or the signal's reason. It throws TypeError
+ * if a signed operation has no key.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { clock, retry, random, sleep } = options
@@ -72,7 +72,7 @@ export function createTransport(options: TransportOptions): Transport {
   return async (operation, signal) => {
     const url = urlOf(options.origin, operation)
     const body = operation.body === undefined ? undefined : encoder.encode(JSON.stringify(operation.body))
-    // before all repeating, because it repeats by itself
+    // Outside the retry loop, because it has its own retries.
     const authority = operation.signed ? await authorityOf(options, signal) : undefined
     let attempts = 0
     let corrections = 0
@@ -101,12 +101,13 @@ export function createTransport(options: TransportOptions): Transport {
   }
 }
 
-/** What opens a stream: its answer goes on, so it is handed over as it is. */
+/** Opens a stream. Its answer does not end, so the caller reads it. */
 type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly accept: string }
 
 /**
- * One signed GET whose body is read elsewhere. Repeats nothing; rejects as a call does, for any status but 200.
- * @param signal ends the body as well.
+ * Sends one signed GET, and leaves the body to the caller. Does not retry. For any status but 200 it throws the errors of
+ * `createTransport`.
+ * @param signal also aborts the body.
  */
 export function createStreamOpener(
   options: TransportOptions,
@@ -125,11 +126,11 @@ export function createStreamOpener(
       if (failure instanceof ApiError || failure instanceof AnswerError) throw failure
       throw new NetworkError(`no answer from ${url.origin}: ${reasonOf(failure)}`, { cause: failure })
     }
-    throw answerError(operation, response, 'a stream begins with 200')
+    throw answerError(operation, response, 'a stream must begin with status 200')
   }
 }
 
-/** The head of an answer within the time of a call, whose body may take longer. */
+/** Waits for the head of an answer for at most `timeoutMs`. The body may take longer. */
 async function fetchAnswer(
   { clock, nowMs, fetch, timeoutMs }: TransportOptions,
   url: URL,
@@ -137,7 +138,7 @@ async function fetchAnswer(
   signal: AbortSignal,
 ): Promise<Response> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new DOMException('it took too long', 'TimeoutError')), timeoutMs)
+  const timer = setTimeout(() => late.abort(new DOMException('timed out', 'TimeoutError')), timeoutMs)
   const sentMs = nowMs()
   try {
     const response = await fetch(url, {
@@ -178,7 +179,7 @@ async function request<T>(
       headers,
       ...(body === undefined ? {} : { body }),
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
-      // a signature is for one target, and a cached answer is somebody else's time
+      // A signature is valid for one target only. A cached answer would have an old `Date`.
       redirect: 'error',
       cache: 'no-store',
       credentials: 'omit',
@@ -214,11 +215,11 @@ async function authorityOf({ key, authority }: TransportOptions, signal: AbortSi
 }
 
 function needed(key: AgentKey | undefined): AgentKey {
-  if (key === undefined) throw new TypeError('this call is signed: give the client a key')
+  if (key === undefined) throw new TypeError('this call must be signed: create the client with a key')
   return key
 }
 
-/** What is signed and what is sent are read from one URL, so that they are the same, percent-encoding included. */
+/** The request and its signature use the same URL, so their percent-encoding cannot differ. */
 function urlOf<T>(origin: string, { path, query = {} }: Operation<T>): URL {
   const url = new URL(path, origin)
   for (const [name, value] of Object.entries(query)) {
@@ -239,7 +240,7 @@ async function readText(response: Response): Promise<string> {
     bytes += value.length
     if (bytes > MAX_ANSWER_BYTES) {
       await reader.cancel()
-      throw new AnswerError(`the answer is over ${MAX_ANSWER_BYTES} bytes`, describe(response))
+      throw new AnswerError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`, describe(response))
     }
     text += decoder.decode(value, { stream: true })
   }
@@ -251,7 +252,7 @@ function readAnswer<T>(operation: Operation<T>, response: Response, text: string
     try {
       return operation.shape(value)
     } catch (cause) {
-      // a status with two meanings: the body that is not the answer is an error
+      // `alsoStatus` may also carry an error of the API. A body without the shape is read as one below.
       if (response.ok) throw answerError(operation, response, (cause as Error).message, cause)
     }
   }
@@ -269,16 +270,16 @@ function describe(response: Response): { status: number; requestId: string | und
   return { status: response.status, requestId: response.headers.get('x-request-id') ?? undefined }
 }
 
-/** Whole seconds; the service sends no dates here. */
+/** Whole seconds. The service never sends a date in Retry-After. */
 function retryAfterOf(response: Response): number | undefined {
   const value = response.headers.get('retry-after')
   return value !== null && /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
-/** `fetch` says no more than «fetch failed»; what happened is in its cause, where the platform tells. */
+/** `fetch` says only "fetch failed". Its cause tells more on some platforms. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  if (error.name === 'TimeoutError') return 'it took too long'
+  if (error.name === 'TimeoutError') return 'timed out'
   const { cause } = error
   if (!(cause instanceof Error)) return error.message
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
@@ -289,7 +290,7 @@ function isCode(failure: unknown, code: string): boolean {
   return failure instanceof ApiError && failure.code === code
 }
 
-/** A refusal is certain; what was lost on the way, or a 5xx (spec 3.17, 13.2), is not. */
+/** A refusal below 500 is certain. After a lost answer or a 5xx the outcome is unknown (spec 3.17, 13.2). */
 function isUnknownOutcome(failure: unknown): boolean {
   return !(failure instanceof ApiError) || failure.status >= 500
 }

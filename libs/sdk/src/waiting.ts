@@ -1,4 +1,4 @@
-/** Waits. Rejects with the signal's reason when that is aborted first. */
+/** Waits. Rejects with the signal's reason if the signal is aborted first. */
 export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const elapsed = new Promise<void>((resolve) => {
@@ -7,7 +7,7 @@ export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void
   return untilAborted(elapsed, signal).finally(() => clearTimeout(timer))
 }
 
-/** The promise's outcome, or the signal's reason when that is aborted first. */
+/** Settles as the promise does. Rejects with the signal's reason if the signal is aborted first. */
 export function untilAborted<T>(promise: Promise<T> | T, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return Promise.resolve(promise)
   return new Promise<T>((resolve, reject) => {

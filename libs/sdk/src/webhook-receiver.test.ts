@@ -41,7 +41,7 @@ async function kindOf({ headers, body }: Request): Promise<string> {
   }
 }
 
-/** Gives requests to a handler as an HTTP server does, in pieces. */
+/** Passes requests to a handler like an HTTP server, with the body in pieces. */
 function startHandler(options: Partial<WebhookHandlerOptions> = {}) {
   const taken: string[] = []
   const handler = createWebhookHandler({
@@ -64,7 +64,7 @@ function startHandler(options: Partial<WebhookHandlerOptions> = {}) {
 }
 
 describe('spec 10.8: the receiver verifies the signature', () => {
-  test('a delivery is read, with its exact bytes', async () => {
+  test('a valid delivery is returned with its exact bytes', async () => {
     const { headers, body } = requestOf('msg-0001')
     const delivery = await verifyWebhook(headers, Buffer.from(body), { secret: SECRET, nowMs })
     expect(delivery).toMatchObject({ messageId: 'msg-0001', deliveryId: 'd-msg-0001', timestamp: NOW_MS / 1000 })
@@ -99,13 +99,16 @@ describe('spec 10.8: the receiver verifies the signature', () => {
     expect(await kindOf({ body, headers: { ...headers, [name]: value } })).toBe('malformed')
   })
 
-  test.each(['', '{', '[]', '{"id":"msg-0001"}'])('signed, and no envelope: %j', async (body) => {
-    const signature = createHmac('sha256', SECRET)
-      .update(`${NOW_MS / 1000}.msg-0001.${body}`)
-      .digest('hex')
-    const headers = { ...requestOf('msg-0001').headers, 'x-svc-signature': `sha256=${signature}` }
-    expect(await kindOf({ body, headers })).toBe('malformed')
-  })
+  test.each(['', '{', '[]', '{"id":"msg-0001"}'])(
+    'a signed body that is not an envelope is malformed: %j',
+    async (body) => {
+      const signature = createHmac('sha256', SECRET)
+        .update(`${NOW_MS / 1000}.msg-0001.${body}`)
+        .digest('hex')
+      const headers = { ...requestOf('msg-0001').headers, 'x-svc-signature': `sha256=${signature}` }
+      expect(await kindOf({ body, headers })).toBe('malformed')
+    },
+  )
 })
 
 describe('spec 10.8: the receiver checks freshness', () => {
@@ -119,8 +122,8 @@ describe('spec 10.8: the receiver checks freshness', () => {
   })
 })
 
-describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only after acceptance', () => {
-  test('each message is taken once, by delivery id and by message id', async () => {
+describe('spec 10.8: the receiver detects duplicates, and answers 2xx only after acceptance', () => {
+  test('each message is processed once, by delivery id and by message id', async () => {
     const { taken, post } = startHandler()
     expect(await post(requestOf('msg-0001'))).toBe(204)
     expect(await post(requestOf('msg-0001'))).toBe(200)
@@ -129,7 +132,7 @@ describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only aft
     expect(taken).toEqual(['msg-0001', 'msg-0002'])
   })
 
-  test('many at once: it is taken once, and the others wait for its end', async () => {
+  test('concurrent requests for one message: one is processed, the others wait for its end', async () => {
     const gate = Promise.withResolvers<void>()
     let calls = 0
     const { post } = startHandler({
@@ -140,12 +143,12 @@ describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only aft
     })
     const answers = Array.from({ length: 20 }, () => post(requestOf('msg-0001')))
     gate.resolve()
-    // Those that came while it was being taken are answered as it, those after it as duplicates.
+    // Requests that arrived during the processing get its answer, 204. Later requests are duplicates, 200.
     expect((await Promise.all(answers)).every((status) => status === 204 || status === 200)).toBe(true)
     expect(calls).toBe(1)
   })
 
-  test('what was not accepted is answered 500, and taken when it comes again', async () => {
+  test('a message that failed is answered 500, and processed when it comes again', async () => {
     let failing = true
     const { post } = startHandler({
       onMessage: () => {
@@ -157,7 +160,7 @@ describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only aft
     expect(await post(requestOf('msg-0001'))).toBe(204)
   })
 
-  test('a store of its own remembers over restarts; one that fails is no acceptance', async () => {
+  test('the store of the application survives restarts, and if it fails the message is not accepted', async () => {
     const ids = new Set<string>()
     expect(await startHandler({ accepted: ids }).post(requestOf('msg-0001'))).toBe(204)
     const { taken, post } = startHandler({ accepted: ids })
@@ -167,7 +170,7 @@ describe('spec 10.8: the receiver looks for duplicates, and answers 2xx only aft
     expect(await startHandler({ accepted: broken }).post(requestOf('msg-0001'))).toBe(500)
   })
 
-  test('memory is bounded: the last 10,000 ids', async () => {
+  test('the default store remembers the last 10,000 ids', async () => {
     const { taken, post } = startHandler()
     await post(requestOf('msg-first'))
     for (let at = 0; at < 5_001; at += 1) await post(requestOf(`msg-${String(at).padStart(5, '0')}`))
@@ -185,7 +188,7 @@ describe('a hostile caller', () => {
     expect(await startHandler().post(requestOf('msg-0001'), method)).toBe(status)
   })
 
-  test('learns nothing but a status: 401 for a wrong signature and for an old one, 400 for what is malformed', async () => {
+  test('learns only a status: 401 for a wrong signature and an old timestamp, 400 for a malformed request', async () => {
     const { taken, post } = startHandler()
     expect(await post(requestOf('msg-0001', { secret: randomBytes(16).toString('hex') }))).toBe(401)
     expect(await post(requestOf('msg-0001', { timestamp: 1 }))).toBe(401)
@@ -193,7 +196,7 @@ describe('a hostile caller', () => {
     expect(taken).toEqual([])
   })
 
-  test('a body longer than any envelope is 413, and not read to its end', async () => {
+  test('a body longer than any envelope is answered 413, and not read to its end', async () => {
     const handler = createWebhookHandler({ secret: SECRET, onMessage: () => {} })
     let read = 0
     async function* endless() {

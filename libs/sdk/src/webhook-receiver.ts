@@ -1,24 +1,24 @@
 /**
- * The receiving end of webhooks, for any HTTP server of Node's kind. Source: spec 10.8: the receiver checks that the
- * timestamp is fresh, looks for duplicates by delivery id and message id, and answers 2xx only after durable acceptance.
+ * Receives webhooks on an HTTP server with Node's interface. It checks that the timestamp is fresh, detects duplicates by
+ * delivery id and message id, and answers 2xx only after durable acceptance (spec 10.8).
  */
 import type { Envelope } from '@svc/contracts/resources.ts'
 import { parseAnswer } from './answer-json.ts'
 import { envelope as envelopeShape } from './answers.ts'
 
 export interface WebhookDelivery {
-  /** Not verified: the service proves who posted it; `AgentClient.open` proves it without the service. */
+  /** Its sender is not verified here. `AgentClient.open` verifies it without trusting the service. */
   readonly envelope: Envelope
   readonly messageId: string
-  /** The same for every attempt at this delivery. */
+  /** All attempts of one delivery share this id. */
   readonly deliveryId: string
-  /** Of this attempt, Unix seconds. */
+  /** The time of this attempt. */
   readonly timestamp: number
-  /** The envelope with the values that its sender signed. */
+  /** The exact bytes of the envelope, with the values that its sender signed. */
   readonly body: Uint8Array
 }
 
-/** Why a request is not a delivery. */
+/** Why a request is refused. */
 export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range'
 
 export class WebhookError extends Error {
@@ -31,31 +31,31 @@ export class WebhookError extends Error {
   }
 }
 
-/** Remembers what was accepted. One that is to survive the process keeps it where the messages are kept. */
+/** Remembers accepted deliveries. To survive a restart, store them together with your messages. */
 export interface AcceptedDeliveries {
   has(id: string): boolean | Promise<boolean>
   add(id: string): unknown
 }
 
-/** Headers as Node has them, in lower case. */
+/** Headers as Node gives them, with names in lower case. */
 export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
 
 export interface WebhookVerifyOptions {
   readonly secret: string
-  /** How far the timestamp may be from this machine's clock; default 300. */
+  /** How far the timestamp may differ from this machine's clock. Default 300. */
   readonly toleranceSeconds?: number
   /** For tests. */
   readonly nowMs?: () => number
 }
 
 export interface WebhookHandlerOptions extends WebhookVerifyOptions {
-  /** Takes a message, once. What it throws is answered 500, and the service tries again; else the message is accepted. */
+  /** Called once per message. If it throws, the answer is 500 and the service retries. Otherwise the message is accepted. */
   readonly onMessage: (delivery: WebhookDelivery) => unknown
-  /** Default: the last 10,000 in memory, so a restart may show a message again. */
+  /** Default: the last 10,000 ids in memory, so after a restart a message may be delivered again. */
   readonly accepted?: AcceptedDeliveries
 }
 
-/** What is needed of `http.IncomingMessage` and `http.ServerResponse`. */
+/** The parts of `http.IncomingMessage` and `http.ServerResponse` that the handler uses. */
 export interface WebhookRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly headers: WebhookHeaders
@@ -67,13 +67,13 @@ export interface WebhookResponse {
 
 const DEFAULT_TOLERANCE_SECONDS = 300
 const DEFAULT_REMEMBERED = 10_000
-/** A request to the service is 96 KiB at most, and so is an envelope. */
+/** A request to the service has at most 96 KiB, so an envelope cannot be larger. */
 const MAX_BODY_BYTES = 96 * 1024
 const STATUS = { malformed: 400, signature_invalid: 401, timestamp_out_of_range: 401 } as const
 
 /**
- * Verifies one request by its headers and exact body bytes. It says nothing of duplicates.
- * @throws WebhookError.
+ * Verifies one request by its headers and exact body bytes. Does not detect duplicates.
+ * @throws WebhookError if the request is refused.
  */
 export async function verifyWebhook(
   headers: WebhookHeaders,
@@ -89,21 +89,24 @@ export async function verifyWebhook(
   signed.set(prefix)
   signed.set(body, prefix.length)
   if (!(await isSignedBy(secret, signature.slice('sha256='.length), signed))) {
-    throw new WebhookError('signature_invalid', 'the signature is not of this secret')
+    throw new WebhookError('signature_invalid', 'the signature does not match the secret and the body')
   }
   const timestamp = Number(timestampText)
   if (Math.abs(timestamp - nowMs() / 1000) > toleranceSeconds) {
-    throw new WebhookError('timestamp_out_of_range', `the timestamp is more than ${toleranceSeconds} s from this clock`)
+    throw new WebhookError(
+      'timestamp_out_of_range',
+      `the timestamp ${timestamp} is more than ${toleranceSeconds} s from this machine's clock`,
+    )
   }
   const envelope = parseEnvelope(body)
-  if (envelope.id !== messageId) throw new WebhookError('malformed', 'the message id is not that of the envelope')
+  if (envelope.id !== messageId) throw new WebhookError('malformed', 'x-svc-message-id is not the id of the envelope')
   return { envelope, messageId, deliveryId, timestamp, body }
 }
 
 /**
- * A listener for `http.createServer`, `https.createServer`, or a route of a framework that has not read the body. Each message
- * is given to `onMessage` once: a repeat of one that was accepted is answered 200, one that comes while the first is still
- * being taken waits for its end.
+ * A listener for `http.createServer`, `https.createServer`, or a route of a framework that has not read the body. Calls
+ * `onMessage` once per message. A retry of an accepted message is answered 200. A retry that arrives while the message is
+ * still being processed waits, and gets the same answer.
  */
 export function createWebhookHandler({
   onMessage,
@@ -129,7 +132,7 @@ export function createWebhookHandler({
     }
   }
 
-  /** Between the look for a duplicate and its end no other request with the message is looked at. */
+  /** Concurrent requests for one message share one call of `take`, so that none slips past the duplicate check. */
   function takeOnce(delivery: WebhookDelivery): Promise<number> {
     const { messageId } = delivery
     const before = underWay.get(messageId)
@@ -151,11 +154,12 @@ export function createWebhookHandler({
 
 function headerOf(headers: WebhookHeaders, name: string, form: RegExp): string {
   const value = headers[name]
-  if (typeof value !== 'string' || !form.test(value)) throw new WebhookError('malformed', `${name} is not of its form`)
+  if (typeof value !== 'string' || !form.test(value))
+    throw new WebhookError('malformed', `${name} is missing or malformed`)
   return value
 }
 
-/** Compares in a time that does not depend on where they differ. */
+/** Compares in constant time. */
 async function isSignedBy(secret: string, signatureHex: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
   const algorithm = { name: 'HMAC', hash: 'SHA-256' }
   const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, ['verify'])
@@ -171,7 +175,7 @@ function parseEnvelope(body: Uint8Array): Envelope {
   }
 }
 
-/** @returns undefined where it is longer than any envelope, which is not read to its end. */
+/** @returns undefined if the body is longer than any envelope. It then stops reading. */
 async function readBody(request: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
   const chunks: Uint8Array[] = []
   let length = 0
@@ -189,7 +193,7 @@ async function readBody(request: AsyncIterable<Uint8Array>): Promise<Uint8Array 
   return body
 }
 
-/** The oldest is forgotten first. */
+/** Remembers the last `count` ids. */
 function rememberLast(count: number): AcceptedDeliveries {
   const ids = new Set<string>()
   return {

@@ -7,10 +7,10 @@ interface TestAgent extends AgentClient {
   readonly key: AgentKey
 }
 
-/** Waits that the clients of a test would have made, in ms; none is made. */
+/** The waits that the clients of a test skipped, in ms. */
 export const waits: number[] = []
 
-/** A client that never really waits between its requests. */
+/** A client that records its waits in `waits` and skips them. */
 export function clientOf(
   service: { url: string },
   options: Partial<ClientOptions> = {},
@@ -41,7 +41,7 @@ export async function registered<N extends string[]>(
   return (await Promise.all(agents)) as { [K in keyof N]: TestAgent }
 }
 
-/** All that an async iterable yields. */
+/** All items of an async iterable. */
 export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const collected: T[] = []
   for await (const item of items) collected.push(item)

@@ -42,7 +42,7 @@ test('the main job: create, subscribe, post, read, vote, hide, restore', async (
   expect(await bob.leave(board.id)).toMatchObject({ role: 'none' })
 })
 
-test('the owner assigns roles, and lists who has them', async () => {
+test('the owner assigns roles and lists the members', async () => {
   await using service = await startFakeService()
   const [alice, bob, carol] = await registered(service, 'alice', 'bob', 'carol')
   const board = await alice.createBoard({ title: 'closed circle', visibility: 'private' })
@@ -57,7 +57,7 @@ test('the owner assigns roles, and lists who has them', async () => {
 })
 
 describe('spec 8.2: who may read', () => {
-  test('public boards are read without a key, and unsigned', async () => {
+  test('without a key, public boards are read with unsigned requests', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const [open, secret] = [
@@ -77,7 +77,7 @@ describe('spec 8.2: who may read', () => {
     await expect(visitor.subscribe(open.id)).rejects.toThrow(TypeError)
   })
 
-  test('with a key they are signed, so that private ones are there too', async () => {
+  test('with a key the requests are signed, so private boards are listed too', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const secret = await alice.createBoard({ title: 'secret', visibility: 'private' })
@@ -88,8 +88,8 @@ describe('spec 8.2: who may read', () => {
   })
 })
 
-describe('what is sealed on a board', () => {
-  test('is sealed for a public key, which one reader has', async () => {
+describe('a sealed post', () => {
+  test('is sealed for the public key of one reader', async () => {
     await using service = await startFakeService()
     const [alice, bob] = await registered(service, 'alice', 'bob')
     const board = await alice.createBoard(NEWS)
@@ -104,7 +104,7 @@ describe('what is sealed on a board', () => {
   })
 })
 
-describe('a board has no id before it is created, so creating one is repeated only where it was not done for certain', () => {
+describe('creating a board is retried only if it certainly was not done, because a retry could create a second board', () => {
   const creations = (service: { requests: { method: string; target: string }[] }): number =>
     service.requests.filter(({ method, target }) => method === 'POST' && target === '/v2/boards').length
 
@@ -128,7 +128,7 @@ describe('a board has no id before it is created, so creating one is repeated on
     expect(creations(service)).toBe(1)
   })
 
-  test('all else is: roles, votes and visibility are what they were set to', async () => {
+  test('changes of roles, votes and visibility are always retried, because they are idempotent', async () => {
     await using service = await startFakeService()
     const [alice, bob] = await registered(service, 'alice', 'bob')
     const { id } = await alice.createBoard(NEWS)
@@ -146,7 +146,7 @@ describe('a board has no id before it is created, so creating one is repeated on
   })
 })
 
-test.each(['', '.', '..'])('%j cannot leave its place in a path', async (id) => {
+test.each(['', '.', '..'])('the id %j is refused, because a URL would drop it from the path', async (id) => {
   const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
   for (const call of [
     client.board(id),

@@ -31,7 +31,7 @@ test('the main job: register, send signed and sealed, read, acknowledge, receipt
   expect(await alice.budget()).toMatchObject({ used_units: 2 })
 })
 
-test('all of a draft gets into the envelope', async () => {
+test('every member of a draft is in the envelope', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const root = await alice.send({ to: 'alice', body: 1 })
@@ -70,7 +70,7 @@ test.each([
   await expect(client.compose({ to: 'bob', body })).rejects.toThrow(TypeError)
 })
 
-test('a body is what JSON makes of it, so that what is signed is what arrives', async () => {
+test('the body is converted by JSON.stringify before it is signed, so the recipient gets the signed value', async () => {
   const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
   const at = new Date(0)
   const envelope = await client.compose({ to: 'bob', body: { at, not: undefined, zero: -0 } })
@@ -107,7 +107,7 @@ test('public reads need no key and are not signed', async () => {
   await expect(anyone.send({ to: 'alice', body: 1 })).rejects.toThrow(TypeError)
 })
 
-test('spec 5.2: an unavailable service answers health, and that is no error', async () => {
+test('spec 5.2: health() returns the state of an unavailable service, and does not throw', async () => {
   await using service = await startFakeService()
   const body = JSON.stringify({ status: 'unavailable', service: 's', version: '2.0.0' })
   service.meet('GET /v2/health', { kind: 'answer', status: 503, body })
@@ -115,7 +115,7 @@ test('spec 5.2: an unavailable service answers health, and that is no error', as
   expect(service.requests).toHaveLength(1)
 })
 
-test('spec 13.1: the authority is asked for once, by all calls together, and again after a failure', async () => {
+test('spec 13.1: concurrent calls ask once for the authority, and again after a failure', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const manifests = (): number => service.requests.filter(({ target }) => target.startsWith('/.well-known')).length
@@ -128,7 +128,7 @@ test('spec 13.1: the authority is asked for once, by all calls together, and aga
   expect(manifests() - before).toBe(2)
 })
 
-test('a given authority is signed and not asked for', async () => {
+test('a given authority is used in signatures, and the manifest is not read', async () => {
   await using service = await startFakeService({ authority: 'agents.example' })
   const [alice] = await registered(service, 'alice')
   const right = clientOf(service, { key: alice.key, authority: 'agents.example' })
@@ -139,7 +139,7 @@ test('a given authority is signed and not asked for', async () => {
   expect(service.requests).toHaveLength(seen + 2)
 })
 
-test('a service that signs by another version is not signed for', async () => {
+test('no request is signed for a service with another signature version', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const manifest = await alice.manifest()
@@ -149,7 +149,7 @@ test('a service that signs by another version is not signed for', async () => {
 })
 
 describe('register', () => {
-  test('reports progress, and is the same when repeated', async () => {
+  test('reports progress, and is idempotent', async () => {
     await using service = await startFakeService({ difficulty: 14 })
     const alice = clientOf(service, { key: generateKey() })
     const progress: number[] = []
@@ -159,7 +159,7 @@ describe('register', () => {
     expect(await alice.register('alice')).toEqual(first)
   })
 
-  test('asks for another challenge where one ran out or was used meanwhile, and not for ever', async () => {
+  test('asks for a limited number of further challenges if one expired or was used meanwhile', async () => {
     await using service = await startFakeService()
     const alice = clientOf(service, { key: generateKey() })
     const register = 'POST /v2/agents/register'
@@ -184,12 +184,12 @@ describe('register', () => {
     await expect(clientOf(service, { key: generateKey() }).register(name)).rejects.toMatchObject({ code })
   })
 
-  test('work that no challenge outlasts is not begun', async () => {
+  test('does not begin a proof of work that would outlast its challenge', async () => {
     await using service = await startFakeService({ difficulty: 200 })
     await expect(clientOf(service, { key: generateKey() }).register('alice')).rejects.toThrow('200 bits')
   })
 
-  test('can be stopped at work', async () => {
+  test('can be aborted during the proof of work', async () => {
     await using service = await startFakeService({ difficulty: 28 })
     const stop = new AbortController()
     const alice = clientOf(service, { key: generateKey() })
@@ -200,7 +200,7 @@ describe('register', () => {
 })
 
 describe('revoke', () => {
-  test('takes the own agent id as a confirmation, and then nothing is signed for', async () => {
+  test("needs the agent's own id as a confirmation, and later calls are refused", async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     await expect(alice.revoke(generateKey().agentId)).rejects.toMatchObject({ code: 'confirmation_mismatch' })
@@ -210,7 +210,7 @@ describe('revoke', () => {
     expect(await alice.lookup('alice')).toMatchObject({ revoked: true })
   })
 
-  test('whose answer was lost is done, since its repetition is refused as revoked', async () => {
+  test('succeeds if its answer was lost, because the retry is refused as revoked', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet('POST /v2/me/revoke', { kind: 'lose' })
@@ -218,7 +218,7 @@ describe('revoke', () => {
   })
 })
 
-test('a directory that gives a key of somebody else is not believed', async () => {
+test('a directory entry is refused if its key, id and name do not belong together', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const agent = await alice.lookup('alice')
@@ -234,7 +234,7 @@ test('a directory that gives a key of somebody else is not believed', async () =
 })
 
 describe('lists', () => {
-  test('are read page by page, with cursors that need percent-encoding', async () => {
+  test('are read page by page, also with cursors that need percent-encoding', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const ids: string[] = []
@@ -248,7 +248,7 @@ describe('lists', () => {
     expect((await collect(alice.export({ pageSize: 100 }))).map(({ envelope }) => envelope.id)).toEqual(ids)
   })
 
-  test('can be gone on with from a page', async () => {
+  test('can be continued after a page', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
@@ -259,7 +259,7 @@ describe('lists', () => {
     expect(sizes).toEqual([2, 2, 1])
   })
 
-  test('ask for nothing before they are read, and for no more than is read', async () => {
+  test('send no request before they are read, and request only the pages that are read', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     for (let n = 0; n < 3; n++) await alice.send({ to: 'alice', body: n })
@@ -273,7 +273,7 @@ describe('lists', () => {
     expect(service.requests).toHaveLength(seen + 1)
   })
 
-  test('of a hostile service end', async () => {
+  test('end with an error if a hostile service repeats a cursor', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const page = { kind: 'answer', status: 200, body: JSON.stringify({ messages: [], next_cursor: 'again' }) } as const
@@ -283,7 +283,7 @@ describe('lists', () => {
 })
 
 describe('events', () => {
-  test('spec 9.3: come in order of their cursors, and are gone on with from any', async () => {
+  test('spec 9.3: come in the order of their cursors, and can be continued after any cursor', async () => {
     await using service = await startFakeService()
     const [alice, bob] = await registered(service, 'alice', 'bob')
     await bob.send({ to: 'alice', body: 'request' })
@@ -302,7 +302,7 @@ describe('events', () => {
     })
   })
 
-  test('spec 9.6, 13.4: what can no longer be had is told from quiet', async () => {
+  test('spec 9.6, 13.4: a gap is reported, and the absence of events is not a gap', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     for (let n = 0; n < 5; n++) await alice.send({ to: 'alice', body: n })
@@ -320,7 +320,7 @@ describe('events', () => {
     expect(await gapsAfter(5)).toEqual([])
   })
 
-  test('spec 9.6: the last cursor there ever was takes one request, whatever is left of the events', async () => {
+  test('spec 9.6: latestCursor() takes one request, even if the events are gone', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     expect(await alice.latestCursor()).toBe(0)
@@ -331,7 +331,7 @@ describe('events', () => {
     expect(service.requests).toHaveLength(asked + 1)
   })
 
-  test('a service that does not say what the last cursor is has its events read to their end', async () => {
+  test('latestCursor() reads all events of a service that does not announce the last cursor', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const old = clientOf(service, {
@@ -350,11 +350,11 @@ describe('events', () => {
   })
 
   test.each([
-    ['repeats', { events: [2, 2], next_cursor: 2 }],
-    ['goes back', { events: [], next_cursor: 0 }],
-    ['gives what is before', { events: [1], next_cursor: 3 }],
-    ['gives what it has not examined', { events: [5], next_cursor: 4 }],
-  ])('a service that %s is not believed', async (_, { events, next_cursor }) => {
+    ['repeats an event', { events: [2, 2], next_cursor: 2 }],
+    ['goes backwards', { events: [], next_cursor: 0 }],
+    ['returns an event before the requested cursor', { events: [1], next_cursor: 3 }],
+    ['returns an event after its next cursor', { events: [5], next_cursor: 4 }],
+  ])('an answer that %s is an AnswerError', async (_, { events, next_cursor }) => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const { msg_id } = await alice.send({ to: 'alice', body: 1 })
@@ -375,17 +375,17 @@ test.each([
   'http://x.example/?a=1',
   'http://user:pass@x.example',
   'http://x.example/#there',
-])('%s is no address of a service', (url) => {
+])('the service URL %s is refused', (url) => {
   expect(() => clientOf({ url })).toThrow(TypeError)
 })
 
-test.each(['', '.', '..'])('%j cannot leave its place in a path', async (id) => {
+test.each(['', '.', '..'])('the id %j is refused, because a URL would drop it from the path', async (id) => {
   const client = clientOf({ url: 'http://127.0.0.1:9' }, { key: generateKey(), authority: 'x' })
   await expect(client.message(id)).rejects.toThrow(TypeError)
   await expect(client.lookup(id)).rejects.toThrow(TypeError)
 })
 
-test('an id with characters of a URL stays one segment, and is signed as sent', async () => {
+test('an id with special characters of URLs stays one segment, and is signed as it is sent', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   for (const id of ['../me', 'a/b?c#d', 'ü %2e%2e'])
@@ -393,7 +393,7 @@ test('an id with characters of a URL stays one segment, and is signed as sent', 
   expect(service.requests.at(-1)?.target).toBe('/v2/messages/%C3%BC%20%252e%252e/receipts')
 })
 
-test('an error has what is needed to act on it and to ask about it', async () => {
+test('an ApiError has a code, a message, a wait and a request id', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   service.meet('POST /v2/messages', { kind: 'refuse', code: 'budget_exhausted', retryAfterSeconds: 3600 })

@@ -1,6 +1,6 @@
 import type { Message, WebhookState } from '@svc/contracts/resources.ts'
 
-/** What the fake service remembers of an agent. */
+/** The state that the fake service keeps for an agent. */
 export interface Account {
   agent_id: string
   name: string

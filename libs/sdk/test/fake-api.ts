@@ -1,6 +1,6 @@
 /**
- * What the fake service answers, and what it remembers. Its rules of admission and budget are the least that a client
- * can tell apart; who may call is `fake-service.ts`'s to say.
+ * The answers and the state of the fake service. It has only the rules of admission and budget that a client can observe.
+ * `fake-service.ts` checks signatures.
  */
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Envelope, Lane, Message, WebhookState } from '@svc/contracts/resources.ts'
@@ -15,7 +15,7 @@ import { createFakeBoards } from './fake-boards.ts'
 interface Stored {
   message: Message
   digest: string
-  /** Undefined: a post. */
+  /** Undefined for a post. */
   to: Account | undefined
 }
 
@@ -29,7 +29,7 @@ interface FakeApi {
   readonly accounts: ReadonlyMap<string, Account>
   findByName(name: string): Account | undefined
   findMessage(id: string): Message | undefined
-  /** @param signer whose signature verified, if anybody's. @throws ServiceError. */
+  /** @param signer the agent whose signature was verified; undefined for an unsigned request. @throws ServiceError. */
   answer(request: { method: string; url: URL; body: Record<string, unknown> }, signer: Account | undefined): Reply
 }
 
@@ -169,7 +169,7 @@ export function createFakeApi({
     return { challenge, difficulty, expires_at: nowSeconds() + 300, algorithm: 'sha256' }
   }
 
-  /** Registers, or refuses with a fault of spec 5.6. */
+  /** Registers an agent, or refuses with a code of spec 5.6. */
   function registerAgent(registration: Record<'name' | 'pubkey' | 'challenge' | 'nonce', string>): object {
     const { name, pubkey: text, challenge, nonce } = registration
     if (!/^[a-z0-9][a-z0-9_-]{2,31}$/.test(name)) throw new ServiceError('invalid_name')
@@ -216,7 +216,7 @@ export function createFakeApi({
     return { state }
   }
 
-  /** Every PUT costs a unit and begins to count anew (spec 10.1, 11.2). */
+  /** Every PUT costs one unit and resets the counts (spec 10.1, 11.2). */
   function setWebhook(signer: Account, url: string): WebhookState {
     if (!url.startsWith('https://')) throw new ServiceError('invalid_webhook_url')
     signer.used += 1

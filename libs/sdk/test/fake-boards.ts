@@ -1,4 +1,4 @@
-/** Boards and posts of the fake service: the rules of spec 8.1 to 8.10 that a client can tell apart. */
+/** Boards and posts of the fake service: the rules of spec 8.1 to 8.10 that a client can observe. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardDetails, Message } from '@svc/contracts/resources.ts'
 import type { Account } from './fake-account.ts'
@@ -17,15 +17,15 @@ interface FakeBoard {
 
 interface FakeBoards {
   create(owner: Account, body: Record<string, unknown>, createdAt: number): BoardDetails
-  /** Public ones and those that the viewer has a role on, by id. */
+  /** Public boards, and boards on which the viewer has a role, by id. */
   list(viewer: Account | undefined): BoardDetails[]
   get(id: string, viewer: Account | undefined): BoardDetails
   members(id: string, caller: Account): { agent_id: string; role: string }[]
   setMember(id: string, caller: Account, agentId: string, role: string): { role: string }
-  /** Takes a post. @returns whom it is for. */
+  /** Stores a post. @returns its recipients. */
   take(boardId: string, author: Account, message: Message): string[]
   feed(id: string, viewer: Account | undefined): Message[]
-  /** Undefined where there is no such post for the viewer. */
+  /** Undefined if the post does not exist or the viewer may not read it. */
   findPost(id: string, viewer: Account | undefined): Message | undefined
   setVisibility(boardId: string, id: string, caller: Account, hidden: boolean): { hidden: boolean }
   vote(id: string, voter: Account, voted: boolean): object

@@ -1,7 +1,7 @@
 /**
- * A small HTTP server that answers as the service does, for tests of the SDK and the CLI without the system: it holds
- * requests to SVC1 (order of spec 3.5) and envelopes to their shape, and keeps what it is told in memory. Its rules
- * of admission and budget are the least that a client can tell apart. Faults are put in the way on demand.
+ * A small HTTP server that answers like the service, for tests of the SDK and the CLI without the system. It checks
+ * signatures in the order of spec 3.5 and the shape of envelopes, and keeps its state in memory. It has only the rules of
+ * admission and budget that a client can observe. Tests can inject faults.
  */
 import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
@@ -15,19 +15,19 @@ import { verifySignature } from '@svc/svc1/verify.ts'
 import type { Account } from './fake-account.ts'
 import { createFakeApi, type Reply, refuse } from './fake-api.ts'
 
-/** What happens to one request instead of, or after, its being handled. */
+/** A fault that is injected into one request. */
 export type Fault =
-  /** Answered with this error; nothing is done. */
+  /** Answers with this error, and does nothing else. */
   | { kind: 'refuse'; code: ErrorCode; retryAfterSeconds?: number }
-  /** Answered with this, whatever it is; nothing is done. */
+  /** Answers with exactly this, and does nothing else. */
   | { kind: 'answer'; status: number; body: string; headers?: Record<string, string> }
-  /** The connection is cut; nothing is done. */
+  /** Cuts the connection, and does nothing else. */
   | { kind: 'cut' }
-  /** Handled, and then the connection is cut instead of the answer. */
+  /** Handles the request, then cuts the connection instead of answering. */
   | { kind: 'lose' }
-  /** Handled twice, as by a proxy that sends it again; the second answer is given. */
+  /** Handles the request twice, as if a proxy had sent it again, and gives the second answer. */
   | { kind: 'double' }
-  /** Never answered. */
+  /** Never answers. */
   | { kind: 'hang' }
 
 interface SeenRequest {
@@ -38,7 +38,7 @@ interface SeenRequest {
 }
 
 interface FakeOptions {
-  /** Leading zero bits of challenges; default 8, so that tests do not wait. */
+  /** Leading zero bits of challenges. Default 8, so that tests do not wait. */
   difficulty?: number
   /** The service's clock minus this machine's. */
   clockOffsetMs?: number
@@ -49,14 +49,14 @@ interface FakeOptions {
 export interface FakeService extends AsyncDisposable {
   readonly url: string
   readonly authority: string
-  /** Every request, in order of arrival, those that a fault met as well. */
+  /** Every request in order of arrival, also those with an injected fault. */
   readonly requests: SeenRequest[]
   clockOffsetMs: number
-  /** Puts faults in the way of the next requests whose `<METHOD> <path>` begins so, in this order. */
+  /** Injects these faults, in this order, into the next requests whose `<METHOD> <path>` begins with the given text. */
   meet(prefix: string, ...faults: Fault[]): void
-  /** Changes what was stored, as a hostile service could. */
+  /** Changes a stored message, as a hostile service could. */
   tamper(id: string, change: (envelope: Record<string, unknown>) => void): void
-  /** Drops the events up to this cursor, as retention does. */
+  /** Drops the events up to this cursor, as the retention does. */
   forgetEvents(name: string, upTo: number): void
 }
 
@@ -149,7 +149,7 @@ export async function startFakeService(options: FakeOptions = {}): Promise<FakeS
     return api.answer({ method: seen.method, url, body }, signer)
   }
 
-  /** The checks of spec 3.5 in their order. */
+  /** The checks of spec 3.5, in the order of the spec. */
   function authenticate(seen: SeenRequest, body: Buffer, registering: boolean): Account | undefined {
     const header = seen.headers.authorization
     if (header === undefined) return registering ? refuse('unauthenticated') : undefined

@@ -17,7 +17,7 @@ function sends(service: FakeService) {
   return service.requests.filter(({ method, target }) => method === 'POST' && target === '/v2/messages')
 }
 
-describe('spec 13.2: a fresh nonce and signature each time, the same id and exact envelope', () => {
+describe('spec 13.2: each retry has a fresh nonce and signature, but the id and the exact envelope of the first request', () => {
   const faults: [string, Fault, { duplicate: boolean; requests: number }][] = [
     ['503', { kind: 'refuse', code: 'unavailable' }, { duplicate: false, requests: 2 }],
     [
@@ -43,7 +43,7 @@ describe('spec 13.2: a fresh nonce and signature each time, the same id and exac
     expect(await alice.budget()).toMatchObject({ used_units: 1 })
   })
 
-  test('a sealed envelope is sealed once', async () => {
+  test('a sealed envelope is not sealed again for a retry', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet('POST /v2/messages', { kind: 'cut' }, { kind: 'lose' })
@@ -51,7 +51,7 @@ describe('spec 13.2: a fresh nonce and signature each time, the same id and exac
     expect(new Set(sends(service).map(({ body }) => body)).size).toBe(1)
   })
 
-  test('what was composed can be posted again by a later process', async () => {
+  test('a stored envelope can be posted again by a later process', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const kept = JSON.stringify(await alice.compose({ to: 'alice', body: 'once' }))
@@ -60,7 +60,7 @@ describe('spec 13.2: a fresh nonce and signature each time, the same id and exac
   })
 })
 
-test('nodejs/node#63785: no message spoils how the next one is read', async () => {
+test('nodejs/node#63785: no message can corrupt the reading of the next message', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const rest = '"id":"message-2","to":"alice@x","type":"event","ts":"2026-01-01T00:00:00Z","body":"two","sig":"s"'
@@ -75,7 +75,7 @@ test('nodejs/node#63785: no message spoils how the next one is read', async () =
   expect(messages.map(({ envelope }) => envelope.from)).toEqual(['mallory', 'mallory'])
 })
 
-test('spec 2.5: a body of as many levels as are accepted is read', async () => {
+test('spec 2.5: a body with the maximum number of levels can be read', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const body = JSON.parse(`${'['.repeat(63)}${']'.repeat(63)}`)
@@ -86,7 +86,7 @@ test('spec 2.5: a body of as many levels as are accepted is read', async () => {
   ).toEqual([body])
 })
 
-test('waits at least for Retry-After, and grows its own', async () => {
+test('waits at least for Retry-After, and its own waits grow', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   waits.length = 0
@@ -117,7 +117,7 @@ test.each([
   ['introductions', { kind: 'refuse', code: 'introduction_limit_reached', retryAfterSeconds: 1 }],
   ['an internal error', { kind: 'refuse', code: 'internal' }],
   ['a long Retry-After', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 3_600 }],
-] satisfies [string, Fault][])('%s is not repeated', async (_, fault) => {
+] satisfies [string, Fault][])('%s is not retried', async (_, fault) => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   service.meet('POST /v2/messages', fault)
@@ -127,26 +127,29 @@ test.each([
 
 describe('spec 13.3: the clock', () => {
   const HOUR = 3_600_000
-  test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])('that is %i ms off is corrected', async (offset) => {
-    await using service = await startFakeService({ clockOffsetMs: offset })
-    const [alice] = await registered(service, 'alice')
-    expect(await alice.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
-    const refused = service.requests.length
-    await alice.me()
-    expect(service.requests).toHaveLength(refused + 1)
-  })
+  test.each([-24 * HOUR, -HOUR, -90_000, 90_000, HOUR, 24 * HOUR])(
+    'is corrected if it is %i ms off',
+    async (offset) => {
+      await using service = await startFakeService({ clockOffsetMs: offset })
+      const [alice] = await registered(service, 'alice')
+      expect(await alice.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
+      const refused = service.requests.length
+      await alice.me()
+      expect(service.requests).toHaveLength(refused + 1)
+    },
+  )
 
-  test('is corrected by the refusal where nothing was asked before, the envelope included', async () => {
+  test('is corrected by a refusal of the first request, and the envelope is composed again', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.clockOffsetMs = HOUR
     const client = clientOf(service, { key: alice.key, authority: service.authority, retry: { attempts: 1 } })
     expect(await client.send({ to: 'alice', body: 1 })).toMatchObject({ duplicate: false })
-    // once with the wrong time, once with the old envelope, once with a new one
+    // One request with a wrong timestamp, one with a right timestamp and the old envelope, one with a new envelope.
     expect(sends(service)).toHaveLength(3)
   })
 
-  test('is not blamed twice: a refusal that brings no other time is thrown', async () => {
+  test('is corrected only if the refusal shows another time; otherwise the refusal is thrown', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet(
@@ -158,7 +161,7 @@ describe('spec 13.3: the clock', () => {
     expect(service.requests).toHaveLength(seen + 1)
   })
 
-  test('an envelope that the caller made long ago is not remade', async () => {
+  test('an old envelope of the caller is not composed again', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const envelope = await alice.compose({ to: 'alice', body: 1 })
@@ -168,7 +171,7 @@ describe('spec 13.3: the clock', () => {
 })
 
 describe('no answer', () => {
-  test('from a port where nobody listens', async () => {
+  test('because no process listens on the port', async () => {
     const server = createServer().listen(0, '127.0.0.1')
     await new Promise((resolve) => server.once('listening', resolve))
     const { port } = server.address() as AddressInfo
@@ -183,7 +186,7 @@ describe('no answer', () => {
     expect(waits).toHaveLength(5)
   })
 
-  test('to a signed call is not asked for over and over, once for the authority and once for the call', async () => {
+  test('for the authority of a signed call: it is retried as one call, not once per attempt of the signed call', async () => {
     const asked: string[] = []
     const nowhere: typeof fetch = async (input) => {
       asked.push(String(input))
@@ -194,14 +197,14 @@ describe('no answer', () => {
     expect(asked).toHaveLength(6)
   })
 
-  test('in time', async () => {
+  test('before the timeout', async () => {
     await using service = await startFakeService()
     service.meet('GET /v2/health', { kind: 'hang' })
     const client = clientOf(service, { timeoutMs: 50, retry: { attempts: 1 } })
-    await expect(client.health()).rejects.toThrow('it took too long')
+    await expect(client.health()).rejects.toThrow('timed out')
   })
 
-  test('because the caller wants none any more', async () => {
+  test('because the caller aborts the request', async () => {
     await using service = await startFakeService()
     service.meet('GET /v2/health', { kind: 'hang' })
     const reason = new Error('enough')
@@ -212,7 +215,7 @@ describe('no answer', () => {
     expect(waits).toEqual([])
   })
 
-  test('because the caller does not wait for the next request', async () => {
+  test('because the caller aborts the wait before a retry', async () => {
     await using service = await startFakeService()
     service.meet('GET /v2/health', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 20 })
     const reason = new Error('enough')
@@ -222,14 +225,14 @@ describe('no answer', () => {
       setTimeout(() => stop.abort(reason), 20)
       return response
     }
-    // with the platform's own timer
+    // With the platform's own timer.
     const call = new AgentClient({ url: service.url, fetch: answered }).health({ signal: stop.signal })
     await expect(call).rejects.toBe(reason)
     expect(service.requests).toHaveLength(1)
   })
 })
 
-describe('answers that this API does not give', () => {
+describe('answers that are not of this API', () => {
   test.each([
     ['a page with 200', { kind: 'answer', status: 200, body: HTML }],
     ['a page with 404', { kind: 'answer', status: 404, body: HTML }],
@@ -245,15 +248,15 @@ describe('answers that this API does not give', () => {
     expect(error).toMatchObject({ status: fault.kind === 'answer' ? fault.status : 0 })
   })
 
-  test('far too much', async () => {
+  test('an answer larger than the limit', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const body = JSON.stringify({ ...(await alice.me()), padding: 'x'.repeat(9 * 1024 * 1024) })
     service.meet('GET /v2/me', { kind: 'answer', status: 200, body })
-    await expect(alice.me()).rejects.toThrow('the answer is over 8388608 bytes')
+    await expect(alice.me()).rejects.toThrow('the answer is larger than 8388608 bytes')
   })
 
-  test('a redirection is not followed: the signature is for one target', async () => {
+  test('a redirect is not followed, because the signature is for one target', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet('GET /v2/me', { kind: 'answer', status: 307, body: '', headers: { location: '/v2/budget' } })
@@ -262,7 +265,7 @@ describe('answers that this API does not give', () => {
     expect(service.requests.at(-1)?.target).toBe('/v2/me')
   })
 
-  test('a code that this SDK does not know is handed on', async () => {
+  test('an unknown error code is passed on', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     const body = JSON.stringify({ error: { code: 'not_invented_yet', message: 'x' } })
@@ -271,7 +274,7 @@ describe('answers that this API does not give', () => {
   })
 })
 
-test('calls of an unregistered key are refused by the service', async () => {
+test('the service refuses calls with an unregistered key', async () => {
   await using service = await startFakeService()
   await expect(clientOf(service, { key: generateKey() }).me()).rejects.toMatchObject({ code: 'signer_unknown' })
 })

@@ -25,13 +25,13 @@ const ways = [
 ] as const
 
 describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
-  test('gives its body to a reader with the sender key, whatever the body', async () => {
+  test("can be opened with the sender's key, for any body", async () => {
     const [alice, bob] = [agent(), agent()]
     await fc.assert(
       fc.asyncProperty(fc.jsonValue({ noUnicodeString: false }), async (value) => {
         const body: unknown = JSON.parse(JSON.stringify(value))
         const text = JSON.stringify(body)
-        // What is no I-JSON is refused before it is signed (spec 2.5).
+        // A value that is not I-JSON is refused before it is signed (spec 2.5).
         if (!text.isWellFormed() || /\\ud[89a-f]|"__proto__":/.test(text)) return
         const sent = await alice.client.compose({ to: 'bob', body }, { seal: seal ? bob.key.pubkey : false })
         const received = JSON.parse(JSON.stringify(sent)) as Envelope
@@ -42,7 +42,7 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
     )
   })
 
-  test('is not verified without a key of the sender', async () => {
+  test('cannot be verified without a key of the sender', async () => {
     const { alice, bob, envelope } = await exchange('x', seal)
     await expect(bob.client.open(envelope)).rejects.toMatchObject({ reason: 'unknown_sender' })
     expect(await bob.client.open(envelope, { allowUnverified: true })).toEqual({
@@ -54,14 +54,14 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
     expect(await bob.client.open(envelope)).toMatchObject({ verified: true })
   })
 
-  test('is not somebody else’s, whoever says so', async () => {
+  test('is refused if the given key belongs to another agent', async () => {
     const { bob, envelope } = await exchange('x', seal)
     const mallory = generateKey()
     const options = { sender: mallory.pubkey, allowUnverified: true }
     await expect(bob.client.open(envelope, options)).rejects.toMatchObject({ reason: 'wrong_key' })
   })
 
-  test('altered in any member does not verify', async () => {
+  test('does not verify if any member was altered', async () => {
     const { alice, bob, envelope } = await exchange('x', seal)
     const changes: Record<string, unknown> = {
       id: 'another-id',
@@ -81,7 +81,7 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
     }
   })
 
-  test('passed off as another sender’s does not verify', async () => {
+  test('does not verify if `from` names another sender', async () => {
     const { bob, envelope } = await exchange('x', seal)
     const mallory = generateKey()
     const stolen = { ...envelope, from: mallory.agentId }
@@ -89,7 +89,7 @@ describe.each(ways)('spec 6.3, 6.4, 13.5: a %s envelope', (_, seal) => {
   })
 })
 
-test('a sealed envelope opens for its recipient alone', async () => {
+test('only the recipient can open a sealed envelope', async () => {
   const { alice, envelope } = await exchange('x', true)
   const carol = agent()
   const options = { sender: alice.key.pubkey, allowUnverified: true }
@@ -99,10 +99,10 @@ test('a sealed envelope opens for its recipient alone', async () => {
   await expect(keyless.open(envelope, options)).rejects.toThrow(TypeError)
 })
 
-test('whoever seals without the sender’s key is found out, even by a reader who would take unverified ones', async () => {
+test('an envelope sealed without the sender’s key is refused, even with allowUnverified', async () => {
   const { alice, bob } = await exchange('x', true)
   const mallory = agent()
-  // sealed by mallory in alice's name: possible for anybody, since HPKE's base mode names no sender
+  // Mallory seals in alice's name. Anybody can, because HPKE's base mode does not authenticate the sender.
   const { decryptEnvelope, sealEnvelope } = await import('@svc/envelope/seal.ts')
   const forged = await sealEnvelope(
     {
@@ -122,7 +122,7 @@ test('whoever seals without the sender’s key is found out, even by a reader wh
 })
 
 test.each(['ed25519:00', 'rsa:00', `ed25519:01${'00'.repeat(31)}`])(
-  'spec 2.2: %s is no key to trust or to seal for',
+  'spec 2.2: the invalid key %s is neither trusted nor sealed for',
   async (pubkey) => {
     const { client } = agent()
     expect(() => client.trust(pubkey)).toThrow(TypeError)

@@ -12,7 +12,7 @@ afterEach(() => {
   for (const cleanup of cleanups.splice(0)) cleanup()
 })
 
-/** A service that answers the n-th request by the n-th script, and any further one by the last. */
+/** A service that answers the n-th request with the n-th script, and all further requests with the last one. */
 async function startService(...scripts: Script[]) {
   const requests: IncomingMessage[] = []
   const server = createServer((request, response) => {
@@ -50,7 +50,7 @@ const event = (cursor: number) => {
 }
 const cursorFrame = (cursor: number) => `event: cursor\nid: ${cursor}\ndata: {"cursor":${cursor}}\n\n`
 
-/** Gives these events, and then what `end` says. */
+/** Sends these events, then ends as `end` says. */
 const gives =
   (cursors: number[], end: 'ends' | 'breaks' | 'stays' = 'stays', earliest = 1): Script =>
   (response) => {
@@ -76,9 +76,9 @@ async function take(stream: AsyncIterable<{ cursor: number }>, count: number): P
   return cursors
 }
 
-describe('spec 13.4: stream() resumes by itself', () => {
+describe('spec 13.4: stream() reconnects by itself', () => {
   test.each(['ends', 'breaks'] as const)(
-    'a connection that %s: behind the last event, with a fresh signature',
+    'when a connection %s: after the last event, with a fresh signature',
     async (end) => {
       const service = await startService(gives([1, 2], end), gives([3], end), gives([4]))
       expect(await take(service.client.stream(), 4)).toEqual([1, 2, 3, 4])
@@ -88,12 +88,12 @@ describe('spec 13.4: stream() resumes by itself', () => {
     },
   )
 
-  test('each event once: what comes again is passed over', async () => {
+  test('repeated events are skipped', async () => {
     const service = await startService(gives([1, 2, 2, 1, 3], 'breaks'), gives([2, 3, 4]))
     expect(await take(service.client.stream(), 4)).toEqual([1, 2, 3, 4])
   })
 
-  test('a cursor moves on what was passed over, and is told', async () => {
+  test('a cursor frame advances the position past skipped events, and calls onCursor', async () => {
     const told: number[] = []
     const skips: Script = (response) => {
       head(response)
@@ -110,7 +110,7 @@ describe('spec 13.4: stream() resumes by itself', () => {
     [429, 'stream_limit'],
     [429, 'stream_capacity'],
     [429, 'rate_limited'],
-  ])('%d %s is waited out, more often than a call would repeat', async (status, code) => {
+  ])('%d %s is retried more often than a call would retry', async (status, code) => {
     const failures: unknown[] = []
     const service = await startService(gives([1], 'breaks'), ...Array(9).fill(refuses(status, code)), gives([2]))
     const stream = service.client.stream({ onRetry: (failure) => failures.push(failure) })
@@ -119,15 +119,16 @@ describe('spec 13.4: stream() resumes by itself', () => {
     expect(failures.slice(1).map((failure) => (failure as ApiError).code)).toEqual(Array(9).fill(code))
   })
 
-  test('a connection that falls silent is given up', async () => {
-    // By what it asks for: on a busy machine it may seem silent before as well.
+  test('when a connection falls silent', async () => {
+    // Answers by the requested cursor, not by the number of the request: on a busy machine a connection may also seem
+    // silent before its first event.
     const service = await startService((response, request) =>
       gives([request.url?.endsWith('after=1') ? 2 : 1])(response, request),
     )
     expect(await take(service.client.stream({ silenceMs: 100 }), 2)).toEqual([1, 2])
   })
 
-  test('an event that comes in pieces', async () => {
+  test('an event may arrive in pieces', async () => {
     const pieces: Script = (response) => {
       head(response)
       const bytes = Buffer.from(event(1).replace('"body":1', '"body":"ä€😀"'))
@@ -146,30 +147,30 @@ describe('spec 13.4: stream() resumes by itself', () => {
   })
 })
 
-describe('spec 13.4: a typed gap error when the earliest cursor is past its own', () => {
-  test('at once, where it began behind a cursor', async () => {
+describe('spec 13.4: EventGapError if the earliest cursor is past the next event', () => {
+  test('at once if the stream began after a cursor', async () => {
     const service = await startService(gives([9], 'stays', 9))
     const failure = await take(service.client.stream({ after: 5 }), 1).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(EventGapError)
     expect(failure).toMatchObject({ after: 5, earliest: 9 })
-    // The way on.
+    // The documented way to continue.
     expect(await take(service.client.stream({ after: 8 }), 1)).toEqual([9])
   })
 
-  test('when it comes back and what it missed is gone', async () => {
+  test('after a reconnect, if the missed events are gone', async () => {
     const service = await startService(gives([1, 2], 'breaks'), gives([7], 'stays', 6))
     const failure = await take(service.client.stream(), 3).catch((error: unknown) => error)
     expect(failure).toMatchObject({ name: 'EventGapError', after: 2, earliest: 6 })
   })
 
-  test.each([0, undefined])('not for after %s, which asks for what there is', async (after) => {
+  test.each([0, undefined])('not for after %s, which asks for everything that is kept', async (after) => {
     const service = await startService(gives([6], 'stays', 6))
     expect(await take(service.client.stream({ after }), 1)).toEqual([6])
   })
 })
 
-describe('spec 9.6: where a log ends', () => {
-  /** A page without events, for whoever asks behind the last cursor. */
+describe('spec 9.6: the end of the log', () => {
+  /** A page without events, for a request after the last cursor. */
   const ends =
     (cursor: number): Script =>
     (response, request) => {
@@ -178,19 +179,19 @@ describe('spec 9.6: where a log ends', () => {
       response.end(JSON.stringify({ events: [], next_cursor: after, retention_days: 30 }))
     }
 
-  test("after 'end' begins with what comes from now on, and comes back behind the last event, not at the end again", async () => {
+  test("after 'end' yields only new events, and a reconnect continues after the last event, not at the new end", async () => {
     const service = await startService(ends(7), gives([8], 'breaks'), gives([9]))
     expect(await take(service.client.stream({ after: 'end' }), 2)).toEqual([8, 9])
     expect(service.targets().slice(1)).toEqual(['/v2/stream?after=7', '/v2/stream?after=8'])
   })
 
-  test('a stream that broke before its first event comes back at the end where it began', async () => {
+  test('a stream that broke before its first event continues at the end that it began with', async () => {
     const service = await startService(ends(7), gives([], 'breaks'), gives([8]))
     expect(await take(service.client.stream({ after: 'end' }), 1)).toEqual([8])
     expect(service.targets().slice(1)).toEqual(['/v2/stream?after=7', '/v2/stream?after=7'])
   })
 
-  test('each connection says where the log begins and ends, as far as the service does', async () => {
+  test('onOpen gets the first and last cursor of the log, as far as the service announces them', async () => {
     const told: unknown[] = []
     const says: Script = (response) => {
       head(response, 1, { 'x-svc-latest-cursor': '4' })
@@ -205,21 +206,21 @@ describe('spec 9.6: where a log ends', () => {
   })
 })
 
-describe('what ends a stream', () => {
-  test('a refusal that no repeating changes', async () => {
+describe('a stream ends', () => {
+  test('with a refusal that a retry cannot change', async () => {
     const service = await startService(gives([1], 'breaks'), refuses(401, 'signer_revoked'))
     const failure = await take(service.client.stream(), 2).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(ApiError)
     expect(failure).toMatchObject({ code: 'signer_revoked' })
   })
 
-  test('a service that was never there, after the attempts of a call', async () => {
+  test('after the attempts of a call if the service was never reached', async () => {
     const service = await startService(refuses(503, 'unavailable'))
     await expect(take(service.client.stream(), 1)).rejects.toMatchObject({ code: 'unavailable' })
     expect(service.requests).toHaveLength(6)
   })
 
-  test('its signal, while it waits for an event', async () => {
+  test('when its signal is aborted while it waits for an event', async () => {
     const service = await startService(gives([1]))
     const stop = new AbortController()
     const reading = (async () => {
@@ -228,7 +229,7 @@ describe('what ends a stream', () => {
     await expect(reading).rejects.toBe('enough')
   })
 
-  test('leaving the loop: the connection is closed', async () => {
+  test('when the loop is left, and closes its connection', async () => {
     const closed = Promise.withResolvers<void>()
     const service = await startService((response, request) => {
       request.socket.once('close', () => closed.resolve())
@@ -238,7 +239,7 @@ describe('what ends a stream', () => {
     await closed.promise
   })
 
-  test('an answer that is no stream of this API', async () => {
+  test('with AnswerError if the answer is not a stream of this API', async () => {
     const wrong: Script = (response) => {
       head(response)
       response.write('event: message\nid: 1\ndata: {"cursor":"1"}\n\n')
@@ -248,7 +249,7 @@ describe('what ends a stream', () => {
   })
 })
 
-test('a cursor that is none is the caller’s mistake', async () => {
+test('an invalid cursor is a TypeError', async () => {
   const service = await startService(gives([1]))
   await expect(take(service.client.stream({ after: -1 }), 1)).rejects.toBeInstanceOf(TypeError)
 })

@@ -23,7 +23,7 @@ beforeAll(async () => {
 })
 afterAll(() => system?.[Symbol.asyncDispose]())
 
-/** A registered agent; each talks to another gateway. */
+/** A registered agent. Each agent uses another gateway. */
 async function agent(options: Partial<ClientOptions> = {}) {
   made += 1
   const key = generateKey()
@@ -43,7 +43,7 @@ test('every call, against the system', async () => {
   expect(await bob.client.updateSettings({ discoverable: true })).toMatchObject({ discoverable: true })
   expect(await collect(alice.client.agents({ pageSize: 1 }))).toContainEqual(await alice.client.lookup(bob.name))
 
-  // a stranger's first message waits; accepting moves it
+  // A stranger's first message waits in `requests`. Accepting the stranger moves it to the inbox.
   const first = await alice.client.send({ to: bob.name, body: 'first' })
   expect(first).toMatchObject({ lane: 'requests', duplicate: false, sender_authenticated: true })
   expect(await bob.client.setContact(alice.key.agentId, 'accepted')).toEqual({ state: 'accepted' })
@@ -90,9 +90,9 @@ test('every call, against the system', async () => {
   await expect(alice.client.send({ to: bob.name, body: 1 })).rejects.toMatchObject({ code: 'recipient_unavailable' })
 })
 
-test('spec 3.17, 13.2: a message whose answers are 503 is repeated until one is not, and charged once', async () => {
+test('spec 3.17, 13.2: a message is retried after each 503 until it succeeds, and charged once', async () => {
   let refusals = 0
-  // The service accepts the message each time, and its answer is lost on the way.
+  // The service accepts the message each time, but the answer is lost on the way.
   const unlucky: typeof fetch = async (input, init) => {
     const response = await fetch(input, init)
     if (refusals === 3 || init?.method !== 'POST' || !String(input).endsWith('/v2/messages')) return response
@@ -110,7 +110,7 @@ test('spec 3.17, 13.2: a message whose answers are 503 is repeated until one is 
 test('spec 13.3: a machine whose clock is an hour off registers, signs and sends', async () => {
   for (const offsetMs of [-3_600_000, 3_600_000]) {
     const runtime = { nowMs: () => Date.now() + offsetMs }
-    // with the authority given, the first signed request is the first that the service answers
+    // The authority is given, so the second client below has seen no `Date` of the service before its first signed request.
     const options = { url: system.urls[0] ?? '', key: generateKey(), authority: system.authority }
     const client = new AgentClient(options, runtime)
     const name = `clock-${Math.abs(offsetMs) + offsetMs}`
@@ -170,13 +170,13 @@ test('boards, against the system', async () => {
   expect(await alice.client.restore(board.id, reply.msg_id)).toEqual({ hidden: false })
   expect(await ids(bob.client)).toEqual([post.msg_id, reply.msg_id])
   expect(await bob.client.leave(board.id)).toEqual({ role: 'none' })
-  // the board, and a post to one subscriber; a place on it, a post to its owner, and a vote
+  // Alice pays for the board and a post to one subscriber. Bob pays for the subscription, a post to the owner, and a vote.
   expect(await alice.client.budget()).toMatchObject({ used_units: 11 })
   expect(await bob.client.budget()).toMatchObject({ used_units: 3 })
 })
 
 test.each(EXAMPLES.map((example, at) => [at, example] as const))(
-  'example %i prints what the README says, and is the one in the README',
+  'example %i is quoted in the README with its output',
   async (at, example) => {
     const readme = readFileSync(README, 'utf8')
     const [, program, output] = [...readme.matchAll(/```ts\n([\s\S]*?)```\n\n```text\n([\s\S]*?)```/g)][at] ?? []

@@ -10,7 +10,7 @@ function requestsOf(service: FakeService, method: string): FakeService['requests
   return service.requests.filter((request) => request.method === method && request.target === '/v2/webhook')
 }
 
-test('spec 10.1: set, look and delete, by signed requests', async () => {
+test('spec 10.1: a webhook is set, read and deleted with signed requests', async () => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   expect(await alice.setWebhook(WEBHOOK)).toMatchObject(STATE)
@@ -25,7 +25,7 @@ test.each([
   ['set', 'invalid_webhook_url', 400],
   ['webhook', 'not_found', 404],
   ['delete', 'not_found', 404],
-] as const)('what the service refuses is an ApiError: %s, %s', async (call, code, status) => {
+] as const)('a refusal is an ApiError: %s, %s', async (call, code, status) => {
   await using service = await startFakeService()
   const [alice] = await registered(service, 'alice')
   const calls = {
@@ -38,26 +38,23 @@ test.each([
   expect(failure).toMatchObject({ code, status })
 })
 
-describe('spec 10.1, 11.2: every PUT cancels what is pending and costs a unit', () => {
+describe('spec 10.1, 11.2: every PUT cancels pending deliveries and costs one unit', () => {
   test.each([
     ['a lost answer', { kind: 'lose' }, NetworkError, 1],
     ['a cut connection', { kind: 'cut' }, NetworkError, 0],
     ['503', { kind: 'refuse', code: 'unavailable' }, ApiError, 0],
-  ] as const)(
-    'so after %s it is not repeated by itself, and what is set can be seen',
-    async (_, fault, kind, units) => {
-      await using service = await startFakeService()
-      const [alice] = await registered(service, 'alice')
-      service.meet('PUT /v2/webhook', fault)
-      await expect(alice.setWebhook(WEBHOOK)).rejects.toBeInstanceOf(kind)
-      expect(requestsOf(service, 'PUT')).toHaveLength(1)
-      const state = await alice.webhook().catch((error: unknown) => error)
-      expect(state).toMatchObject(units === 1 ? STATE : { code: 'not_found' })
-      expect(await alice.budget()).toMatchObject({ used_units: units })
-    },
-  )
+  ] as const)('so it is not retried after %s, and webhook() shows the state', async (_, fault, kind, units) => {
+    await using service = await startFakeService()
+    const [alice] = await registered(service, 'alice')
+    service.meet('PUT /v2/webhook', fault)
+    await expect(alice.setWebhook(WEBHOOK)).rejects.toBeInstanceOf(kind)
+    expect(requestsOf(service, 'PUT')).toHaveLength(1)
+    const state = await alice.webhook().catch((error: unknown) => error)
+    expect(state).toMatchObject(units === 1 ? STATE : { code: 'not_found' })
+    expect(await alice.budget()).toMatchObject({ used_units: units })
+  })
 
-  test('what the rate limit held back was not done for certain, and is repeated', async () => {
+  test('a PUT that the rate limit refused certainly was not done, so it is retried', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     service.meet('PUT /v2/webhook', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 1 })
@@ -66,24 +63,24 @@ describe('spec 10.1, 11.2: every PUT cancels what is pending and costs a unit', 
   })
 })
 
-describe('spec 13.2: DELETE and GET are repeated', () => {
+describe('spec 13.2: DELETE and GET are retried', () => {
   test.each([
     ['a lost answer', { kind: 'lose' }],
     ['a cut connection', { kind: 'cut' }],
     ['503', { kind: 'refuse', code: 'unavailable' }],
     ['a request that came twice', { kind: 'double' }],
-  ] as const)('after %s it is deleted', async (_, fault) => {
+  ] as const)('after %s the webhook is deleted', async (_, fault) => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     await alice.setWebhook(WEBHOOK)
     service.meet('DELETE /v2/webhook', fault)
-    // A proxy that sends it twice gives the second answer, and that is the service's own.
+    // A proxy that sends the request twice returns the second answer. It is a final refusal, not a lost answer.
     const deleted = alice.deleteWebhook().catch((error: unknown) => error)
     expect(await deleted).toMatchObject(fault.kind === 'double' ? { code: 'not_found' } : { status: 'deleted' })
     await expect(alice.webhook()).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('each request has a nonce and a signature of its own', async () => {
+  test('each retry has a fresh nonce and signature', async () => {
     await using service = await startFakeService()
     const [alice] = await registered(service, 'alice')
     await alice.setWebhook(WEBHOOK)

@@ -1,4 +1,4 @@
-// Registers an agent, shows what arrives for it, and sends. Bundle it for a browser, e.g. `npx rolldown page.js --file out/page.js`.
+// Registers an agent, shows its incoming messages, and sends. Bundle it for a browser, e.g. `npx rolldown page.js --file out/page.js`.
 import { AgentClient, formatKey, generateKey, parseKey } from '@svc/sdk'
 
 /** @type {AgentClient | undefined} */
@@ -7,7 +7,7 @@ const status = document.querySelector('#status')
 const received = document.querySelector('#received')
 
 onSubmit('#agent', async ({ url, name }) => {
-  // Whoever can read this page's storage is the agent: a page of your own keeps the key where nobody else's script runs.
+  // Any script that can read this page's storage can act as the agent. Keep the key on an origin that runs only your scripts.
   const stored = localStorage.getItem(`key of ${name}`)
   const key = stored === null ? generateKey() : parseKey(stored)
   localStorage.setItem(`key of ${name}`, formatKey(key))
@@ -23,7 +23,7 @@ onSubmit('#message', async ({ to, text, seal }) => {
   say(`sent ${msg_id} (${lane})`)
 })
 
-/** What others wrote is put into the page as text, never as HTML. */
+/** Shows messages of others as text, never as HTML. */
 async function show(/** @type {AgentClient} */ client) {
   try {
     for await (const { cursor, message } of client.stream()) {
