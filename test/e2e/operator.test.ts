@@ -118,7 +118,7 @@ describe('svc admin status', () => {
     await h.system.kill('stream-1')
     const away = await operate('status')
     expect(away.exitCode).toBe(1)
-    expect(away.stdout).toMatch(/^stream +0 +NOT THERE$/m)
+    expect(away.stdout).toMatch(/^stream +0 +NOT RUNNING$/m)
     await h.system.start('stream-1')
   })
 

@@ -1,13 +1,13 @@
-/** Parsers of arguments and options; what they throw is said to the user with the name of the argument. */
+/** Parsers of arguments and options. The user sees their errors together with the name of the argument. */
 import { InvalidArgumentError } from 'commander'
 
-/** Parses an argument that becomes part of a path: there are texts that would lead elsewhere. */
+/** Parses an argument that becomes part of a path. Refuses texts that would change the path. */
 export function nameOrId(text: string): string {
   if (!['', '.', '..'].includes(text)) return text
-  throw new InvalidArgumentError('It is neither a name nor an id.')
+  throw new InvalidArgumentError('It must be a name or an id.')
 }
 
-/** `nameOrId` for an argument that takes several. */
+/** `nameOrId` for an argument that may be repeated. */
 export function namesOrIds(text: string, earlier: string[] = []): string[] {
   return [...earlier, nameOrId(text)]
 }

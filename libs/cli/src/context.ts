@@ -10,7 +10,7 @@ import { nearest } from './nearest.ts'
 import { createOutput, type Output, type OutputFormat } from './output/output.ts'
 
 export const DEFAULT_URL = 'http://127.0.0.1:8080'
-/** Somebody waits at the keyboard: some two seconds of repeating, and then the truth. */
+/** A person waits at the keyboard, so retries end after about two seconds. */
 const ATTEMPTS = 4
 
 /** The options that every command takes. */
@@ -24,9 +24,9 @@ export interface GlobalOptions {
   readonly output?: Exclude<OutputFormat, 'ids'>
 }
 
-/** Which agent and service a command is for, by its options, the environment and the profiles, in this order. */
+/** The agent and the service of a command. Options come first, then the environment, then the profiles. */
 export interface Target {
-  /** Name of the profile that gave any of it. */
+  /** Name of the profile that was used, if any. */
   readonly profile: string | undefined
   /** Path of the key file. */
   readonly key: string | undefined
@@ -34,25 +34,25 @@ export interface Target {
   readonly authority: string | undefined
 }
 
-/** What a command works with, by its options and the environment. */
+/** The inputs and outputs of a command. */
 export interface Context {
   readonly io: Io
   readonly out: Output
   readonly signal: AbortSignal
   readonly target: Target
-  /** Path of the key file. @throws UsageError where none was named. */
+  /** Path of the key file. @throws UsageError if none was named. */
   keyPath(): string
-  /** The key in that file. */
+  /** The key in the key file. */
   key(): AgentKey
   /** A client with the key. */
   agent(): AgentClient
-  /** A client without one, for public reads. */
+  /** A client without a key, for public reads. */
   visitor(): AgentClient
-  /** A client with the key where one was named, for reads that show more to those who may see more. */
+  /** A client with the key if one was named. For public reads that show more to some agents. */
   reader(): AgentClient
 }
 
-/** For commands that neither ask the service nor need a key. */
+/** For commands that need neither the service nor a key. */
 export function outputOf(io: Io, command: Command): Output {
   return createOutput(io, formatOf(command.optsWithGlobals<GlobalOptions>()))
 }
@@ -69,7 +69,9 @@ export function contextOf(io: Io, command: Command): Context {
     target,
     keyPath() {
       if (target.key !== undefined) return target.key
-      throw new UsageError('no key: svc init makes an agent; --key <file>, --profile <name> or SVC_KEY name one')
+      throw new UsageError(
+        'no key: run svc init to make an agent, or name a key with --key <file>, --profile <name> or SVC_KEY',
+      )
     },
     key: () => readKeyFile(context.keyPath(), out.warn),
     agent: () => clientOf(context.key()),
@@ -89,15 +91,16 @@ export function contextOf(io: Io, command: Command): Context {
     try {
       return new AgentClient(options)
     } catch (cause) {
-      throw new UsageError(`${url} is not the address of a service: ${(cause as Error).message}`, { cause })
+      throw new UsageError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
     }
   }
 }
 
 /**
- * An option goes before the variable of the same meaning, and both before a profile. A profile that was named gives what was not
- * said otherwise; the default profile is taken only where no key was named: who names a key means that key and nothing of a profile.
- * @throws UsageError where the profile that was named does not exist.
+ * An option overrides the environment variable of the same meaning, and both override a profile. A profile that was named
+ * supplies whatever is missing. The default profile is used only if no key was named, because a user who names a key wants
+ * nothing from a profile.
+ * @throws UsageError if a named profile does not exist.
  */
 function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
   const folder = configFolder(env)
@@ -111,7 +114,7 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
     profile: fallback?.name,
     key: explicitKey ?? fallback?.profile.key,
     url,
-    // Another place is another authority.
+    // The pinned authority belongs to the URL of the profile only.
     authority: options.authority ?? (url === fallback?.profile.url ? fallback.profile.authority : undefined),
   }
 
@@ -120,7 +123,7 @@ function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {
     if (profile !== undefined) return profile
     const similar = nearest(name, listProfiles(folder))
     const hint =
-      similar === undefined ? `svc init ${name} makes it, svc profiles lists what there is` : `is it ${similar}?`
+      similar === undefined ? `svc init ${name} creates it, svc profiles lists all` : `did you mean ${similar}?`
     throw new UsageError(`there is no profile ${name}: ${hint}`)
   }
 
@@ -136,9 +139,9 @@ function formatOf({ json = false, quiet = false, output }: GlobalOptions): Outpu
   return output ?? (json ? 'ndjson' : 'table')
 }
 
-/** The agent id that is meant by an agent id or a name; names are looked up. */
+/** The agent id for a name or an agent id. Looks up names. */
 export async function agentIdOf(who: string, client: AgentClient, signal: AbortSignal): Promise<string> {
-  // a name has 32 characters at most, an id but for one in 10^14 has more
+  // A name has at most 32 characters. An agent id has more, except for one in 10^14.
   return isAgentId(who) ? who : (await client.lookup(who, { signal })).agent_id
 }
 

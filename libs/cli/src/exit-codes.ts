@@ -1,17 +1,17 @@
-/** What a script can tell by. The help of `svc` lists them. */
+/** Exit codes for scripts. The help of `svc` lists them. */
 export const EXIT = {
   ok: 0,
-  /** The service refused; its code is in the message. */
+  /** The service refused. The message has its code. */
   refused: 1,
-  /** The command, a file or a variable is not as it must be; nothing was sent. */
+  /** The command, a file or a variable is invalid. Nothing was sent. */
   usage: 2,
-  /** No answer, or none of this API; what was asked for may or may not have been done. */
+  /** No answer, or an answer that is not of this API. It is unknown if the request took effect. */
   noAnswer: 3,
-  /** A message did not open, or is not from whom it was said to be. */
+  /** A message could not be opened, or is not from the expected sender. */
   notVerified: 4,
   /** The books do not add up. */
   wrongBooks: 5,
-  /** A fault of this program. */
+  /** A bug in svc. */
   internal: 70,
   interrupted: 130,
 } as const

@@ -8,36 +8,40 @@ import { duration } from './output/format.ts'
 
 interface Failure {
   readonly exitCode: ExitCode
-  /** One sentence; empty where it was said already. */
+  /** One sentence. Empty if commander has printed the error already. */
   readonly sentence: string
-  /** With `--json`, on stderr. */
+  /** Printed on stderr with `--json`. */
   readonly json: object
 }
 
-/** What the user can do about a refusal, where the service's own words do not say. */
+/** What the user can do about a refusal, if the service's message does not say it. */
 const HINTS: Partial<Record<ErrorCode, string>> = {
   signer_unknown: 'this key is not registered: svc register <name> --key <file>',
   signer_revoked: 'make another agent: svc init <name>',
   name_taken: 'choose another name',
-  key_registered: 'svc whoami shows it',
+  key_registered: 'svc whoami shows its name',
   request_pending: 'the recipient has to accept you first: svc contacts accept <you>',
-  recipient_unavailable: 'svc lookup <name> tells whether there is such an agent',
-  admission_denied: 'the recipient takes messages of its contacts alone, or of nobody',
-  introduction_limit_reached: 'wait for the next UTC day, or for an acceptance; svc budget shows what is left',
+  recipient_unavailable: 'check with svc lookup <name> that the agent exists',
+  admission_denied: 'the recipient accepts messages only from its contacts, or from nobody',
+  introduction_limit_reached:
+    'wait for the next UTC day, or until a recipient accepts you; svc budget shows what is left',
   budget_exhausted: 'svc budget shows what is left',
   hard_limit_reached: 'svc budget shows what is left',
-  timestamp_out_of_range: "set this machine's clock: svc doctor compares it",
-  signature_invalid: 'svc doctor compares the authority and the clock',
+  timestamp_out_of_range: "set this machine's clock; svc doctor compares it with the service's",
+  signature_invalid: 'svc doctor checks the authority and the clock',
   invalid_webhook_url:
-    'the endpoint must be public HTTPS on port 443; for one on this machine: svc listen --forward <url>',
-  stream_limit: 'two other listeners of this agent are running: end one of them',
-  not_found: 'look at the id or the name, and at whose key it is (svc whoami)',
-  internal: 'the service has logged it under the request id',
+    'the endpoint must be public HTTPS on port 443; for an endpoint on this machine: svc listen --forward <url>',
+  stream_limit: 'two other listeners of this agent are running: stop one of them',
+  not_found: 'check the id or the name, and that you use the right key (svc whoami)',
+  internal: 'the service has logged the error under this request id',
 }
 
-const NO_ANSWER_HINT = 'look at --url; svc doctor tells how far it gets'
+const NO_ANSWER_HINT = 'check --url, and run svc doctor'
 
-/** What a thrown value means for the exit code and the last line. */
+/** An unexpected error begins with this. */
+export const BUG = 'this is a bug in svc:'
+
+/** The exit code and the last line for a thrown value. */
 export function explainFailure(error: unknown): Failure {
   if (error instanceof CommanderError) return failure(error.exitCode === 0 ? EXIT.ok : EXIT.usage, '', 'usage')
   if (error instanceof UsageError) return failure(EXIT.usage, error.message, 'usage')
@@ -48,7 +52,7 @@ export function explainFailure(error: unknown): Failure {
   }
   if (error instanceof VerificationError) return failure(EXIT.notVerified, error.message, error.reason)
   const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  return failure(EXIT.internal, `a fault in svc itself: ${text}`, 'fault')
+  return failure(EXIT.internal, `${BUG} ${text}`, 'fault')
 }
 
 function refusal({ code, message, status, requestId, retryAfterSeconds }: ApiError): Failure {

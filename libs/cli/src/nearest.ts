@@ -1,4 +1,4 @@
-/** @returns the one of these words that was probably meant, if one is near enough to the word. */
+/** @returns the candidate that was probably meant, or undefined if none is similar enough to the word. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const limit = Math.max(1, Math.floor(word.length / 3))
   const near = candidates
@@ -8,7 +8,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
   return near[0]?.candidate
 }
 
-/** Insertions, deletions, replacements, and swaps of neighbours that make one word of the other. */
+/** Edit distance: insertions, deletions, replacements, and swaps of neighbours. */
 function distance(from: string, to: string): number {
   let beforeLast: number[] = []
   let last = Array.from({ length: to.length + 1 }, (_, at) => at)

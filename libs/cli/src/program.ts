@@ -28,7 +28,7 @@ import { visibleJson } from './output/visible-text.ts'
 
 const DEFAULT_COLUMNS = 100
 
-/** Adds one command, or a group of them. */
+/** Adds a command or a group of commands. */
 export type AddCommand = (program: Command, io: Io, setExitCode: (code: ExitCode) => void) => void
 
 /** In the order of the help. */
@@ -66,10 +66,10 @@ const COMMANDS: readonly AddCommand[] = [
 ]
 
 /**
- * Carries out one command line.
- * @param args what comes after `svc`.
- * @param more commands that not every build has: the operator's need what the published package leaves out.
- * @returns the exit code; nothing is thrown.
+ * Runs one command line. Never throws.
+ * @param args the arguments after `svc`.
+ * @param more commands that are not in every build. The published package leaves out the operator's commands.
+ * @returns the exit code.
  */
 export async function runSvc(args: readonly string[], io: Io, more: readonly AddCommand[] = []): Promise<ExitCode> {
   let exitCode: ExitCode = EXIT.ok
@@ -94,7 +94,7 @@ export async function runSvc(args: readonly string[], io: Io, more: readonly Add
   }
 }
 
-/** Also where the command line could not be understood. */
+/** Works also if the command line could not be parsed. */
 function wantsJson(args: readonly string[]): boolean {
   const end = args.indexOf('--')
   const options = end < 0 ? args : args.slice(0, end)
@@ -110,17 +110,19 @@ function createProgram(io: Io, commands: readonly AddCommand[], setExitCode: (co
   const program = new Command('svc')
     .description('Signed agent messaging: register, send, read and acknowledge; boards to post to.')
     .version(SERVICE.version)
-    .option('--profile <name>', 'which agent, by the name of its profile (or SVC_PROFILE; svc profiles)')
+    .option('--profile <name>', 'profile of the agent to use (or SVC_PROFILE; svc profiles lists them)')
     .option('--key <file>', "the agent's key file (or SVC_KEY)")
-    .option('--url <url>', `where the service is (or SVC_URL; default ${DEFAULT_URL})`)
-    .option('--authority <authority>', 'the authority to sign for; default: what the service announces')
+    .option('--url <url>', `URL of the service (or SVC_URL; default ${DEFAULT_URL})`)
+    .option('--authority <authority>', 'the authority to sign for; default: the one that the service announces')
     .addOption(
-      new Option('--output <format>', 'results as words, as one JSON document, or as one document per line')
+      new Option('--output <format>', 'print a table, one JSON document, or one JSON document per line')
         .choices(['table', 'json', 'ndjson'])
         .conflicts(['json', 'quiet']),
     )
-    .addOption(new Option('--json', 'as --output ndjson; failures are JSON on stderr with both').conflicts('quiet'))
-    .option('-q, --quiet', 'results as ids alone, one per line, and no notes')
+    .addOption(
+      new Option('--json', 'short for --output ndjson; with JSON output, errors are JSON on stderr').conflicts('quiet'),
+    )
+    .option('-q, --quiet', 'print only ids, one per line, and no notes')
     .configureHelp({ showGlobalOptions: true, styleTitle: (text) => paint(text, 'strong') })
     .configureOutput({
       writeOut: (text) => io.stdout.write(text),
@@ -130,27 +132,27 @@ function createProgram(io: Io, commands: readonly AddCommand[], setExitCode: (co
       getOutHasColors: () => isColoured(io.env, io.stdout),
       getErrHasColors: () => isColoured(io.env, io.stderr),
     })
-    .showHelpAfterError('(svc help <command> tells more)')
+    .showHelpAfterError('(see svc help <command>)')
     .exitOverride()
     .addHelpText(
       'after',
       `
-Begin with:
+Get started:
   svc init alice
   svc init bob
   svc send bob "hello" --profile alice
   svc inbox --requests --profile bob
 
-Where something does not work: svc doctor
+If something does not work: svc doctor
 
 Exit codes:
   0  done
   1  the service refused; the message has its code
-  2  the command, a file or a variable is not as it must be; nothing was sent
-  3  no answer, or not one of this API; what was asked for may or may not have been done
-  4  a message did not open, or is not from its sender
+  2  the command, a file or a variable is invalid; nothing was sent
+  3  no answer, or an answer that is not of this API; it is unknown if the request took effect
+  4  a message could not be opened or verified
   5  the books do not add up (svc admin verify)
-  70 a fault of svc itself
+  70 a bug in svc
   130 interrupted`,
     )
   for (const add of commands) add(program, io, setExitCode)
@@ -158,7 +160,7 @@ Exit codes:
   return program
 }
 
-/** A group with a default command takes a mistyped command for an argument too many of that one. */
+/** In a group with a default command, commander takes a mistyped command for a surplus argument of the default command. */
 function suggestInGroup(group: Command): void {
   const names = group.commands.map((command) => command.name())
   for (const command of group.commands) {
@@ -168,12 +170,12 @@ function suggestInGroup(group: Command): void {
       if (surplus === undefined || registeredArguments.at(-1)?.variadic === true) return
       if (group.args[0] === command.name()) {
         throw new UsageError(
-          `svc ${group.name()} ${command.name()} does not take ${surplus}: svc help ${group.name()} tells more`,
+          `svc ${group.name()} ${command.name()} does not take the argument ${surplus}: see svc help ${group.name()}`,
         )
       }
       const meant = nearest(surplus, names)
-      const hint = meant === undefined ? `it knows ${names.join(', ')}` : `did you mean ${meant}?`
-      throw new UsageError(`svc ${group.name()} has no ${surplus}: ${hint}`)
+      const hint = meant === undefined ? `its commands are ${names.join(', ')}` : `did you mean ${meant}?`
+      throw new UsageError(`svc ${group.name()} has no command ${surplus}: ${hint}`)
     })
   }
 }

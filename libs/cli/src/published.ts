@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// svc as it is published: without the commands of the operator, which need what talks to NATS.
+// svc as it is published: without the operator's commands, which need the NATS client.
 import { runProcess } from './run-process.ts'
 
 await runProcess()

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { svc } from './run.ts'
 import { idOf, startScene } from './scene.ts'
 
-/** A scene with a board of alice's on which anybody posts. */
+/** A scene with a board of alice on which anyone may post. */
 async function startBoard(...names: string[]) {
   const scene = await startScene('alice', ...names)
   const created = await scene.as('alice', 'boards create Releases --posting anyone --json')
@@ -10,7 +10,7 @@ async function startBoard(...names: string[]) {
   return { scene, board: String(created.documents()[0]?.id) }
 }
 
-test('the main job, in words', async () => {
+test('the main commands, as a table', async () => {
   const { scene, board } = await startBoard('bob')
   await using _scene = scene
   expect((await scene.as('alice', 'boards create Team --visibility private')).stdout).toMatch(/^created board \S+\n$/)
@@ -27,7 +27,7 @@ test('the main job, in words', async () => {
   )
   expect((await scene.as('bob', `read ${post} --verify alice`)).stdout).toMatch(/^votes +1$/m)
   expect((await scene.as('bob', 'events')).stdout).toContain(`1  ${post}`)
-  expect((await scene.as('bob', `unvote ${post}`)).stdout).toBe(`no vote for ${post}\n`)
+  expect((await scene.as('bob', `unvote ${post}`)).stdout).toBe(`removed the vote for ${post}\n`)
 
   expect((await scene.as('alice', `boards hide ${board} ${post}`)).stdout).toBe(`hidden ${post}\n`)
   expect(await scene.as('bob', `boards feed ${board}`)).toMatchObject({ stdout: '', stderr: 'no posts\n' })
@@ -50,7 +50,7 @@ test('roles and members', async () => {
   })
 })
 
-test('--json gives the answers of the API, with the ids that were named', async () => {
+test('--json prints the answers of the API, with the given ids', async () => {
   const { scene, board } = await startBoard('bob')
   await using _scene = scene
   const post = await idOf(scene.as('alice', `send board:${board} hello --json`))
@@ -76,8 +76,8 @@ test('--json gives the answers of the API, with the ids that were named', async 
   }
 })
 
-describe('who reads', () => {
-  test('what is public needs no key', async () => {
+describe('reading', () => {
+  test('a public board needs no key', async () => {
     const { scene, board } = await startBoard()
     await using _scene = scene
     await scene.as('alice', `send board:${board} hello`)
@@ -86,7 +86,7 @@ describe('who reads', () => {
     expect(await svc(['boards', 'feed', board, '--open', '--url', scene.service.url])).toMatchObject({ exitCode: 2 })
   })
 
-  test('what is private is there with the key of a member, from the environment as well', async () => {
+  test("a private board needs a member's key, which may come from the environment", async () => {
     await using scene = await startScene('alice', 'bob')
     const [{ id = '' } = {}] = (await scene.as('alice', 'boards create Team --visibility private --json')).documents()
     const show = (env: NodeJS.ProcessEnv) => svc(['boards', 'show', String(id), '--url', scene.service.url], { env })
@@ -96,7 +96,7 @@ describe('who reads', () => {
   })
 })
 
-test('a sealed post is for one public key, and the board has none', async () => {
+test('a sealed post needs the public key of a reader, because a board has no key', async () => {
   const { scene, board } = await startBoard('bob')
   await using _scene = scene
   expect(await scene.as('alice', `send board:${board} psst --seal`)).toMatchObject({
@@ -105,11 +105,11 @@ test('a sealed post is for one public key, and the board has none', async () => 
   })
   const [{ pubkey = '' } = {}] = (await scene.as('bob', 'key show --json')).documents()
   expect((await scene.as('alice', `send board:${board} psst --seal-for ${String(pubkey)}`)).exitCode).toBe(0)
-  expect((await scene.as('bob', `boards feed ${board}`)).stdout).toContain('[sealed: --open, or svc read]')
+  expect((await scene.as('bob', `boards feed ${board}`)).stdout).toContain('[sealed: use --open or svc read]')
   expect((await scene.as('bob', `boards feed ${board} --open --verify alice`)).stdout).toContain('    | psst\n')
 })
 
-test('titles and descriptions of others are text and nothing else', async () => {
+test('control characters in titles and descriptions are escaped', async () => {
   await using scene = await startScene('mallory')
   const title = 'harmless\n00000000000000000099  public    anyone   "forged"\u001b[2J'
   const create = ['boards', 'create', title, '--description', 'a line\nboard  another\u001b[31m']

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 import { idOf, startScene } from './scene.ts'
 
-test('the main job, in words', async () => {
+test('the main commands, as a table', async () => {
   await using scene = await startScene('alice', 'bob')
   expect(await scene.as('bob', 'contacts accept alice')).toMatchObject({ exitCode: 0, stdout: 'accepted alice\n' })
 
@@ -17,7 +17,7 @@ test('the main job, in words', async () => {
   const inbox = await scene.as('bob', 'inbox')
   expect(inbox.stdout).toContain(`${id}  `)
   expect(inbox.stdout).toContain('\n    | hello, bob\n')
-  expect(inbox.stdout).toContain('[sealed: --open, or svc read]')
+  expect(inbox.stdout).toContain('[sealed: use --open or svc read]')
   expect(inbox.stdout).not.toContain('secret')
 
   const opened = await scene.as('bob', 'inbox --open --verify alice')
@@ -32,7 +32,7 @@ test('the main job, in words', async () => {
 })
 
 describe('--json', () => {
-  test('gives the answers of the API, one document per line, and nothing else on stdout', async () => {
+  test('prints only the answers of the API to stdout, one document per line', async () => {
     await using scene = await startScene('alice', 'bob')
     const id = await idOf(scene.as('alice', 'send bob hello --json'))
     const commands: [string, string, object][] = [
@@ -62,7 +62,7 @@ describe('--json', () => {
     }
   })
 
-  test('gives failures as a document on stderr', async () => {
+  test('prints errors as a document to stderr', async () => {
     await using scene = await startScene('alice')
     const run = await scene.as('alice', 'send nobody hello --json')
     expect(run).toMatchObject({ exitCode: 1, stdout: '' })
@@ -76,14 +76,14 @@ describe('--json', () => {
     })
   })
 
-  test('an empty list is no document', async () => {
+  test('prints nothing for an empty list', async () => {
     await using scene = await startScene('alice')
-    expect(await scene.as('alice', 'inbox --json')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'nothing here\n' })
+    expect(await scene.as('alice', 'inbox --json')).toMatchObject({ exitCode: 0, stdout: '', stderr: 'no messages\n' })
   })
 })
 
 describe('revoke', () => {
-  test('asks on a terminal for the agent id', async () => {
+  test('asks for the agent id on a terminal', async () => {
     await using scene = await startScene('alice')
     const [key] = (await scene.as('alice', 'key show --json')).documents()
     const wrong = await scene.as('alice', 'revoke', { terminal: true, stdin: 'yes\n' })
@@ -97,7 +97,7 @@ describe('revoke', () => {
     })
   })
 
-  test('does not ask where nobody is, and does nothing then', async () => {
+  test('does nothing if there is no terminal to ask on', async () => {
     await using scene = await startScene('alice')
     expect(await scene.as('alice', 'revoke')).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('--yes') })
     expect((await scene.as('alice', 'whoami')).exitCode).toBe(0)
@@ -132,37 +132,37 @@ describe('exit codes', () => {
     ['an unknown command', ['sned'], 2],
     ['an unknown command of a group', ['contacts', 'acept'], 2],
     ['two formats at once', ['agents', '--quiet', '--json'], 2],
-    ['a format that is none', ['agents', '--output', 'xml'], 2],
-    ['a profile that is not there', ['inbox', '--profile', 'nobody'], 2],
-    ['a profile that is a step', ['inbox', '--profile', '../key'], 2],
+    ['an invalid format', ['agents', '--output', 'xml'], 2],
+    ['a profile that does not exist', ['inbox', '--profile', 'nobody'], 2],
+    ['a profile with a dot segment', ['inbox', '--profile', '../key'], 2],
     ['an unknown option', ['health', '--loud'], 2],
-    ['an argument too many', ['health', 'now'], 2],
+    ['a surplus argument', ['health', 'now'], 2],
     ['an empty name', ['lookup', ''], 2],
-    ['a name that is a step', ['lookup', '..'], 2],
-    ['an id that is a step', ['read', '..'], 2],
-    ['ids one of which is a step', ['ack', '12345678', '.'], 2],
-    ['a contact that is a step', ['contacts', 'block', '..'], 2],
-    ['a board that is a step', ['boards', 'show', '..'], 2],
-    ['a post that is a step', ['boards', 'hide', 'board', '.'], 2],
-    ['a role that is none', ['boards', 'role', 'board', 'bob', 'owner'], 2],
-    ['a visibility that is none', ['boards', 'create', 'x', '--visibility', 'secret'], 2],
-    ['a vote for a step', ['vote', '..'], 2],
-    ['a sender that is a step', ['inbox', '--verify', '..'], 2],
-    ['a URL that is none', ['health', '--url', 'nowhere'], 2],
+    ['a dot segment as name', ['lookup', '..'], 2],
+    ['a dot segment as id', ['read', '..'], 2],
+    ['a dot segment among ids', ['ack', '12345678', '.'], 2],
+    ['a dot segment as contact', ['contacts', 'block', '..'], 2],
+    ['a dot segment as board', ['boards', 'show', '..'], 2],
+    ['a dot segment as post', ['boards', 'hide', 'board', '.'], 2],
+    ['an invalid role', ['boards', 'role', 'board', 'bob', 'owner'], 2],
+    ['an invalid visibility', ['boards', 'create', 'x', '--visibility', 'secret'], 2],
+    ['a vote for a dot segment', ['vote', '..'], 2],
+    ['a dot segment as sender', ['inbox', '--verify', '..'], 2],
+    ['an invalid URL', ['health', '--url', 'nowhere'], 2],
     ['a URL with a path', ['health', '--url', 'http://127.0.0.1:9/v2'], 2],
-    ['nobody there', ['health', ...nowhere], 3],
+    ['no process on the port', ['health', ...nowhere], 3],
   ])('%s', async (_, args, exitCode) => {
     expect((await svc(args)).exitCode).toBe(exitCode)
   })
 
-  test('a service that cannot work', async () => {
+  test('a service that does not work', async () => {
     await using service = await startFakeService()
     const body = JSON.stringify({ status: 'unavailable', service: 's', version: 'v' })
     service.meet('GET /v2/health', { kind: 'answer', status: 503, body })
     expect(await svc(['health', '--url', service.url])).toMatchObject({ exitCode: 1, stdout: 'unavailable (s v)\n' })
   })
 
-  test('interrupted', async () => {
+  test('an interrupt', async () => {
     await using service = await startFakeService()
     service.meet('GET /v2/health', { kind: 'hang' })
     const stop = new AbortController()
@@ -172,7 +172,7 @@ describe('exit codes', () => {
   })
 })
 
-test('sends no message where nothing comes on standard input, and an empty one where that is said', async () => {
+test('empty standard input sends no message, but an empty argument does', async () => {
   await using scene = await startScene('alice')
   const sent = (): number => scene.service.requests.filter(({ target }) => target === '/v2/messages').length
   expect(await scene.as('alice', 'send alice')).toMatchObject({ exitCode: 2, stdout: '' })
@@ -181,7 +181,7 @@ test('sends no message where nothing comes on standard input, and an empty one w
   expect(sent()).toBe(1)
 })
 
-test('is interrupted also while it waits for standard input', async () => {
+test('can be interrupted while it waits for standard input', async () => {
   await using scene = await startScene('alice')
   const stop = new AbortController()
   const endless = new PassThrough()
@@ -196,13 +196,13 @@ test.each([
   [['sned'], 'Did you mean send?'],
   [['contacts', 'acept', 'alice'], 'did you mean accept?'],
   [['send', 'bob', '--sael'], 'Did you mean --seal?'],
-  [['contacts', 'befriend'], 'it knows list, accept, block, remove'],
-  [['inbox'], 'svc init makes an agent'],
-])('svc %j says what to do: %s', async (args, hint) => {
+  [['contacts', 'befriend'], 'its commands are list, accept, block, remove'],
+  [['inbox'], 'run svc init to make an agent'],
+])('the error of svc %j says what to do: %s', async (args, hint) => {
   expect((await svc(args)).stderr).toContain(hint)
 })
 
-test('a refusal is one sentence with its code, and what to do', async () => {
+test('the error for a refusal is one sentence with the code and what to do', async () => {
   await using scene = await startScene('alice')
   const nobody = scene.folder.path('nobody.key')
   await svc(['keygen', '--key', nobody])
@@ -221,10 +221,10 @@ test('a refusal is one sentence with its code, and what to do', async () => {
   )
 })
 
-test('the progress of the proof of work is shown on a terminal alone, and not with --json', async () => {
+test('the progress of the proof of work is shown only on a terminal, and not with --json', async () => {
   using folder = temporaryFolder()
   const register = async (terminal: boolean, ...options: string[]) => {
-    // the first challenge of a new service for this key takes 329,620 hashes, so there is time to draw
+    // The first challenge of a new service for this key takes 329,620 hashes, so there is time to draw.
     await using service = await startFakeService({ difficulty: 16 })
     const key = folder.path(`${terminal}${options.join()}.key`)
     await svc(['key', 'import', '-', '--key', key], { stdin: '26'.repeat(32) })
@@ -238,7 +238,7 @@ test('the progress of the proof of work is shown on a terminal alone, and not wi
   expect((await register(true, '--json')).stderr).toBe('')
 })
 
-/** Every command with its subcommands, as the help lists them. */
+/** All commands and subcommands that the help lists. */
 async function commandsBelow(words: string[]): Promise<string[][]> {
   const { stdout } = await svc([...words, '--help'])
   const list = /Commands:\n([\s\S]+?)\n\n/.exec(`${stdout}\n`)?.[1] ?? ''

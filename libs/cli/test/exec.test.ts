@@ -36,7 +36,7 @@ afterAll(async () => {
   await system?.[Symbol.asyncDispose]()
 })
 
-/** An agent that takes anna's messages, with a folder of its own. */
+/** An agent that accepts anna's messages and has its own state folder. */
 async function startListener(name: string) {
   await as(name, 'keygen')
   expect(await as(name, 'register', name)).toMatchObject({ exitCode: 0 })
@@ -46,7 +46,7 @@ async function startListener(name: string) {
   return {
     state,
     send: (text: string, ...args: string[]) => quietly('anna', 'send', name, text, ...args),
-    /** Lines that commands wrote. */
+    /** Lines that the commands wrote to LOG. */
     lines: () =>
       existsSync(log)
         ? readFileSync(log, 'utf8')
@@ -55,7 +55,7 @@ async function startListener(name: string) {
         : [],
     cursor: () => Number(JSON.parse(readFileSync(`${state}/progress.json`, 'utf8')).cursor),
     receipts: (ids: string[]) => Promise.all(ids.map((id) => quietly('anna', 'receipt', id))),
-    /** Runs `svc listen`, from the oldest event, with commands that find a file for what they write in LOG. */
+    /** Runs `svc listen` from the oldest event. Its commands write to the file LOG. */
     listen(args: string[], { env = {}, preload = [] as string[] } = {}) {
       const command = ['--key', key(name), '--url', system.urls[0] ?? '', 'listen', '--after', '0', '--state', state]
       const child = spawn(process.execPath, [...preload, MAIN, ...command, ...args], {
@@ -71,7 +71,7 @@ async function exitOf(child: ChildProcess): Promise<number | string> {
   return code ?? signal
 }
 
-test('runs a command for each message, with the body on its input and the rest in its environment', async () => {
+test('runs a command for each message, with the body on its standard input and the rest in its environment', async () => {
   const ben = await startListener('ben')
   const id = await ben.send('hello\nthere', '--seal', '--type', 'request')
   const command =
@@ -83,7 +83,7 @@ test('runs a command for each message, with the body on its input and the rest i
   expect(await run.stdout).toContain(`${id} done`)
 })
 
-test('a command that fails is tried again; what was given up is a dead letter, unacknowledged', {
+test('a failed command is retried; after the last attempt the message is a dead letter and stays unacknowledged', {
   timeout: 120_000,
 }, async () => {
   const cleo = await startListener('cleo')
@@ -104,7 +104,7 @@ test('a command that fails is tried again; what was given up is a dead letter, u
   expect(cleo.cursor()).toBe(2)
 })
 
-test('strangers run nothing, nor does what is not from a sender that was named, nor what another program dealt with', async () => {
+test('runs nothing for strangers, for senders not named with --verify, or for messages acknowledged by another program', async () => {
   const dan = await startListener('dan')
   await as('eve', 'keygen')
   await as('eve', 'register', 'eve')
@@ -119,13 +119,13 @@ test('strangers run nothing, nor does what is not from a sender that was named, 
   const next = dan.listen(['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--verify', 'anna', '--count', '1'])
   expect(await next.ended).toBe(0)
   expect(dan.lines()).toEqual([id])
-  expect(await next.stderr).toContain('left alone')
+  expect(await next.stderr).toContain('ignored, because its sender was not named')
 })
 
-test('runs as many as --jobs at a time, and the cursor waits for the slowest', { timeout: 120_000 }, async () => {
+test('runs up to --jobs commands at a time, and the cursor waits for the slowest', { timeout: 120_000 }, async () => {
   const finn = await startListener('finn')
   for (const name of ['slow', 'a', 'b', 'c']) await finn.send(name)
-  // The slow one waits for the file that the test makes; all that are under way are seen by their own files.
+  // The slow command waits for a file that the test creates. Every command writes a line when it starts.
   const command =
     'b=$(cat); echo "$b" >> "$LOG"; if [ "$b" = slow ]; then until [ -e "$LOG.go" ]; do sleep 0.05; done; fi'
   const run = finn.listen(['--exec', command, '--jobs', '2', '--count', '4'])
@@ -137,7 +137,7 @@ test('runs as many as --jobs at a time, and the cursor waits for the slowest', {
   expect(finn.lines().toSorted()).toEqual(['a', 'b', 'c', 'slow'])
 })
 
-test('an interrupt ends commands, gives their attempts back, and the next listener goes on', {
+test('an interrupt stops commands without counting their attempts, and the next listener continues', {
   timeout: 120_000,
 }, async () => {
   const gina = await startListener('gina')
@@ -146,7 +146,7 @@ test('an interrupt ends commands, gives their attempts back, and the next listen
   await eventually(() => gina.lines().length === 1)
   const second = gina.listen(['--exec', 'true'])
   expect(await second.ended).toBe(2)
-  expect(await second.stderr).toContain('listens with')
+  expect(await second.stderr).toContain('already listens with')
   long.child.kill('SIGTERM')
   expect(await long.ended).toBe(130)
   expect(gina.cursor()).toBe(0)
@@ -155,18 +155,20 @@ test('an interrupt ends commands, gives their attempts back, and the next listen
   expect(await gina.receipts([id])).toEqual(['processed'])
 })
 
-test('a command that takes too long is ended with all that it started', { timeout: 120_000 }, async () => {
+test('a command that exceeds its timeout is killed with all processes that it started', {
+  timeout: 120_000,
+}, async () => {
   const hugo = await startListener('hugo')
   await hugo.send('x')
   const command = 'sh -c "echo \\$\\$ >> $LOG; sleep 600" & wait'
   const run = hugo.listen(['--exec', command, '--timeout', '1', '--attempts', '1', '--count', '1'])
   expect(await run.ended).toBe(0)
   const said = await run.stderr
-  expect(said).toContain('took too long')
+  expect(said).toContain('took longer than 1 s')
   await eventually(() => !isAlive(Number(hugo.lines()[0])))
 })
 
-test('killed again and again, it finishes every message and post of the real system', {
+test('killed several times, it still finishes every message and post of the real system', {
   timeout: 300_000,
 }, async () => {
   const ida = await startListener('ida')
@@ -179,7 +181,7 @@ test('killed again and again, it finishes every message and post of the real sys
     await quietly('anna', 'send', `board:${board}`, 'four'),
   ]
   const args = ['--exec', 'echo "$SVC_MESSAGE_ID" >> "$LOG"', '--attempts', '100']
-  // listen-killed.test.ts kills it at every effect.
+  // listen-killed.test.ts kills the process at every effect.
   for (const effects of [9, 13, 17, 21]) {
     const env = { SVC_TEST_KILL_AFTER: String(effects) }
     const run = ida.listen(args, { env, preload: ['--import', KILL_AFTER] })
@@ -195,7 +197,7 @@ test('killed again and again, it finishes every message and post of the real sys
 })
 
 describe('--forward', () => {
-  test('posts what the webhook of the service would, signed, and tries again', { timeout: 120_000 }, async () => {
+  test('posts the requests of the service’s webhook, signed, and retries them', { timeout: 120_000 }, async () => {
     const jane = await startListener('jane')
     const seen: string[] = []
     const deliveries = new Set<unknown>()
@@ -234,11 +236,11 @@ describe('--forward', () => {
   })
 
   test.each([
-    [['--forward', 'nowhere'], 'is not a URL to forward to'],
+    [['--forward', 'nowhere'], 'is not a valid URL to forward to'],
     [['--forward', 'http://x', '--exec', 'true'], 'cannot be used with'],
-    [['--exec', 'true', '--secret-file', 'x'], '--secret-file is for --forward'],
+    [['--exec', 'true', '--secret-file', 'x'], '--secret-file works only with --forward'],
     [['--exec', 'true', '--jobs', '0'], '--jobs'],
-  ])('%j is a mistake', async (args, sentence) => {
+  ])('%j is a usage error', async (args, sentence) => {
     expect(await as('anna', 'listen', ...args)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining(sentence),

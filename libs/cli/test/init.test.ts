@@ -3,7 +3,7 @@ import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { describe, expect, test } from 'vitest'
 import { type RunOptions, svc, temporaryFolder } from './run.ts'
 
-/** A service, and a home without profiles. */
+/** A service, and a home folder without profiles. */
 async function startHome() {
   const service = await startFakeService()
   const folder = temporaryFolder()
@@ -22,7 +22,7 @@ async function startHome() {
 }
 
 describe('svc init', () => {
-  test('makes a key, registers it and makes a profile, the first of which is the default', async () => {
+  test('creates a key, registers it and creates a profile; the first profile is the default', async () => {
     await using home = await startHome()
     const made = await home.run('init alice')
     expect(made).toMatchObject({ exitCode: 0, stderr: '' })
@@ -41,14 +41,14 @@ describe('svc init', () => {
     expect((await home.run('whoami')).stdout).toContain('carol@')
   })
 
-  test('asks one question, on a terminal alone', async () => {
+  test('asks for a missing name, but only on a terminal', async () => {
     await using home = await startHome()
     const asked = await home.run('init', { terminal: true, stdin: 'dora\n' })
     expect(asked).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('registered dora@') })
-    expect(await home.run('init')).toMatchObject({ exitCode: 2, stderr: 'svc: which name? svc init <name>\n' })
+    expect(await home.run('init')).toMatchObject({ exitCode: 2, stderr: 'svc: no name: svc init <name>\n' })
   })
 
-  test('goes on behind whatever failed, and changes nothing where all is there', async () => {
+  test('continues after a failed step, and changes nothing if everything exists', async () => {
     await using home = await startHome()
     home.service.meet('POST /v2/agents/register', { kind: 'refuse', code: 'rate_limited', retryAfterSeconds: 100 })
     expect((await home.run('init alice')).exitCode).toBe(1)
@@ -60,14 +60,14 @@ describe('svc init', () => {
     expect((await home.run('init alice')).exitCode).toBe(0)
   })
 
-  test('leaves a profile of another service alone', async () => {
+  test('does not change a profile of another service', async () => {
     await using home = await startHome()
     await home.run('init alice')
     const other = await home.run('init alice --url http://127.0.0.1:9')
     expect(other).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('choose another --profile') })
   })
 
-  test('takes a key that is there, under a profile of another name', async () => {
+  test('uses an existing key, and a profile with another name', async () => {
     await using home = await startHome()
     const key = home.folder.path('own.key')
     await svc(['keygen', '--key', key])
@@ -77,14 +77,14 @@ describe('svc init', () => {
   })
 })
 
-describe('which agent and service', () => {
+describe('the choice of agent and service', () => {
   test.each([
-    ['--key goes before a profile', '--key other.key', {}, 'other'],
-    ['--key goes before SVC_PROFILE', '--key other.key', { SVC_PROFILE: 'bob' }, 'other'],
-    ['--profile goes before SVC_KEY', '--profile bob', { SVC_KEY: 'other.key' }, 'bob'],
-    ['SVC_KEY goes before SVC_PROFILE', '', { SVC_KEY: 'other.key', SVC_PROFILE: 'bob' }, 'other'],
-    ['SVC_PROFILE goes before the default', '', { SVC_PROFILE: 'bob' }, 'bob'],
-    ['the default is last', '', {}, 'alice'],
+    ['--key overrides a profile', '--key other.key', {}, 'other'],
+    ['--key overrides SVC_PROFILE', '--key other.key', { SVC_PROFILE: 'bob' }, 'other'],
+    ['--profile overrides SVC_KEY', '--profile bob', { SVC_KEY: 'other.key' }, 'bob'],
+    ['SVC_KEY overrides SVC_PROFILE', '', { SVC_KEY: 'other.key', SVC_PROFILE: 'bob' }, 'other'],
+    ['SVC_PROFILE overrides the default profile', '', { SVC_PROFILE: 'bob' }, 'bob'],
+    ['the default profile comes last', '', {}, 'alice'],
   ])('%s', async (_, options, env, name) => {
     await using home = await startHome()
     for (const one of ['alice', 'bob']) await home.run(`init ${one}`)
@@ -96,7 +96,7 @@ describe('which agent and service', () => {
     expect(run.stdout).toContain(`${name}@`)
   })
 
-  test('a profile brings its service, and pins the authority that was found there', async () => {
+  test('a profile names its service, and pins the authority that svc init found', async () => {
     await using home = await startHome()
     await home.run('init alice')
     expect((await home.run('whoami', { env: { SVC_URL: '' } })).exitCode).toBe(0)
@@ -109,7 +109,7 @@ describe('which agent and service', () => {
     expect((await home.run('whoami')).stderr).toContain('(signature_invalid)')
   })
 
-  test('a damaged profile is one clear sentence', async () => {
+  test('the error for a damaged profile is one sentence', async () => {
     await using home = await startHome()
     mkdirSync(home.folder.path('config/profiles'), { recursive: true })
     writeFileSync(home.folder.path('config/profiles/alice.json'), '{"key":')
@@ -120,9 +120,9 @@ describe('which agent and service', () => {
   })
 })
 
-test('svc profiles lists, chooses and removes, and never removes a key', async () => {
+test('svc profiles lists, chooses and removes profiles, but never removes a key', async () => {
   await using home = await startHome()
-  expect(await home.run('profiles')).toMatchObject({ exitCode: 0, stderr: 'no profiles: svc init makes one\n' })
+  expect(await home.run('profiles')).toMatchObject({ exitCode: 0, stderr: 'no profiles: run svc init\n' })
   for (const one of ['alice', 'bob']) await home.run(`init ${one}`)
   expect((await home.run('profiles --quiet')).stdout).toBe('alice\nbob\n')
   await home.run('profiles use bob')
@@ -130,14 +130,14 @@ test('svc profiles lists, chooses and removes, and never removes a key', async (
   expect((await home.run('profiles remove bob')).stdout).toContain('its key is still in')
   expect(existsSync(home.folder.path('config/keys/bob.key'))).toBe(true)
   expect((await home.run('inbox')).stderr).toContain('no key')
-  expect((await home.run('inbox --profile alcie')).stderr).toContain('is it alice?')
+  expect((await home.run('inbox --profile alcie')).stderr).toContain('did you mean alice?')
 })
 
 describe('svc doctor', () => {
   const results = async (run: ReturnType<typeof svc>) =>
     Object.fromEntries((await run).documents<{ check: string; result: string }>().map((one) => [one.check, one.result]))
 
-  test('finds nothing where all is well', async () => {
+  test('reports ok for every check if nothing is wrong', async () => {
     await using home = await startHome()
     await home.run('init alice')
     const run = await home.run('doctor')

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { svc, temporaryFolder } from './run.ts'
 
 describe('key files', () => {
-  test('are made for their owner alone, and never overwritten', async () => {
+  test('are readable only by their owner, and never overwritten', async () => {
     using folder = temporaryFolder()
     const path = folder.path('a.key')
     expect((await svc(['keygen', '--key', path])).exitCode).toBe(0)
@@ -13,19 +13,19 @@ describe('key files', () => {
     expect(again).toMatchObject({
       exitCode: 2,
       stdout: '',
-      stderr: `svc: ${path} is there already, and is not overwritten\n`,
+      stderr: `svc: ${path} exists already and is not overwritten\n`,
     })
     expect(readFileSync(path, 'utf8')).toBe(before)
   })
 
-  test('the secret is not shown by keygen', async () => {
+  test('keygen does not show the secret', async () => {
     using folder = temporaryFolder()
     const { stdout, stderr } = await svc(['keygen', '--key', folder.path('a.key'), '--json'])
     const { seed } = JSON.parse(readFileSync(folder.path('a.key'), 'utf8')) as { seed: string }
     expect(stdout + stderr).not.toContain(seed)
   })
 
-  test.runIf(process.platform !== 'win32')('that others can read are warned of, and used', async () => {
+  test.runIf(process.platform !== 'win32')('that others can read are used, with a warning', async () => {
     using folder = temporaryFolder()
     const path = folder.path('a.key')
     await svc(['keygen', '--key', path])
@@ -36,7 +36,7 @@ describe('key files', () => {
     expect(stderr).toContain(`others can read ${path}`)
   })
 
-  test('are named by --key, else by SVC_KEY', async () => {
+  test('are named by --key, or else by SVC_KEY', async () => {
     using folder = temporaryFolder()
     for (const name of ['a', 'b']) await svc(['keygen', '--key', folder.path(name)])
     const show = (args: string[], env: NodeJS.ProcessEnv) => svc(['key', 'show', ...args], { env })
@@ -49,9 +49,9 @@ describe('key files', () => {
 
   test.each([
     ['an absent file', undefined, 'svc keygen --key'],
-    ['a file that is no key', 'hello', 'not a key file'],
+    ['a file that is not a key', 'hello', 'not a key file'],
     ['half a key', '{"algorithm":"ed25519","agent_id":"4vJ', 'not a key file'],
-  ])('%s is one clear sentence', async (_, text, sentence) => {
+  ])('the error for %s is one sentence', async (_, text, sentence) => {
     using folder = temporaryFolder()
     if (text !== undefined) writeFileSync(folder.path('a.key'), text)
     const run = await svc(['whoami', '--key', folder.path('a.key')])
@@ -60,7 +60,7 @@ describe('key files', () => {
     expect(run.stderr.trimEnd().split('\n')).toHaveLength(1)
   })
 
-  test('go to PEM and hex and come back the same', async () => {
+  test('can be exported to PEM and hex, and imported again', async () => {
     using folder = temporaryFolder()
     const at = (name: string) => folder.path(name)
     const { stdout: shown } = await svc(['keygen', '--key', at('a.key')])
@@ -78,7 +78,7 @@ describe('key files', () => {
   test.each([
     ['nothing', ''],
     ['an RSA key', '-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----'],
-    // X25519: a key of the same length for another purpose
+    // An X25519 key has the length of an Ed25519 key, but another purpose.
     [
       'an X25519 key',
       '-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VuBCIEIKjmrkmk2CUQyqlPw6Ye3WkTQ8eYy+wkw5wNqv1fDrFp\n-----END PRIVATE KEY-----',

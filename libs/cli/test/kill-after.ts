@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process: kills it at its n-th effect on the world (SVC_TEST_KILL_AFTER), in front of it. Effects are writes to
- * files, names of files, processes that are started, and requests.
+ * Preloaded into a process. Kills the process right before its n-th effect (SVC_TEST_KILL_AFTER). Effects are writes to files,
+ * changes of file names, started processes, and requests.
  */
 import childProcess from 'node:child_process'
 import fs from 'node:fs'
@@ -8,11 +8,11 @@ import { syncBuiltinESMExports } from 'node:module'
 
 let left = Number(process.env.SVC_TEST_KILL_AFTER)
 
-/** An effect is about to happen. */
+/** Called before each effect. */
 function pass(): void {
   left -= 1
   if (left > 0) return
-  // Nothing of this process runs from here on, and no handler either.
+  // Block this thread, so that no further code of this process runs, not even a handler.
   process.kill(process.pid, 'SIGKILL')
   for (;;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000)
 }

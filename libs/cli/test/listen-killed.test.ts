@@ -9,12 +9,12 @@ import { temporaryFolder } from './run.ts'
 
 const LISTENER = fileURLToPath(new URL('scripted-listener.ts', import.meta.url))
 const KILL_AFTER = new URL('kill-after.ts', import.meta.url).href
-/** Those of `scripted-listener.ts` that are to be worked on; the third one is a request of a stranger. */
+/** The events of `scripted-listener.ts` that it should process. The third event is a request of a stranger. */
 const WANTED = [1, 2, 4]
 /** Posts have no acknowledgement. */
 const ACKNOWLEDGED = [1, 4]
 
-/** @param effects to be killed in front of; undefined: never. @returns whether it was killed. */
+/** @param effects kills the listener before this effect; undefined never kills it. @returns whether it was killed. */
 async function listen(folder: string, jobs: number, effects?: number): Promise<boolean> {
   const preload = effects === undefined ? [] : ['--import', KILL_AFTER]
   const child = spawn(process.execPath, [...preload, LISTENER, folder, String(jobs)], {
@@ -36,11 +36,11 @@ function read(folder: string) {
   }
 }
 
-/** SVC_FAULTS=long kills in front of each effect, otherwise of every third. */
+/** SVC_FAULTS=long kills before each effect. Otherwise the test kills before every third effect. */
 const STEP = process.env.SVC_FAULTS === 'long' ? 1 : 3
 
 test.each([1, 2])(
-  'killed in front of any effect it finishes all, and its cursor passes nothing unfinished: %i at a time',
+  'killed before any effect, it finishes all events, and its cursor passes no unfinished event: %i at a time',
   {
     timeout: 600_000,
   },
@@ -52,10 +52,10 @@ test.each([1, 2])(
       const wasKilled = await listen(folder, jobs, effects)
       const { cursor, ran, acknowledged } = read(folder)
       const finished = WANTED.filter((at) => at <= cursor)
-      expect(ran, `killed in front of effect ${effects}`).toEqual(
+      expect(ran, `killed before effect ${effects}`).toEqual(
         expect.arrayContaining(finished.map((at) => `message-${at}`)),
       )
-      expect(acknowledged, `killed in front of effect ${effects}`).toEqual(
+      expect(acknowledged, `killed before effect ${effects}`).toEqual(
         expect.arrayContaining(ACKNOWLEDGED.filter((at) => at <= cursor)),
       )
       if (wasKilled) expect(await listen(folder, jobs)).toBe(false)
@@ -63,7 +63,7 @@ test.each([1, 2])(
       expect(end).toMatchObject({ cursor: 4, acknowledged: ACKNOWLEDGED })
       expect(new Set(end.ran)).toEqual(new Set(WANTED.map((at) => `message-${at}`)))
       if (jobs === 1) expect([...new Set(end.ran)]).toEqual(WANTED.map((at) => `message-${at}`))
-      // A kill repeats at most what was under way.
+      // A kill repeats at most the commands that were running.
       expect(end.ran.length).toBeLessThanOrEqual(WANTED.length + jobs)
       expect(existsSync(home.path('dead-letters'))).toBe(false)
       if (!wasKilled) break

@@ -26,7 +26,7 @@ afterAll(async () => {
   await system?.[Symbol.asyncDispose]()
 })
 
-/** Runs `svc listen`, whose output can be looked at while it runs. */
+/** Runs `svc listen`, and gives access to its output while it runs. */
 function startListening(...args: string[]) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const texts = { out: '', notes: '' }
@@ -46,12 +46,12 @@ const say = async (text: string): Promise<void> => {
   expect(await as('anna', 'send', 'ben', text)).toMatchObject({ exitCode: 0 })
 }
 
-test('svc listen shows what arrives, survives restarts of what holds its stream, and shows nothing twice', {
+test('svc listen shows messages as they arrive, survives restarts of the stream service, and shows nothing twice', {
   timeout: 60_000,
 }, async () => {
   await say('before')
   const listening = startListening()
-  await eventually(() => listening.texts.notes.includes('listening behind cursor 1'))
+  await eventually(() => listening.texts.notes.includes('listening after cursor 1'))
   await say('first')
   await eventually(() => listening.texts.out.includes('first'))
   await Promise.all(['stream-1', 'stream-2'].map((name) => system.kill(name)))
@@ -65,7 +65,7 @@ test('svc listen shows what arrives, survives restarts of what holds its stream,
   expect(shown.map((line) => line.trim())).toEqual(['| first', '| meanwhile', '| last'])
 })
 
-test('listen --after and --count, as JSON: events as the API has them', async () => {
+test('listen --after --count --json prints the events of the API', async () => {
   const listening = startListening('--after', '0', '--count', '2', '--json')
   expect(await listening.done).toBe(0)
   const events = listening.texts.out

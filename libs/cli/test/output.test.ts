@@ -7,7 +7,7 @@ import { idOf, startScene } from './scene.ts'
 
 const run = promisify(execFile)
 
-test('--quiet gives ids alone, so that a script needs no other tool', async () => {
+test('--quiet prints only ids, so that a script needs no other tool', async () => {
   await using scene = await startScene('alice', 'bob')
   await scene.as('bob', 'policy open')
   const id = (await scene.as('alice', 'send bob hello --quiet')).stdout.trim()
@@ -37,7 +37,7 @@ test('--quiet gives ids alone, so that a script needs no other tool', async () =
 })
 
 describe('--output', () => {
-  test('json is one document: a list is an array', async () => {
+  test('json prints one document; a list is an array', async () => {
     await using scene = await startScene('alice')
     const ids = [
       await idOf(scene.as('alice', 'send alice one --json')),
@@ -54,7 +54,7 @@ describe('--output', () => {
     expect((await scene.as('alice', 'inbox --output table')).stdout).toBe((await scene.as('alice', 'inbox')).stdout)
   })
 
-  test('a list that broke off is no JSON', async () => {
+  test('a list that failed half-way is not valid JSON', async () => {
     await using scene = await startScene('alice')
     for (const text of ['one', 'two']) await scene.as('alice', `send alice ${text}`)
     scene.service.meet('GET /v2/inbox?after', { kind: 'refuse', code: 'internal' })
@@ -84,11 +84,11 @@ describe('colours', () => {
     expect((await svc(['--help'], { env, coloured })).stdout.includes('\u001b[')).toBe(shown)
   })
 
-  test('are bold, faint, red and green alone, and never from what others wrote', async () => {
+  test('are only bold, faint, red and green, and never come from text of others', async () => {
     await using scene = await startScene('alice')
     await scene.as('alice', 'send alice', { rest: ['\u001b[33myellow'] })
     const { stdout } = await scene.as('alice', 'inbox --open', { coloured: true })
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for control characters
     const codes = new Set([...stdout.matchAll(/\u001b\[(\d+)m/g)].map(([, code]) => code))
     expect([...codes].filter((code) => !['0', '1', '2', '31', '32'].includes(String(code)))).toEqual([])
     expect(stdout).toContain('\\u{1b}[33myellow')
@@ -147,8 +147,8 @@ describe('completion', () => {
     expect(stdout).toBe('writer\n--profile\n')
   })
 
-  test.each(['zsh', 'fish'])('%s gets values with descriptions', async (shell) => {
+  test.each(['zsh', 'fish'])('%s gets the values with their descriptions', async (shell) => {
     expect((await svc(['completion', shell])).stdout).toContain('svc complete')
-    expect((await svc(['complete', shell, '--', 'whoa'])).stdout).toMatch(/^whoami[:\t]the own identity/)
+    expect((await svc(['complete', shell, '--', 'whoa'])).stdout).toMatch(/^whoami[:\t]show this agent's identity/)
   })
 })

@@ -10,7 +10,7 @@ import { temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-/** With a slash at its end. */
+/** Ends with a slash. */
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8')
 
@@ -21,7 +21,7 @@ function blockOf(heading: string, language: string): string {
   return block
 }
 
-/** The output with what is everybody's own left out. */
+/** The output with placeholders for ids and times, which differ in each run. */
 function shapeOf(output: string): string {
   return output
     .replaceAll(/\b[0-9a-f]{32}\b/g, '<id>')
@@ -30,14 +30,14 @@ function shapeOf(output: string): string {
     .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')
 }
 
-/** Two agents, a board, and a webhook, in one terminal, as the README has them. */
-test('a newcomer sends, posts, votes, and has messages posted to an endpoint with the README alone', {
+/** Runs the README's commands for two agents, a board and a webhook in one terminal. */
+test('the README’s commands send, post, vote and receive a webhook, with the output that it shows', {
   timeout: 300_000,
 }, async () => {
   using folder = temporaryFolder()
   const port = String(await takePorts())
   const webhookBlock = (language: string): string => blockOf('A webhook', language).replaceAll('8443', port)
-  // The certificate, then the system with the variables that the README has before `npx pnpm start`.
+  // First the certificate, then the system, with the variables that the README sets for `npx pnpm start`.
   await run('bash', ['--norc', '-e', '-c', webhookBlock('bash')], { cwd: folder.path('.') })
   const settings = webhookBlock('sh').replaceAll('$PWD', folder.path('.')).split(' npx ')[0] ?? ''
   await using system = await startSystem({
@@ -46,15 +46,15 @@ test('a newcomer sends, posts, votes, and has messages posted to an endpoint wit
   })
   const [, webhookCommands = ''] =
     [...(README.split('\n## A webhook\n')[1]?.matchAll(/^```bash\n([\s\S]*?)^```/gm) ?? [])][1] ?? []
-  // What a reader types from the root of the repository, in a folder of the test's, and sees on the terminal.
+  // The commands that a reader types in the root of the repository, run in a folder of the test.
   const script = [
-    // As at a terminal, where a job is a group of processes.
+    // Job control as in a terminal: each job is a process group.
     'set -m',
     `npx() { if [ "$2" = exec ]; then shift 3; ${JSON.stringify(process.execPath)} ${JSON.stringify(ROOT)}"$@"; else shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; fi; }`,
-    // A reader waits for what comes; so does this, however long it takes.
+    // Instead of sleeping, wait for the output that the reader would wait for.
     'waited=listening',
     'sleep() { until grep -q "^$waited" webhook.txt; do command sleep 0.05; done; if [ $waited = received ]; then answered; fi; waited=received; }',
-    // What was received is pending until it was answered.
+    // A delivery stays pending until the endpoint has answered it.
     'answered() { until npx pnpm svc webhook show --profile bob 2>/dev/null | grep "^pending  0" >/dev/null; do command sleep 0.05; done; }',
     'exec > agents.txt 2>&1',
     blockOf('Two agents in two minutes', 'bash'),
@@ -69,12 +69,12 @@ test('a newcomer sends, posts, votes, and has messages posted to an endpoint wit
   const half = shapeOf(blockOf('Two agents in two minutes', 'text'))
   expect(shown('agents').slice(-half.length)).toBe(half)
   expect(shown('board')).toBe(shapeOf(blockOf('A board', 'text')))
-  // The endpoint may say that it received before the sender says that it was accepted.
+  // The output of the endpoint may come before that of the sender, so the order of lines is not compared.
   const linesOf = (text: string): string[] => text.trim().split('\n').toSorted()
   expect(linesOf(shown('webhook'))).toEqual(linesOf(shapeOf(webhookBlock('text'))))
 })
 
-test('the receiver that the README shows is the one that it runs', () => {
+test('the README shows the webhook receiver that it runs', () => {
   const example = readFileSync(new URL('../../sdk/examples/webhook-receiver.ts', import.meta.url), 'utf8')
   expect(blockOf('A webhook', 'ts')).not.toBe('')
   expect(example).toContain(blockOf('A webhook', 'ts'))

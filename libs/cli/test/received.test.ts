@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import type { Run } from './run.ts'
 import { idOf, startScene } from './scene.ts'
 
-describe('what others wrote', () => {
-  test('cannot reach the terminal as anything but text', async () => {
+describe('text of others', () => {
+  test('reaches the terminal only as visible text', async () => {
     await using scene = await startScene('alice')
     const attack = '\u001b]0;owned\u0007\u001b[2J\u009b31mred\rover\u202eright\b'
     const id = await idOf(scene.as('alice', 'send alice --json --json-body', { rest: [JSON.stringify({ attack })] }))
@@ -21,13 +21,13 @@ describe('what others wrote', () => {
       expect(exitCode, command).toBe(0)
       expect(stdout, command).toMatch(/^[\n\t -~…]*$/)
     }
-    // in JSON the value is still the same
+    // In JSON the value is unchanged.
     const [document] = (await scene.as('alice', `read ${id} --json`)).documents<{ opened: { body: object } }>()
     expect(document?.opened.body).toEqual({ attack })
     expect((await scene.as('alice', `read ${text}`)).stdout).toContain('\n    | second line\n')
   })
 
-  test('cannot pass for a line of svc', async () => {
+  test('cannot imitate a line of svc', async () => {
     await using scene = await startScene('alice', 'bob')
     await scene.as('bob', 'policy open')
     const imitations = [
@@ -49,7 +49,7 @@ describe('what others wrote', () => {
     }
   })
 
-  test('cannot pass for a line of svc by running over the edge of a terminal', async () => {
+  test('cannot imitate a line of svc with a line that is wider than the terminal', async () => {
     await using scene = await startScene('alice')
     const columns = 60
     const text = `${'x'.repeat(columns - 6)}    [signed, signature verified]${'漢'.repeat(40)}`
@@ -65,7 +65,7 @@ describe('what others wrote', () => {
     }
   })
 
-  test('cannot pass for a line of svc from where one line is expected', async () => {
+  test('cannot imitate a line of svc with a line feed in a field of one line', async () => {
     await using scene = await startScene('alice')
     const id = await idOf(scene.as('alice', 'send alice --json', { rest: ['hello'] }))
     const imitation = 'x\nchecked  signed, signature verified'
@@ -76,7 +76,7 @@ describe('what others wrote', () => {
     }
   })
 
-  test.each(['the service', 'a proxy'])('also not in an error of %s', async (who) => {
+  test.each(['the service', 'a proxy'])('is escaped in an error of %s', async (who) => {
     await using scene = await startScene('alice')
     const error = JSON.stringify({ error: { code: 'forbidden\u001b[2J', message: '\u001b[2J' } })
     scene.service.meet('GET /v2/me', { kind: 'answer', status: 403, body: who === 'a proxy' ? '\u001b[2J' : error })
@@ -87,7 +87,7 @@ describe('what others wrote', () => {
 })
 
 describe('verification', () => {
-  test('what was altered on the way is marked in lists and refused by read', async () => {
+  test('an altered message is marked in lists and refused by read', async () => {
     await using scene = await startScene('alice', 'bob')
     await scene.as('bob', 'policy open')
     const id = await idOf(scene.as('alice', 'send bob --json', { rest: ['pay 1'] }))
@@ -106,7 +106,7 @@ describe('verification', () => {
     expect(JSON.parse(json.stderr)).toMatchObject({ error: { code: 'invalid_signature' } })
   })
 
-  test('without a key of the sender it says that nothing was checked', async () => {
+  test('without a key of the sender, the output says that the signature was not checked', async () => {
     await using scene = await startScene('alice', 'bob')
     const id = await idOf(scene.as('alice', 'send bob hello --json --seal'))
     expect((await scene.as('bob', `read ${id}`)).stdout).toContain('signature not checked (--verify)')
@@ -118,12 +118,12 @@ describe('verification', () => {
     expect((await scene.as('bob', `read ${id} --verify bob --verify alice`)).stdout).toContain('from          alice (')
   })
 
-  test('a key that is none is a mistake', async () => {
+  test('an invalid key is a usage error', async () => {
     await using scene = await startScene('alice')
     expect(await scene.as('alice', 'inbox --verify ed25519:00')).toMatchObject({ exitCode: 2 })
   })
 
-  test('sealed for a pinned key it opens for that key alone', async () => {
+  test('a message sealed for a pinned key opens only with that key', async () => {
     await using scene = await startScene('alice', 'bob', 'carol')
     const [carol] = (await scene.as('carol', 'key show --json')).documents()
     const id = await idOf(scene.as('alice', `send bob hello --json --seal-for ${String(carol?.pubkey)}`))
@@ -132,7 +132,7 @@ describe('verification', () => {
 })
 
 describe('lists', () => {
-  test('show a page, say how to go on, and go on', async () => {
+  test('show a page, say how to continue, and continue', async () => {
     await using scene = await startScene('alice')
     for (const text of ['one', 'two', 'three']) await scene.as('alice', `send alice ${text}`)
     const first = await scene.as('alice', 'inbox --limit 2')
@@ -147,7 +147,7 @@ describe('lists', () => {
     expect(all.stderr).toBe('')
   })
 
-  test('events go on behind a cursor, and say what is gone', async () => {
+  test('events continue after a cursor, and report a gap', async () => {
     await using scene = await startScene('alice')
     for (const text of ['one', 'two', 'three', 'four']) await scene.as('alice', `send alice ${text}`)
     const cursors = (run: Run) => run.documents().map(({ cursor }) => cursor)
@@ -158,7 +158,7 @@ describe('lists', () => {
     expect(run.stderr).toContain('warning: events 2 to 3 are no longer kept')
   })
 
-  test.each(['--limit 0', '--limit 101', '--limit x', '--limit 1.5'])('%s is a mistake', async (option) => {
+  test.each(['--limit 0', '--limit 101', '--limit x', '--limit 1.5'])('%s is a usage error', async (option) => {
     await using scene = await startScene('alice')
     for (const command of ['inbox', 'events', 'agents', 'contacts list']) {
       expect((await scene.as('alice', `${command} ${option}`)).exitCode, command).toBe(2)

@@ -9,7 +9,7 @@ export interface Run {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
-  /** Of every line of stdout. @throws where one is not JSON. */
+  /** Parses every line of stdout. @throws if one is not JSON. */
   documents<T = Record<string, unknown>>(): T[]
 }
 
@@ -23,11 +23,11 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Whether stdout is a terminal, which shows colours. */
   readonly coloured?: boolean
-  /** Of the terminal that stdout is; none: it is not one. */
+  /** Width of the terminal. Undefined if stdout is not a terminal. */
   readonly columns?: number
 }
 
-/** Runs `svc` in this process, with streams of its own. */
+/** Runs `svc` in this process, with its own streams. */
 export async function svc(args: readonly string[], options: RunOptions = {}): Promise<Run> {
   const {
     env = {},
@@ -40,7 +40,7 @@ export async function svc(args: readonly string[], options: RunOptions = {}): Pr
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const input = stdin instanceof Readable ? stdin : Readable.from(stdin.length === 0 ? [] : [Buffer.from(stdin)])
   const io = {
-    // Whoever runs the tests may have profiles.
+    // Ignore the profiles of the user who runs the tests.
     env: { SVC_CONFIG_DIR: NOWHERE, SVC_STATE_DIR: NOWHERE, ...env },
     stdin: Object.assign(input, { isTTY: terminal }),
     stdout: Object.assign(stdout, { isTTY: coloured }, columns === undefined ? {} : { columns }),
@@ -67,7 +67,7 @@ export async function svc(args: readonly string[], options: RunOptions = {}): Pr
   }
 }
 
-/** A folder that is removed with the test. */
+/** A folder that is removed when the test ends. */
 export function temporaryFolder(): Disposable & { path(name: string): string } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-cli-'))
   return {

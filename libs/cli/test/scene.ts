@@ -2,7 +2,7 @@ import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { expect } from 'vitest'
 import { type Run, type RunOptions, svc, temporaryFolder } from './run.ts'
 
-/** A service, a folder, and registered agents whose keys lie in it as `<name>.key`. */
+/** A service, a folder, and registered agents with their keys in the folder as `<name>.key`. */
 export async function startScene(...names: string[]) {
   const folder = temporaryFolder()
   const service = await startFakeService()
@@ -10,7 +10,7 @@ export async function startScene(...names: string[]) {
     service,
     folder,
     key: (name: string) => folder.path(`${name}.key`),
-    /** Runs a command as one of the agents. */
+    /** Runs a command as the named agent. */
     as: (name: string, args: string, options: RunOptions & { rest?: string[] } = {}): Promise<Run> =>
       svc(['--key', scene.key(name), '--url', service.url, ...args.split(' '), ...(options.rest ?? [])], options),
     async [Symbol.asyncDispose]() {
@@ -25,7 +25,7 @@ export async function startScene(...names: string[]) {
   return scene
 }
 
-/** The id of the message that a `send --json` sent. */
+/** The id of the message that was sent by `send --json`. */
 export async function idOf(run: Promise<Run>): Promise<string> {
   const { exitCode, stderr, documents } = await run
   expect({ exitCode, stderr }).toMatchObject({ exitCode: 0 })

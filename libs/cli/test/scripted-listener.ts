@@ -1,6 +1,6 @@
 /**
- * A process that works through four events as `svc listen --exec` does, with a command of a shell and without a network, so that it can
- * be killed at each of its effects in turn: `scripted-listener.ts <folder> <jobs>`. Exits with 0 when its cursor is at the end.
+ * A process that handles four events like `svc listen --exec`, with a shell command but without a network. Tests kill it at
+ * each of its effects in turn. Usage: `scripted-listener.ts <folder> <jobs>`. Exits with 0 when its cursor is at the end.
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,8 @@ const { env, stdin, stdout, stderr } = process
 const io = { env, stdin, stdout, stderr, signal: stop.signal }
 using _lock = lockFolder(folder)
 const progress = await openProgress(folder, { agentId: 'b', authority: 'agents.example' }, async () => 0)
-// With two at a time the first one outlasts the second. It ends with its listener, so a killed one leaves nothing behind.
+// With two jobs, the first command outlasts the second. It ends when its listener ends, so a killed listener leaves no process
+// behind.
 const [log, stored] = ['log', 'progress.json'].map((name) => JSON.stringify(join(folder, name)))
 const wait = `while kill -0 $PPID 2> /dev/null && ! grep -q '"finished":\\[2' ${stored}; do sleep 0.02; done`
 const first = jobs === '1' ? '' : `[ "$SVC_MESSAGE_ID" != message-1 ] || { ${wait}; }`
@@ -47,7 +48,7 @@ const work = createCommandWork(io, {
 const client = {
   async *stream({ after = 0, onCursor }: StreamOptions) {
     yield* EVENTS.filter(({ cursor }) => cursor > Number(after)).map((event) => {
-      // As the service has it when the event is read again.
+      // The service shows the current state when an event is read again.
       const acked = existsSync(ackOf(event.message.envelope.id))
       return { ...event, message: { ...event.message, acked } }
     })

@@ -33,8 +33,8 @@ describe('send', () => {
   })
 
   test.each([
-    ['send alice', { terminal: true }, 'what to say?'],
-    ['send alice text --json-body 1', {}, 'say it once'],
+    ['send alice', { terminal: true }, 'no text: svc send <to> <text>'],
+    ['send alice text --json-body 1', {}, 'use either a text or --json-body'],
     ['send alice --json-body {', {}, 'not JSON'],
     ['send alice text --ttl -1', {}, '--ttl'],
     ['send alice text --type shout', {}, '--type'],
@@ -42,7 +42,7 @@ describe('send', () => {
     ['send alice', { stdin: Buffer.from([0xff, 0xfe]) }, 'UTF-8'],
     ['send alice', { stdin: 'x'.repeat(1024 * 1024 + 1) }, '1 MiB'],
   ] satisfies [string, RunOptions, string][])(
-    '%s is a mistake that is said and not sent',
+    '%s is a usage error, and sends nothing',
     async (command, options, sentence) => {
       await using scene = await startScene('alice')
       const before = scene.service.requests.filter(({ method }) => method === 'POST').length
@@ -52,7 +52,7 @@ describe('send', () => {
     },
   )
 
-  test('prints an envelope, and post sends it once however often', async () => {
+  test('--print prints an envelope, and repeated svc post sends it once', async () => {
     await using scene = await startScene('alice')
     const { stdout } = await scene.as('alice', 'send alice once --print')
     writeFileSync(scene.folder.path('once.json'), stdout)
@@ -62,7 +62,7 @@ describe('send', () => {
     expect(again.documents()).toMatchObject([{ duplicate: true }])
   })
 
-  test('that got no answer says how to find out', async () => {
+  test('without an answer, the error says how to check the outcome', async () => {
     await using scene = await startScene('alice')
     scene.service.meet('POST /v2/messages', ...Array.from({ length: 4 }, () => ({ kind: 'lose' }) as const))
     const run = await scene.as('alice', 'send alice once')
@@ -71,7 +71,7 @@ describe('send', () => {
     expect((await scene.as('alice', `receipt ${id} --json`)).documents()).toMatchObject([{ status: 'accepted' }])
   })
 
-  test('to a stranger says that it waits', async () => {
+  test('to a stranger, the output says that the message waits', async () => {
     await using scene = await startScene('alice', 'bob')
     expect((await scene.as('alice', 'send bob hello')).stdout).toContain('until the recipient accepts you')
     const second = await scene.as('alice', 'send bob again')

@@ -28,7 +28,7 @@ function url(): string {
   return system.urls[0] ?? ''
 }
 
-/** The recipe is for curl, bash and OpenSSL 3; the openssl of macOS is another one. */
+/** The recipe needs curl, bash and OpenSSL 3. The openssl of macOS is a different program. */
 function hasRecipeTools(): boolean {
   try {
     return /^OpenSSL [3-9]/.test(
@@ -42,37 +42,40 @@ function hasRecipeTools(): boolean {
   }
 }
 
-/** The blocks of one language in a page, one after the other. */
+/** All code blocks of a language in a page. */
 function blocks(page: URL, language: string): string[] {
   const all = readFileSync(page, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
   return [...all].map(([, block = '']) => block)
 }
 
-test.runIf(hasRecipeTools())('docs/signing-with-curl.md runs as it stands, and its envelope verifies', async () => {
-  using folder = temporaryFolder()
-  // -e: as a reader does, who goes on only where it worked
-  const script = blocks(RECIPE, 'bash').join('\n')
-  const env = { ...ENVIRONMENT, SVC_URL: url() }
-  const { stdout, stderr } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
-  expect(stderr).toBe('')
-  const [pubkey = '', agentId = '', ...answers] = stdout.trim().split('\n')
-  const [registered, sent, again, inbox, ack, receipt, budget] = answers.map((line) => JSON.parse(line))
-  expect(answers).toHaveLength(7)
-  expect(agentId).toBe(`agent_id  ${registered.agent_id}`)
-  expect(registered.address).toBe(`carol@${system.authority}`)
-  expect([sent.duplicate, again.duplicate]).toEqual([false, true])
-  expect(ack).toEqual({ status: 'acked' })
-  expect(receipt).toMatchObject({ status: 'processed' })
-  expect(budget).toMatchObject({ used_units: 1 })
-  const reader = new AgentClient({ url: url() })
-  const opened = await reader.open(inbox.messages[0], { sender: pubkey.replace(/^pubkey\s+/, '') })
-  expect(opened).toEqual({ body: 'hello from curl', sealed: false, verified: true })
-})
+test.runIf(hasRecipeTools())(
+  'the commands of docs/signing-with-curl.md work, and their envelope verifies',
+  async () => {
+    using folder = temporaryFolder()
+    // -e stops at the first failure, as a reader would.
+    const script = blocks(RECIPE, 'bash').join('\n')
+    const env = { ...ENVIRONMENT, SVC_URL: url() }
+    const { stdout, stderr } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
+    expect(stderr).toBe('')
+    const [pubkey = '', agentId = '', ...answers] = stdout.trim().split('\n')
+    const [registered, sent, again, inbox, ack, receipt, budget] = answers.map((line) => JSON.parse(line))
+    expect(answers).toHaveLength(7)
+    expect(agentId).toBe(`agent_id  ${registered.agent_id}`)
+    expect(registered.address).toBe(`carol@${system.authority}`)
+    expect([sent.duplicate, again.duplicate]).toEqual([false, true])
+    expect(ack).toEqual({ status: 'acked' })
+    expect(receipt).toMatchObject({ status: 'processed' })
+    expect(budget).toMatchObject({ used_units: 1 })
+    const reader = new AgentClient({ url: url() })
+    const opened = await reader.open(inbox.messages[0], { sender: pubkey.replace(/^pubkey\s+/, '') })
+    expect(opened).toEqual({ body: 'hello from curl', sealed: false, verified: true })
+  },
+)
 
-test('the base58 of docs/signing-with-curl.md is base58', async () => {
+test('the base58 function of docs/signing-with-curl.md is correct', async () => {
   const definition = blocks(RECIPE, 'bash').find((block) => block.includes('base58()'))
   const [, base58 = ''] = /(base58\(\)[\s\S]*?\n}\n)/.exec(definition ?? '') ?? []
-  // from draft-msporny-base58
+  // Test vectors of draft-msporny-base58.
   const known = {
     '48656c6c6f20576f726c6421': '2NEpo7TZRRrLZSi2U',
     '54686520717569636b2062726f776e20666f78206a756d7073206f76657220746865206c617a7920646f672e':
@@ -84,7 +87,7 @@ test('the base58 of docs/signing-with-curl.md is base58', async () => {
   }
 })
 
-test('the README’s commands run as they stand', { timeout: 180_000 }, async () => {
+test('the commands of the README work, with the output that it shows', { timeout: 180_000 }, async () => {
   using folder = temporaryFolder()
   const env = {
     ...ENVIRONMENT,
@@ -93,7 +96,7 @@ test('the README’s commands run as they stand', { timeout: 180_000 }, async ()
     XDG_CONFIG_HOME: folder.path('.config'),
   }
   const [commands = ''] = blocks(README, 'bash')
-  // what a reader types from the root of the repository, in a folder of the test's
+  // The commands that a reader types in the root of the repository, run in a folder of the test.
   const script = `npx() { shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; }\n${commands}`
   const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
   const shape = (output: string) =>
@@ -110,7 +113,7 @@ describe('svc admin grant', () => {
   const AGENT = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKiq'
   const grant = (args: string[], env: NodeJS.ProcessEnv) => svc(['admin', 'grant', ...args], { env })
 
-  test('spec 11.4: grants once by reference, says so, and refuses other values', async () => {
+  test('spec 11.4: grants once per reference, reports a repeat, and refuses other values', async () => {
     using folder = temporaryFolder()
     await svc(['keygen', '--key', folder.path('a.key')])
     const as = (...args: string[]) => svc([...args, '--key', folder.path('a.key'), '--url', url()])
@@ -135,29 +138,29 @@ describe('svc admin grant', () => {
     expect(await grant([AGENT, '1', 'by folder'], env)).toMatchObject({ exitCode: 0 })
     expect(await grant([AGENT, '1', 'by folder'], { SVC_DATA_DIR: folder.path('absent') })).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('where is NATS?'),
+      stderr: expect.stringContaining('no NATS URL'),
     })
   })
 
   test.each([
-    ['an agent id that is none', ['alice', '1', 'r'], 'not an agent id'],
+    ['an invalid agent id', ['alice', '1', 'r'], 'not an agent id'],
     ['no units', [AGENT, '0', 'r'], 'units'],
     ['too many units', [AGENT, '1000000001', 'r'], 'units'],
-    ['units that are no number', [AGENT, '1e3', 'r'], 'units'],
+    ['units that are not a number', [AGENT, '1e3', 'r'], 'units'],
     ['no reference', [AGENT, '1', ''], 'reference'],
-    ['a URL that is none', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'the URL of NATS is not a valid URL'],
-    ['a URL of something else', [AGENT, '1', 'r', '--nats-url', 'http://nats'], 'has the scheme http://'],
-  ])('%s is a mistake', async (_, args, sentence) => {
+    ['an invalid URL', [AGENT, '1', 'r', '--nats-url', 'nowhere'], 'the URL of NATS is not a valid URL'],
+    ['a URL with another scheme', [AGENT, '1', 'r', '--nats-url', 'http://nats'], 'has the scheme http://'],
+  ])('%s is a usage error', async (_, args, sentence) => {
     expect(await grant(args, {})).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(sentence) })
   })
 
-  test('does not wait for a NATS that is not there, and shows no password', async () => {
+  test('fails at once if NATS is not there, and does not show the password', async () => {
     const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: 'nats://admin:secret@127.0.0.1:9' })
     expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('NATS at 127.0.0.1:9') })
     expect(run.stderr).not.toContain('secret')
   })
 
-  test('tells the password to no NATS without TLS if the URL asks for TLS', async () => {
+  test('does not send the password without TLS if the URL asks for TLS', async () => {
     const url = system.nats.urlFor('admin').replace('nats:', 'tls:')
     const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: url })
     expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('offers no TLS') })
@@ -177,8 +180,8 @@ describe('the process', () => {
     expect((await start(['sned']).ended)[0]).toBe(2)
   })
 
-  test('ends quietly when who reads its output goes away', async () => {
-    // sh reports the exit code of the first of the two, on a stream that nobody closes
+  test('ends without an error when the reader of its output goes away', async () => {
+    // sh prints the exit code of svc to stderr, which stays open.
     const script = '{ "$0" "$1" --help; echo $? >&2; } | true'
     const { stdout, stderr } = await run('sh', ['-c', script, process.execPath, MAIN])
     expect({ stdout, stderr }).toEqual({ stdout: '', stderr: '0\n' })

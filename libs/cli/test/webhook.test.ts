@@ -10,12 +10,12 @@ function secretsSent({ service }: Scene): unknown[] {
   return service.requests.filter(({ method }) => method === 'PUT').map(({ body }) => JSON.parse(body).secret)
 }
 
-test('the main job, in words', async () => {
+test('the main commands, as a table', async () => {
   await using scene = await startScene('bob')
   const file = scene.folder.path('bob.secret')
   const set = await scene.as('bob', `webhook set ${URL} --secret-file ${file}`)
   expect(set).toMatchObject({ exitCode: 0, stdout: `url      ${URL}\npending  0\nfailed   0\n` })
-  expect(set.stderr).toBe(`made a secret, in ${file}\n`)
+  expect(set.stderr).toBe(`wrote a new secret to ${file}\n`)
   expect(await scene.as('bob', 'webhook show')).toMatchObject({ exitCode: 0, stdout: set.stdout, stderr: '' })
   expect(await scene.as('bob', 'webhook')).toMatchObject({ exitCode: 0, stdout: set.stdout })
   expect(await scene.as('bob', 'webhook delete')).toMatchObject({ exitCode: 0, stdout: 'deleted\n' })
@@ -25,7 +25,7 @@ test('the main job, in words', async () => {
   }
 })
 
-test('--json gives the answers of the API, and nothing else on stdout', async () => {
+test('--json prints only the answers of the API to stdout', async () => {
   await using scene = await startScene('bob')
   const state = { url: URL, pending: 0, failed: 0 }
   const file = scene.folder.path('bob.secret')
@@ -43,7 +43,7 @@ test('--json gives the answers of the API, and nothing else on stdout', async ()
 })
 
 describe('the secret', () => {
-  test('is made once, for its owner alone, with 256 bits in it, and never printed', async () => {
+  test('is created once with 256 bits, readable only by its owner, and never printed', async () => {
     await using scene = await startScene('bob')
     const file = scene.folder.path('bob.secret')
     const runs = [1, 2].map(() => `webhook set ${URL} --secret-file ${file}`)
@@ -61,9 +61,9 @@ describe('the secret', () => {
 
   test.each([
     ['no line feed at its end', 'ü'.repeat(32), 'ü'.repeat(32)],
-    ['one', `${'s'.repeat(32)}\n`, 's'.repeat(32)],
-    ['one of Windows', `${'s'.repeat(32)}\r\n`, 's'.repeat(32)],
-    ['white space that is its own', ` ${'s'.repeat(32)} \n\n`, ` ${'s'.repeat(32)} \n`],
+    ['a line feed at its end', `${'s'.repeat(32)}\n`, 's'.repeat(32)],
+    ['a Windows line end', `${'s'.repeat(32)}\r\n`, 's'.repeat(32)],
+    ['white space that belongs to the secret', ` ${'s'.repeat(32)} \n\n`, ` ${'s'.repeat(32)} \n`],
   ])('is the text of a file with %s', async (_, text, secret) => {
     await using scene = await startScene('bob')
     const file = scene.folder.path('secret')
@@ -76,7 +76,7 @@ describe('the secret', () => {
     ['--secret-file is missing', `webhook set ${URL}`],
     ['the file is a folder', `webhook set ${URL} --secret-file FOLDER`],
     ['the URL is missing', 'webhook set --secret-file FOLDER'],
-  ])('where %s nothing is sent', async (_, command) => {
+  ])('nothing is sent if %s', async (_, command) => {
     await using scene = await startScene('bob')
     const folder = scene.folder.path('folder')
     mkdirSync(folder)
@@ -86,7 +86,7 @@ describe('the secret', () => {
   })
 })
 
-test('what the service refuses says so, and where no answer came nobody knows', async () => {
+test('a refusal exits with 1, and a lost answer exits with 3', async () => {
   await using scene = await startScene('bob')
   const set = `webhook set http://bob.example/ --secret-file ${scene.folder.path('bob.secret')}`
   expect(await scene.as('bob', set)).toMatchObject({

@@ -10,12 +10,14 @@ import { TlsError } from '@svc/tls/failure.ts'
 import { UsageError } from '../io.ts'
 import { OperatorNetworkError } from './operator-network-error.ts'
 
-/** A connection as the operator: NATS user `admin`, who may ask for what is in libs/contracts, admin.ts, and little else. */
+/** A connection as the operator. The NATS user `admin` may make the calls in libs/contracts/src/admin.ts, and few others. */
 export interface Operator {
   readonly nats: Nats
   /**
-   * @param limitMs how long to wait; calls that look at whole tables take their time.
-   * @throws OperatorNetworkError if NATS or the service does not answer: every call of the operator may be repeated. ApiError where it refuses.
+   * Every call of the operator may be repeated.
+   * @param limitMs the timeout. Calls that read whole tables need a long one.
+   * @throws OperatorNetworkError if NATS or the service does not answer.
+   * @throws ApiError if the service refuses.
    */
   ask<Q, R>(call: Call<Q, R>, request: Q, limitMs?: number): Promise<R>
 }
@@ -23,7 +25,7 @@ export interface Operator {
 const CONNECT_MS = 5_000
 const ASK_MS = 5_000
 
-/** Connects, works, and disconnects. @throws UsageError where the URL is none; OperatorNetworkError if nobody is there. */
+/** Connects, works, and disconnects. @throws UsageError if the URL is invalid; OperatorNetworkError if NATS does not answer. */
 export async function withOperator<T>(url: string, work: (operator: Operator) => Promise<T>): Promise<T> {
   const nats = await connect(url)
   const bus = createBus(nats)
@@ -49,7 +51,7 @@ function explain(error: unknown, subject: string): unknown {
   const { code, message } = error
   const [, service = subject] = subject.split('.')
   if (code === 'unavailable') {
-    return new OperatorNetworkError(`the ${service} service does not answer, or not in time; this may be repeated`, {
+    return new OperatorNetworkError(`the ${service} service did not answer in time; you may repeat the command`, {
       cause: error,
     })
   }
@@ -68,7 +70,7 @@ async function connect(url: string): Promise<Nats> {
   }
 }
 
-/** Without the credentials. */
+/** The hosts of the URL, without the credentials. */
 function serversOf(url: string): string {
   try {
     return parseNatsUrl(url).servers.join(', ')

@@ -2,7 +2,7 @@ import { duration } from '../output/format.ts'
 import { table } from '../output/output.ts'
 import { type ProcessStatus, SERVICES, type SystemStatus } from './system-status.ts'
 
-/** @param each a line for each process, besides that of its service. */
+/** @param each adds a line for each process below the line of its service. */
 export function statusLines(status: SystemStatus, each: boolean, nowMs = Date.now()): string[] {
   const groups = Map.groupBy(status.processes, ({ service }) => service)
   const names = [...new Set<string>([...SERVICES, ...groups.keys()])]
@@ -15,7 +15,7 @@ export function statusLines(status: SystemStatus, each: boolean, nowMs = Date.no
 }
 
 function serviceRow(service: string, own: readonly ProcessStatus[], nowMs: number): string[] {
-  if (own.length === 0) return [service, '0', 'NOT THERE', '', '', '', '', '']
+  if (own.length === 0) return [service, '0', 'NOT RUNNING', '', '', '', '', '']
   const calls = sum(own.map((each) => each.calls_per_second))
   const spent = sum(own.map((each) => (each.ms_per_call ?? 0) * (each.calls_per_second ?? 0)))
   return [
@@ -55,20 +55,22 @@ function lagLines({ outbox, accepted_stream: stream, webhooks, streams }: System
     [
       'webhooks',
       webhooks
-        ? `the oldest due for ${figure(webhooks.oldest_due_seconds)} s, ${lag === null ? 'the stream is away' : `${lag} events behind`}, ${webhooks.in_flight} under way in one process`
+        ? `the oldest due delivery has waited ${figure(webhooks.oldest_due_seconds)} s, ${lag === null ? 'the stream is unavailable' : `${lag} events behind`}, ${webhooks.in_flight} under way in one process`
         : none,
     ],
     [
       'streams',
       streams
-        ? `${streams.open} open and room for ${streams.room} in one process, ${streams.most_behind} events behind at most`
+        ? `in one process: ${streams.open} open, room for ${streams.room}, at most ${streams.most_behind} events behind`
         : none,
     ],
   ])
 }
 
 function outboxLine({ unpublished, oldest_unpublished_seconds: seconds }: NonNullable<SystemStatus['outbox']>): string {
-  return unpublished === 0 ? 'all is published' : `${unpublished} to publish, the oldest for ${figure(seconds)} s`
+  return unpublished === 0
+    ? 'everything is published'
+    : `${unpublished} to publish, the oldest has waited ${figure(seconds)} s`
 }
 
 function upFor(started: string, nowMs: number): string {

@@ -1,4 +1,4 @@
-/** What `svc admin status` shows: the processes that answer on NATS, what they do, and what waits. */
+/** The data of `svc admin status`: the processes that answer on NATS, their rates, and the queues. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ACCEPTED_STREAM } from '@svc/contracts/accepted.ts'
 import { inspectOutbox } from '@svc/contracts/admin.ts'
@@ -8,7 +8,7 @@ import { measureWebhooks } from '@svc/contracts/webhook.ts'
 import { type ListedProcess, listProcesses } from '@svc/nats/process-stats.ts'
 import type { Operator } from './operator.ts'
 
-/** Those that a whole system has; what else answers is shown too. */
+/** The services of a complete system. Other services that answer are shown too. */
 export const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const
 
 export interface ProcessStatus {
@@ -17,24 +17,24 @@ export interface ProcessStatus {
   readonly version: string
   /** ISO date and time. */
   readonly started: string
-  /** Calls each second: of a gateway requests. Null where nothing is known yet. */
+  /** Calls per second; for a gateway, requests per second. Null if the process was not in the previous sample. */
   readonly calls_per_second: number | null
-  /** Of these, those that ended in a fault or with something away. */
+  /** Of these, the calls that ended with an internal error or `unavailable`. */
   readonly failed_per_second: number | null
-  /** Mean time of a call. */
+  /** Mean duration of a call. */
   readonly ms_per_call: number | null
-  /** Under way. */
+  /** Calls under way. */
   readonly working: number | null
 }
 
 export interface SystemStatus {
   readonly processes: readonly ProcessStatus[]
-  /** Services of which no process answers. */
+  /** Services without a process that answers. */
   readonly missing: readonly string[]
-  /** Null: no answer. */
+  /** Null if the service did not answer. */
   readonly outbox: Pick<ReplyOf<typeof inspectOutbox>, 'unpublished' | 'oldest_unpublished_seconds'> | null
   readonly accepted_stream: { messages: number; bytes: number; last_sequence: number } | null
-  /** As one process of the service sees it. */
+  /** Measured by one process of the service. */
   readonly webhooks: ReplyOf<typeof measureWebhooks> | null
   readonly streams: ReplyOf<typeof measureStreams> | null
 }
@@ -46,7 +46,7 @@ interface Sample {
 
 const MEASURE_MS = 2_000
 
-/** Samples one after the other, `intervalMs` apart; rates are of the time between two. */
+/** Yields a status every `intervalMs`. Its rates are those between the previous sample and this one. */
 export async function* watchStatus(
   operator: Operator,
   intervalMs: number,
@@ -93,7 +93,7 @@ function processOf(
   }
 }
 
-/** What is not in the list comes last. */
+/** Services that are not in the list come last. */
 function orderOf(service: string): number {
   return [...SERVICES, service].indexOf(service)
 }
@@ -120,7 +120,7 @@ async function measure(operator: Operator): Promise<Omit<SystemStatus, 'processe
   }
 }
 
-/** Who does not answer is shown as such, and is no reason to show nothing. */
+/** Null if the service does not answer, so that the rest of the status is still shown. */
 async function answerOf<Q, R>(operator: Operator, call: Call<Q, R>, request: Q): Promise<R | null> {
   return operator.ask(call, request, MEASURE_MS).catch(() => null)
 }

@@ -1,6 +1,6 @@
 /**
- * Verifies the books: every service verifies its own schema, page after page, each on one snapshot; what several of them keep is
- * held together here. It can run while the system works: nothing that is under way is taken for a fault.
+ * Verifies the books. Every service verifies its own schema, page by page, each page on one snapshot. Data that several
+ * services keep is compared here. This can run while the system works: unfinished operations are not reported as wrong.
  */
 import {
   type Charge,
@@ -20,19 +20,19 @@ import type { ReplyOf } from '@svc/contracts/define.ts'
 import type { Operator } from './operator.ts'
 
 interface Section {
-  /** What was looked at. */
+  /** The kind of data that was checked. */
   readonly name: string
   readonly checked: number
   readonly wrong: number
 }
 
 interface VerifyOptions {
-  /** One agent alone; undefined: all. */
+  /** Only this agent. Undefined for all agents. */
   readonly agentId: string | undefined
-  /** Accounts in one question. */
+  /** Accounts per call. */
   readonly accountsPerPage: number
   readonly signal: AbortSignal
-  /** Told of each fault as it is found. */
+  /** Called for each discrepancy at once. */
   readonly onWrong: (section: string, wrong: Discrepancy) => void
 }
 
@@ -49,10 +49,10 @@ const CHARGES_PER_SUM = 5_000
 const LOGS_PER_PAGE = 500
 const MESSAGES_PER_PAGE = 500
 const OPERATIONS_PER_PAGE = 1_000
-/** A page reads whole tables; the services give up a little earlier. */
+/** A page reads whole tables. The services time out a little earlier. */
 const PAGE_MS = 60_000
 
-/** @returns what was looked at, section by section. @throws NetworkError where a service does not answer. */
+/** @returns the counts of each section. @throws NetworkError if a service does not answer. */
 export async function verifyBooks(ask: Ask, options: VerifyOptions): Promise<Section[]> {
   const id = options.agentId ?? null
   const logs = async (after: string): Promise<Page> => {
@@ -65,7 +65,7 @@ export async function verifyBooks(ask: Ask, options: VerifyOptions): Promise<Sec
     await readSection('messages', options, (after) => messagesPage(ask, after, id)),
     await readSection('charges', options, (after) => chargesPage(ask, after, id)),
   ]
-  // What is done is known by its operation, not by its agent.
+  // Services list operations by id, not by agent, so this part is skipped for a single agent.
   for (const owner of id === null ? OWNERS : []) {
     sections.push(await readSection(`operations of ${owner}`, options, (after) => operationsPage(ask, owner, after)))
   }
@@ -90,8 +90,9 @@ async function readSection(
 }
 
 /**
- * Pages of accounts. The units of today are held against the sums of all of today's charges, which are read once and added up here: a large
- * ledger is read in pages too. What ended in between may look wrong from two moments, so an account that does is held once more at one.
+ * Pages of accounts. The units of today are compared with the sums of all charges of today. The charges are read first, in
+ * pages because a ledger can be large, and added up here. A charge that ends between the two reads can make an account look
+ * wrong, so each suspect is verified once more on one snapshot.
  */
 async function accountPages(
   ask: Ask,
@@ -102,13 +103,13 @@ async function accountPages(
   return async (after) => {
     const page = await ask(verifyAccounts, { after, limit: accountsPerPage, id, until_ms: untilMs }, PAGE_MS)
     const wrong = [...page.discrepancies]
-    // Past midnight the sums are of another day.
+    // After midnight the sums belong to another day.
     const today = page.day === day ? (page.today ?? []) : []
     const suspects = today
       .filter((account) => !isSum(account, sums.get(account.agent_id)))
       .map(({ agent_id }) => agent_id)
     for (const { agent_id } of today) sums.delete(agent_id)
-    // Charges of today without an account of today.
+    // The rest are charges of today without an account of today.
     if (page.next === null && page.day === day) suspects.push(...sums.keys())
     for (const agent of suspects) {
       signal.throwIfAborted()
@@ -150,7 +151,7 @@ function isSum({ units, credits }: Sum, sum: Sum | undefined): boolean {
   return units === (sum?.units ?? 0) && credits === (sum?.credits ?? 0)
 }
 
-/** What was accepted has its charge, at its cost, and its pair was introduced. */
+/** Every accepted message has a charge of its cost, and its pair of agents was introduced. */
 async function messagesPage(ask: Ask, after: string, id: string | null): Promise<Page> {
   const page = await ask(verifyMessages, { after, limit: MESSAGES_PER_PAGE, id }, PAGE_MS)
   const { charges, pairs } = page
@@ -163,7 +164,7 @@ async function messagesPage(ask: Ask, after: string, id: string | null): Promise
   return { checked: page.checked, wrong: [...page.discrepancies, ...charged, ...introduced], next: page.next }
 }
 
-/** What was charged for good was done. */
+/** Every settled charge belongs to an operation that was done. */
 async function chargesPage(ask: Ask, after: string, id: string | null): Promise<Page> {
   const { charges, next } = await ask(listCharges, { after, limit: OPERATIONS_PER_PAGE, agent_id: id }, PAGE_MS)
   const found: Discrepancy[] = []
@@ -179,7 +180,7 @@ async function chargesPage(ask: Ask, after: string, id: string | null): Promise<
   return { checked: charges.length, wrong: found, next }
 }
 
-/** What was done was charged. What it cost then nobody knows but budget. */
+/** Every operation that was done has a charge. Only budget knows what it cost then, so the amount is not checked. */
 async function operationsPage(ask: Ask, owner: ChargeOwner, after: string): Promise<Page> {
   const { operations, next } = await ask(listOperations(owner), { after, limit: OPERATIONS_PER_PAGE }, PAGE_MS)
   const { charges } = await ask(judgeCharges, { operations, pairs: [] }, PAGE_MS)

@@ -33,7 +33,7 @@ const ROLES: readonly AssignableRole[] = ['reader', 'writer', 'banned', 'none']
 export function addBoards(program: Command, io: Io): void {
   const group = program
     .command('boards')
-    .description('boards: list, create, subscribe, read, and look after')
+    .description('list, create, subscribe to, read and manage boards')
     .addHelpText(
       'after',
       `
@@ -58,7 +58,7 @@ Examples:
 function addList(group: Command, io: Io): void {
   const command = group
     .command('list', { isDefault: true })
-    .description('public boards, and with a key those that it owns, writes or reads; by board id')
+    .description('public boards; with a key also the boards of the agent; sorted by board id')
     .addHelpText('after', '\nExamples:\n  svc boards list\n  svc boards list --key alice.key --all --json')
   addListOptions(command, 'this board id').action(async (options: ListOptions, command: Command) => {
     const context = contextOf(io, command)
@@ -73,10 +73,13 @@ function addCreate(group: Command, io: Io): void {
   group
     .command('create')
     .argument('<title>', '1 to 120 characters')
-    .description('create a board and own it; costs 10 units')
+    .description('create a board that you own; costs 10 units')
     .option('--description <text>', 'up to 2000 characters')
     .addOption(
-      new Option('--visibility <visibility>', 'fixed for ever; unlisted is absent from lists, and not confidential')
+      new Option(
+        '--visibility <visibility>',
+        'cannot be changed later; an unlisted board is not in lists, but not confidential',
+      )
         .choices(VISIBILITIES)
         .default('public'),
     )
@@ -86,7 +89,7 @@ function addCreate(group: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-It is not repeated by itself where no answer came; svc boards list tells whether it is there.
+If no answer comes, svc does not retry: check with svc boards list if the board was created.
 
 Examples:
   svc boards create "Releases" --key alice.key
@@ -111,7 +114,7 @@ function addShow(group: Command, io: Io): void {
   group
     .command('show')
     .argument('<board>', 'id of a board', nameOrId)
-    .description('what a board is; needs no key where it is not private')
+    .description('show the details of a board; needs no key unless the board is private')
     .addHelpText('after', '\nExample:\n  svc boards show <board>')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -129,13 +132,13 @@ function addFeed(group: Command, io: Io): void {
   const command = group
     .command('feed')
     .argument('<board>', 'id of a board', nameOrId)
-    .description('posts of a board, oldest first; needs no key where it is not private')
+    .description('posts of a board, oldest first; needs no key unless the board is private')
     .option('--thread <id>', 'only the conversation that began with this post')
     .option('--open', 'decrypt posts that are sealed for this key')
     .addHelpText(
       'after',
       `
-svc help inbox says what --verify is for.
+svc help inbox explains --verify.
 
 Examples:
   svc boards feed <board>
@@ -163,7 +166,7 @@ function addOwnRole(group: Command, io: Io): void {
   group
     .command('subscribe')
     .argument('<board>', 'id of a board that is not private', nameOrId)
-    .description("become a reader: the board's posts are events from then on; costs a unit")
+    .description('become a reader: from then on you get an event for each post; costs 1 unit')
     .addHelpText('after', '\nExample:\n  svc boards subscribe <board> --key bob.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -173,7 +176,7 @@ function addOwnRole(group: Command, io: Io): void {
   group
     .command('leave')
     .argument('<board>', 'id of a board', nameOrId)
-    .description('be a reader or writer no more; free')
+    .description('stop being a reader or writer; free')
     .addHelpText('after', '\nExample:\n  svc boards leave <board> --key bob.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -185,8 +188,8 @@ function addOwnRole(group: Command, io: Io): void {
 function addMembers(group: Command, io: Io): void {
   group
     .command('members')
-    .argument('<board>', 'id of an own board', nameOrId)
-    .description('owner, writers, readers and bans, by agent id; for the owner')
+    .argument('<board>', 'id of a board that you own', nameOrId)
+    .description('owner, writers, readers and bans, sorted by agent id; only for the owner')
     .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -202,10 +205,10 @@ function addMembers(group: Command, io: Io): void {
 function addRole(group: Command, io: Io): void {
   group
     .command('role')
-    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<board>', 'id of a board that you own', nameOrId)
     .argument('<agent>', 'a name, or an agent id', nameOrId)
-    .addArgument(new Argument('<role>', 'what the agent is from now on').choices(ROLES))
-    .description('make an agent a reader or writer (a unit), ban it or remove it (free); for the owner')
+    .addArgument(new Argument('<role>', 'the new role of the agent').choices(ROLES))
+    .description('make an agent a reader or writer (1 unit), ban it or remove it (free); only for the owner')
     .addHelpText(
       'after',
       '\nExamples:\n  svc boards role <board> bob writer --key alice.key\n  svc boards role <board> mallory banned --key alice.key',
@@ -222,9 +225,9 @@ function addRole(group: Command, io: Io): void {
 function addVisibility(group: Command, io: Io): void {
   group
     .command('hide')
-    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<board>', 'id of a board that you own', nameOrId)
     .argument('<post>', 'id of a post', nameOrId)
-    .description('hide a post from everybody else; free; for the owner')
+    .description('hide a post from everybody else; free; only for the owner')
     .addHelpText('after', '\nExample:\n  svc boards hide <board> <post> --key alice.key')
     .action(async (id: string, post: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -233,9 +236,9 @@ function addVisibility(group: Command, io: Io): void {
     })
   group
     .command('restore')
-    .argument('<board>', 'id of an own board', nameOrId)
+    .argument('<board>', 'id of a board that you own', nameOrId)
     .argument('<post>', 'id of a hidden post', nameOrId)
-    .description('show a hidden post again; free; for the owner')
+    .description('show a hidden post again; free; only for the owner')
     .addHelpText('after', '\nExample:\n  svc boards restore <board> <post> --key alice.key')
     .action(async (id: string, post: string, _options: object, command: Command) => {
       const context = contextOf(io, command)

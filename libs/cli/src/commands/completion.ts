@@ -9,13 +9,13 @@ export function addCompletion(program: Command, io: Io): void {
   program
     .command('completion')
     .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
-    .description('print what makes a shell complete commands, options and profiles of svc')
+    .description('print a script that makes a shell complete commands, options and profiles of svc')
     .addHelpText(
       'after',
       `
 Examples:
   source <(svc completion bash)                              (in ~/.bashrc)
-  source <(svc completion zsh)                               (in ~/.zshrc, behind compinit)
+  source <(svc completion zsh)                               (in ~/.zshrc, after compinit)
   svc completion fish > ~/.config/fish/completions/svc.fish`,
     )
     .action((shell: Shell) => {

@@ -10,10 +10,10 @@ const CHANGES: { name: string; state: ContactState; done: string; description: s
     name: 'accept',
     state: 'accepted',
     done: 'accepted',
-    description: 'accept an agent: its messages go to the inbox, a waiting request too; costs a unit',
+    description: 'accept an agent: its messages, also a waiting request, go to the inbox; costs 1 unit',
   },
-  { name: 'block', state: 'blocked', done: 'blocked', description: 'take no more messages of an agent; free' },
-  { name: 'remove', state: 'none', done: 'removed', description: 'forget an acceptance or a block; free' },
+  { name: 'block', state: 'blocked', done: 'blocked', description: 'refuse further messages of an agent; free' },
+  { name: 'remove', state: 'none', done: 'removed', description: 'undo an acceptance or a block; free' },
 ]
 
 export function addContacts(program: Command, io: Io): void {
@@ -32,7 +32,7 @@ Examples:
 
   const list = group
     .command('list', { isDefault: true })
-    .description('agents that are accepted or blocked, by agent id')
+    .description('accepted and blocked agents, sorted by agent id')
     .addHelpText('after', '\nExample:\n  svc contacts list --key bob.key')
   addListOptions(list, 'this agent id').action(async (options: ListOptions, command: Command) => {
     const context = contextOf(io, command)

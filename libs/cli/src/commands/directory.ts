@@ -11,7 +11,7 @@ export function addLookup(program: Command, io: Io): void {
   program
     .command('lookup')
     .argument('<name>', 'the exact name', nameOrId)
-    .description('agent id and public key of a name, revoked ones too; needs no key')
+    .description('agent id and public key of a name, also of a revoked agent; needs no key')
     .addHelpText('after', '\nExamples:\n  svc lookup bob\n  svc lookup bob --json | jq -r .agent_id')
     .action(async (name: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -25,13 +25,13 @@ export function addLookup(program: Command, io: Io): void {
 export function addAgents(program: Command, io: Io): void {
   const command = program
     .command('agents')
-    .description('the directory: agents that chose to be discoverable, by name; needs no key')
+    .description('the directory: all discoverable agents, sorted by name; needs no key')
     .addHelpText('after', '\nExamples:\n  svc agents\n  svc agents --all --json')
   addListOptions(command, 'this name').action(async (options: ListOptions, command: Command) => {
     const context = contextOf(io, command)
     const { limit: pageSize, after } = options
     const listing = context.visitor().agents({ pageSize, after, signal: context.signal })
     const show = (agent: Agent) => context.out.print(agent, [agentLine(agent)], agent.name)
-    await printPages(context, listing, options.all, show, 'nobody')
+    await printPages(context, listing, options.all, show, 'no agents')
   })
 }

@@ -12,16 +12,14 @@ const STYLES: Partial<Record<Finding['result'], Style>> = {
   skipped: 'faint',
 }
 
-/** @param fail sets the exit code where something was found. */
+/** @param fail sets the exit code if a check failed. */
 export function addDoctor(program: Command, io: Io, fail: (code: 1) => void): void {
   program
     .command('doctor')
-    .description(
-      'look for what is wrong: versions, key file, TLS, reachability, clock, authority, registration, budget',
-    )
+    .description('find problems: versions, key file, TLS, reachability, clock, authority, registration, budget')
     .addHelpText(
       'after',
-      '\nChanges nothing and costs nothing. Exits with 1 where something failed.\n\nExamples:\n  svc doctor\n  svc doctor --profile bob\n  svc doctor --url https://agents.example --json',
+      '\nChanges nothing and costs nothing. Exits with 1 if a check failed.\n\nExamples:\n  svc doctor\n  svc doctor --profile bob\n  svc doctor --url https://agents.example --json',
     )
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)

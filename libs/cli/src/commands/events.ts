@@ -18,11 +18,11 @@ const DEFAULT_LIMIT = 50
 export function addEvents(program: Command, io: Io): void {
   const command = program
     .command('events')
-    .description('what arrived, in the order of its cursors')
+    .description('events of messages that arrived, sorted by cursor')
     .addHelpText(
       'after',
       `
-Keep the cursor of the last event you have dealt with: --after goes on behind it, and none is skipped or repeated.
+Keep the cursor of the last event that you processed: --after continues after it. No event is skipped or repeated.
 
 Examples:
   svc events --key bob.key
@@ -30,8 +30,8 @@ Examples:
     )
   command
     .option('--limit <n>', 'events to show, 1 to 100 (default 50)', wholeNumber(1, 100))
-    .option('--after <cursor>', 'begin after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
-    .option('--all', 'show all, page after page')
+    .option('--after <cursor>', 'start after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--all', 'show all events')
     .action(async (options: EventsOptions, command: Command) => {
       const context = contextOf(io, command)
       const { limit = DEFAULT_LIMIT, after, all } = options
@@ -51,7 +51,7 @@ Examples:
     })
 }
 
-/** A page of events always says where to go on, to wait for more; only a full one is a sign that there are more now. */
+/** Every page of events has a `next` cursor, to wait for later events. Only after a full page may there be more events now. */
 async function* pagesOf(listing: EventListing, limit: number) {
   for await (const { items, next } of listing.pages()) yield { items, next: items.length < limit ? '' : next }
 }

@@ -11,8 +11,8 @@ const POLICIES = ['requests', 'open', 'contacts', 'closed'] as const satisfies I
 export function addRegister(program: Command, io: Io): void {
   program
     .command('register')
-    .argument('<name>', '3 to 32 of a-z, 0-9, _ and -, the first a letter or digit')
-    .description('register the key under a name, with a proof of work; again is the same')
+    .argument('<name>', '3 to 32 characters of a-z, 0-9, _ and -, beginning with a letter or digit')
+    .description('register the key under a name, with a proof of work; safe to repeat')
     .addHelpText('after', '\nExample:\n  svc register alice --key alice.key')
     .action(async (name: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -33,8 +33,8 @@ export function addRegister(program: Command, io: Io): void {
 export function addWhoami(program: Command, io: Io): void {
   program
     .command('whoami')
-    .description('the own identity and its settings, as the service has them')
-    .addHelpText('after', '\nExamples:\n  svc whoami --key alice.key\n  svc key show --key alice.key   (asks nobody)')
+    .description("show this agent's identity and settings at the service")
+    .addHelpText('after', '\nExamples:\n  svc whoami --key alice.key\n  svc key show --key alice.key   (works offline)')
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)
       printIdentity(context, await context.agent().me({ signal: context.signal }))
@@ -44,15 +44,15 @@ export function addWhoami(program: Command, io: Io): void {
 export function addPolicy(program: Command, io: Io): void {
   program
     .command('policy')
-    .addArgument(new Argument('[policy]', 'what to set; shown where absent').choices(POLICIES))
-    .description('show or set who may write to the inbox; setting costs a unit, closing does not')
+    .addArgument(new Argument('[policy]', 'the new policy; if absent, the policy is shown').choices(POLICIES))
+    .description('show or set who may write to the inbox; a change costs 1 unit, but closing is free')
     .addHelpText(
       'after',
       `
-  requests  a stranger's first message waits until the stranger is accepted (default)
-  open      strangers go to the inbox
-  contacts  accepted contacts alone
-  closed    nobody
+  requests  the first message of a stranger waits until you accept the stranger (default)
+  open      messages of strangers go to the inbox
+  contacts  only accepted contacts may write
+  closed    nobody may write
 
 Examples:
   svc policy --key alice.key
@@ -67,8 +67,8 @@ Examples:
 export function addDiscoverable(program: Command, io: Io): void {
   program
     .command('discoverable')
-    .addArgument(new Argument('[state]', 'what to set; shown where absent').choices(['on', 'off']))
-    .description('show or set whether the directory lists this agent; setting costs a unit')
+    .addArgument(new Argument('[state]', 'the new setting; if absent, the setting is shown').choices(['on', 'off']))
+    .description('show or set whether the directory lists this agent; a change costs 1 unit')
     .addHelpText('after', '\nExamples:\n  svc discoverable --key alice.key\n  svc discoverable on --key alice.key')
     .action(async (state: 'on' | 'off' | undefined, _options: object, command: Command) => {
       const settings = state === undefined ? undefined : { discoverable: state === 'on' }
@@ -79,7 +79,7 @@ export function addDiscoverable(program: Command, io: Io): void {
 export function addRevoke(program: Command, io: Io): void {
   program
     .command('revoke')
-    .description('revoke the identity for ever; its name is never given to anybody else')
+    .description('revoke the identity for ever; nobody can register its name again')
     .option('--yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  svc revoke --key alice.key')
     .action(async ({ yes = false }: { yes?: boolean }, command: Command) => {
@@ -119,14 +119,16 @@ function printIdentity({ out }: Context, identity: Identity): void {
   )
 }
 
-/** The agent id is what the API wants as a confirmation, and nobody types it by mistake. */
+/** Asks for the agent id, which the API needs as a confirmation, because nobody types it by mistake. */
 async function confirm({ io, signal }: Context, agentId: string): Promise<void> {
   if (io.stdin.isTTY !== true)
-    throw new UsageError('revoking asks first, and there is no terminal to ask on: use --yes')
+    throw new UsageError('svc revoke asks for a confirmation, but there is no terminal: use --yes')
   const terminal = createInterface({ input: io.stdin, output: io.stderr })
   try {
-    const answer = await terminal.question(`This cannot be undone. Type the agent id ${agentId} to go on: `, { signal })
-    if (answer.trim() !== agentId) throw new UsageError('not revoked: that was not the agent id')
+    const answer = await terminal.question(`This cannot be undone. Type the agent id ${agentId} to continue: `, {
+      signal,
+    })
+    if (answer.trim() !== agentId) throw new UsageError('not revoked: the answer was not the agent id')
   } finally {
     terminal.close()
   }

@@ -19,14 +19,14 @@ const FOLDER_OF_OWNER = 0o700
 export function addInit(program: Command, io: Io): void {
   program
     .command('init')
-    .argument('[name]', 'name of the agent; asked for where it is absent', nameOrId)
-    .option('--default', 'take this profile where none is named; the first one is taken by itself')
-    .description('make an agent: a key, its registration, and a profile to use it by')
+    .argument('[name]', 'name of the agent; svc asks for it if it is absent', nameOrId)
+    .option('--default', 'make this the default profile; the first profile is the default anyway')
+    .description('make an agent: create a key, register it, and create a profile for it')
     .addHelpText(
       'after',
       `
-The key is made in the configuration folder, unless --key names its file, which is taken if it is there already. The profile
-has the name of the agent, unless --profile names it. Where anything fails, the same command goes on behind it.
+The key is created in the configuration folder, unless --key names another file. An existing key file is used. The
+profile has the name of the agent, unless --profile names it. If a step fails, run the command again to continue.
 
 Examples:
   svc init alice
@@ -35,7 +35,7 @@ Examples:
     )
     .action(
       async (given: string | undefined, { default: asDefault = false }: { default?: boolean }, command: Command) => {
-        // No context: the profile that is named is yet to be made.
+        // `contextOf` does not work here, because the named profile does not exist yet.
         const { key, url, profile, authority } = command.optsWithGlobals<GlobalOptions>()
         const out = outputOf(io, command)
         const { signal } = io
@@ -63,26 +63,26 @@ Examples:
     )
 }
 
-/** The one question. @throws UsageError where nobody is there to answer it. */
+/** @throws UsageError if there is no terminal to ask on. */
 async function askForName({ stdin, stderr, signal }: Io): Promise<string> {
-  if (stdin.isTTY !== true) throw new UsageError('which name? svc init <name>')
+  if (stdin.isTTY !== true) throw new UsageError('no name: svc init <name>')
   const terminal = createInterface({ input: stdin, output: stderr })
   try {
-    const answer = await terminal.question('Name of the agent (3 to 32 of a-z, 0-9, _ and -): ', { signal })
+    const answer = await terminal.question('Name of the agent (3 to 32 characters of a-z, 0-9, _ and -): ', { signal })
     return nameOrId(answer.trim())
   } finally {
     terminal.close()
   }
 }
 
-/** Where the key is and which service it is for. @throws UsageError where the profile is another one's already. */
+/** The key file and the URL of the new profile. @throws UsageError if the profile exists with other values. */
 function placeFor(folder: string, { name, keyPath, url }: { name: string; keyPath: string | undefined; url: string }) {
   assertProfileName(name)
   const key = resolve(keyPath ?? join(folder, 'keys', `${name}.key`))
   const before = findProfile(folder, name)
   if (before !== undefined && (before.url !== url || before.key !== key)) {
     throw new UsageError(
-      `profile ${name} is there already, for ${before.url} with ${before.key}: choose another --profile`,
+      `profile ${name} exists already, for ${before.url} with ${before.key}: choose another --profile`,
     )
   }
   return { key, url }
@@ -102,6 +102,6 @@ function clientOf(options: ConstructorParameters<typeof AgentClient>[0]): AgentC
   try {
     return new AgentClient(options)
   } catch (cause) {
-    throw new UsageError(`${options.url} is not the address of a service: ${(cause as Error).message}`, { cause })
+    throw new UsageError(`${options.url} is not the URL of a service: ${(cause as Error).message}`, { cause })
   }
 }

@@ -10,11 +10,11 @@ import { columns } from '../output/output.ts'
 export function addKeygen(program: Command, io: Io): void {
   program
     .command('keygen')
-    .description('make a key, in a new file that its owner alone can read')
+    .description('make a key, in a new file that only its owner can read')
     .addHelpText(
       'after',
       `
-The file is the agent: whoever has it can act as the agent, and there is no recovery without it.
+Anyone who has the file can act as the agent. A lost file cannot be recovered, so keep a copy.
 
 Examples:
   svc keygen --key alice.key
@@ -37,7 +37,7 @@ export function addKey(program: Command, io: Io): void {
 
   group
     .command('show')
-    .description('agent id and public key of a key file; asks nobody')
+    .description('agent id and public key of a key file; works offline')
     .addHelpText('after', '\nExample:\n  svc key show --key alice.key')
     .action((_options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -50,7 +50,7 @@ export function addKey(program: Command, io: Io): void {
     .description('write the secret key in another form, for other tools')
     .option('--pem', 'PKCS #8 in PEM, which openssl reads')
     .option('--seed', '64 hex digits')
-    .option('--out <file>', 'into a new file that its owner alone can read; default: standard output')
+    .option('--out <file>', 'write to a new file that only its owner can read; default: standard output')
     .addHelpText(
       'after',
       `
@@ -60,7 +60,7 @@ Examples:
     )
     .action((options: { pem?: boolean; seed?: boolean; out?: string }, command: Command) => {
       const context = contextOf(io, command)
-      if (options.pem === options.seed) throw new UsageError('say which form: --pem or --seed')
+      if (options.pem === options.seed) throw new UsageError('use either --pem or --seed')
       const key = context.key()
       const text = options.pem === true ? pemOf(key) : `${seedOf(key)}\n`
       if (options.out === undefined) context.out.raw(text)
@@ -69,8 +69,8 @@ Examples:
 
   group
     .command('import')
-    .argument('<file>', 'what to read; - for standard input')
-    .description('make a key file of a key that another tool made: PEM, 64 hex digits, or a key file')
+    .argument('<file>', 'the file to read; - for standard input')
+    .description('make a key file from the key of another tool: PEM, 64 hex digits, or a key file')
     .addHelpText(
       'after',
       `
@@ -91,7 +91,7 @@ function publicPart({ agentId, pubkey }: AgentKey): { agent_id: string; pubkey: 
   return { agent_id: agentId, pubkey }
 }
 
-/** @throws UsageError which never shows the text. */
+/** @throws UsageError that never shows the text. */
 function parseForeignKey(text: string, file: string): AgentKey {
   try {
     if (text.includes('-----BEGIN')) return keyFromSeed(seedOfPem(text))
@@ -103,7 +103,7 @@ function parseForeignKey(text: string, file: string): AgentKey {
 
 function seedOfPem(pem: string): Uint8Array {
   const { crv, d } = createPrivateKey(pem).export({ format: 'jwk' })
-  if (crv !== 'Ed25519' || d === undefined) throw new TypeError('the PEM holds a key of another kind')
+  if (crv !== 'Ed25519' || d === undefined) throw new TypeError('the PEM has a key of another type')
   return Buffer.from(d, 'base64url')
 }
 

@@ -37,10 +37,10 @@ interface ListenOptions extends ReadingOptions {
   readonly deadLetters?: string
 }
 
-/** Characters of a body that are shown; svc read shows all. */
+/** At most this many characters of a body are shown. svc read shows all. */
 const PREVIEW_CHARACTERS = 300
 const LANES: readonly Event['kind'][] = ['inbox', 'requests', 'board']
-/** Not requests: a stranger is to run nothing here. */
+/** Without requests, so that a stranger cannot make a command run. */
 const DEFAULT_LANES: readonly Event['kind'][] = ['inbox', 'board']
 const MAX_JOBS = 64
 const DEFAULT_TIMEOUT_SECONDS = 600
@@ -48,23 +48,21 @@ const DEFAULT_TIMEOUT_SECONDS = 600
 export function addListen(program: Command, io: Io): void {
   const command = program
     .command('listen')
-    .description(
-      'show what arrives, as it arrives, until interrupted; or run a command, or call a URL, for each message',
-    )
+    .description('show messages as they arrive, until interrupted; or run a command or call a URL for each message')
     .addHelpText(
       'after',
       `
-Comes back by itself when the service restarts, and shows nothing twice. Begins with what arrives from now on;
---after begins behind a cursor, --after 0 with the oldest event that is kept.
+Reconnects by itself when the service restarts, and shows nothing twice. Starts with messages that arrive from now on.
+--after starts after a cursor, --after 0 with the oldest event that is kept.
 
---exec runs a command for each message, by the shell: the body is on its standard input, and SVC_MESSAGE_ID, SVC_FROM,
-SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID, SVC_REPLY_TO, SVC_LANE, SVC_CURSOR,
-SVC_ACCEPTED_AT and SVC_ATTEMPT tell the rest. It is finished, and acknowledged, when the command exits with 0; otherwise
-it is tried again, and after --attempts put into the folder of dead letters. What was begun is remembered on the disk:
-whenever svc ends, the next one goes on where it stood. A command may see a message twice, if svc or the machine is ended
-at the wrong moment, so have it look at SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests.
+--exec runs a command in the shell for each message. The command reads the body from its standard input. The rest is in
+SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID, SVC_REPLY_TO,
+SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. If the command exits with 0, the message is acknowledged. Otherwise
+it is retried, and after --attempts it becomes a file in the folder of dead letters. The progress is on the disk, so the
+next svc listen continues where this one ended. If svc or the machine is killed, the command may run twice for a message:
+let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests.
 
---forward posts each message to a URL as the service's webhook would, for local development; --secret-file signs it.
+--forward posts each message to a URL like the service's webhook, for local development. --secret-file signs the requests.
 
 Examples:
   svc listen --key bob.key
@@ -73,35 +71,35 @@ Examples:
   svc listen --key bob.key --exec 'jq .task' --jobs 4 --dead-letters ./dead
   svc listen --key bob.key --forward http://127.0.0.1:3000/hook --secret-file bob.secret`,
     )
-    .option('--after <cursor>', 'begin after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
-    .option('--count <n>', 'end after so many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
-    .option('--open', 'decrypt sealed messages; --exec does so by itself')
-    .addOption(new Option('--exec <command>', 'run this for each message').conflicts('forward'))
+    .option('--after <cursor>', 'start after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--count <n>', 'end after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--open', 'decrypt sealed messages; --exec always does')
+    .addOption(new Option('--exec <command>', 'run this command for each message').conflicts('forward'))
     .option('--forward <url>', 'post each message for the inbox to this URL')
-    .addOption(
-      new Option('--secret-file <file>', 'with --forward: signs as the webhook does; made where it is not there'),
-    )
+    .addOption(new Option('--secret-file <file>', 'with --forward: the secret that signs requests; created if missing'))
     .option(
       '--jobs <n>',
-      `messages at the same time, 1 to ${MAX_JOBS}; 1 keeps their order`,
+      `messages to process at the same time, 1 to ${MAX_JOBS}; 1 keeps their order`,
       wholeNumber(1, MAX_JOBS),
       1,
     )
-    .option('--attempts <n>', 'for each message, before it is a dead letter', wholeNumber(1, 100), 5)
+    .option('--attempts <n>', 'attempts for each message before it becomes a dead letter', wholeNumber(1, 100), 5)
     .option(
       '--timeout <seconds>',
-      'for each run of the command; 0: none',
+      'time limit for each run of the command; 0 for no limit',
       wholeNumber(0, 86_400),
       DEFAULT_TIMEOUT_SECONDS,
     )
     .addOption(
-      new Option('--stdin <what>', 'what the command reads: the body, or the whole event as JSON')
+      new Option('--stdin <what>', 'the input of the command: the body, or the whole event as JSON')
         .choices(['body', 'event'])
         .default('body'),
     )
-    .addOption(new Option('--lane <lane...>', 'with --exec: which events (default: inbox and board)').choices(LANES))
-    .option('--state <folder>', 'what --exec and --forward remember; default: a folder for each agent')
-    .option('--dead-letters <folder>', 'what was given up; default: in the folder of --state')
+    .addOption(
+      new Option('--lane <lane...>', 'with --exec: the events to process (default: inbox and board)').choices(LANES),
+    )
+    .option('--state <folder>', 'where --exec and --forward keep their progress; default: a folder per agent')
+    .option('--dead-letters <folder>', 'where failed messages are saved; default: in the folder of --state')
   addVerifyOption(command).action(async (options: ListenOptions, command: Command) => {
     const context = contextOf(io, command)
     const client = context.agent()
@@ -111,7 +109,7 @@ Examples:
       return
     }
     const after = options.after ?? (await client.latestCursor({ signal: context.signal }))
-    if (options.after === undefined) context.out.note(`listening behind cursor ${after}`)
+    if (options.after === undefined) context.out.note(`listening after cursor ${after}`)
     await context.out.list(() => watch(context, client, senders, { ...options, after }))
   })
 }
@@ -127,7 +125,7 @@ async function watch(
   let left = options.count ?? Number.POSITIVE_INFINITY
   const onRetry = (failure: unknown): void => {
     const reason = failure instanceof ApiError ? failure.code : (failure as Error).message
-    out.note(`${reason}: coming back behind cursor ${after}`)
+    out.note(`${reason}: reconnecting after cursor ${after}`)
   }
   const onCursor = (cursor: number): void => {
     after = cursor
@@ -142,7 +140,7 @@ async function watch(
       }
     } catch (error) {
       if (!(error instanceof EventGapError)) throw error
-      // Whoever watches is better served by what there is than by none of it.
+      // A person is watching, so warn about the gap and show the rest.
       out.warn(`warning: ${error.message}`)
       after = error.earliest - 1
     }
@@ -172,7 +170,7 @@ async function show(
   out.print(document, [line, ...checked, ...preview], id)
 }
 
-/** `--exec` and `--forward`. What only they need is loaded here. */
+/** `--exec` and `--forward`. Loads here the modules that only they need. */
 async function handle(
   context: Context,
   client: AgentClient,
@@ -192,7 +190,7 @@ async function handle(
   using _lock = lockFolder(folder)
   const begin = async (): Promise<number> => options.after ?? (await client.latestCursor({ signal }))
   const progress = await openProgress(folder, { agentId, authority }, begin)
-  out.note(`listening behind cursor ${progress.cursor}, which ${folder} remembers`)
+  out.note(`listening after cursor ${progress.cursor}, saved in ${folder}`)
   const workOptions: WorkOptions = {
     lanes: kind === 'forward' ? ['inbox'] : (options.lane ?? DEFAULT_LANES),
     jobs: options.jobs,
@@ -213,7 +211,7 @@ async function workOf(
 ): Promise<Work> {
   const { io, target } = context
   if (exec !== undefined) {
-    if (secretFile !== undefined) throw new UsageError('--secret-file is for --forward')
+    if (secretFile !== undefined) throw new UsageError('--secret-file works only with --forward')
     const { createCommandWork } = await import('../listen/run-command.ts')
     const env = { SVC_KEY: resolve(context.keyPath()), SVC_URL: target.url }
     const timeoutMs = timeout === 0 ? undefined : timeout * 1_000
@@ -221,7 +219,7 @@ async function workOf(
   }
   const url = forward ?? ''
   if (!['http:', 'https:'].includes(URL.parse(url)?.protocol ?? '')) {
-    throw new UsageError(`${url} is not a URL to forward to: give http://<host>:<port>/<path>`)
+    throw new UsageError(`${url} is not a valid URL to forward to: use http://<host>:<port>/<path>`)
   }
   const secret = secretFile === undefined ? undefined : readSecretFile(secretFile, context.out)
   const { createForwardWork } = await import('../listen/forward.ts')

@@ -27,25 +27,29 @@ export function addMcp(program: Command, io: Io): void {
   program
     .command('mcp')
     .description('serve this agent to a client of the Model Context Protocol, over stdio or HTTP')
-    .option('--register <name>', 'make the key file where there is none, and register it under this name')
+    .option('--register <name>', 'create the key file if it does not exist, and register it under this name')
     .option('--read-only', 'offer no tool that sends, spends or changes anything')
-    .option('--contacts-only', 'send to accepted contacts alone; no posts, boards or votes')
+    .option('--contacts-only', 'send only to accepted contacts; no posts, boards or votes')
     .option('--require-verified', 'withhold text whose sender is not verified')
     .option('--allow-strangers', 'do not ask before writing to an agent or a board for the first time')
-    .option('--max-units <n>', 'ask before one call that may cost more', wholeNumber(0, MAX_UNITS), DEFAULT_MAX_UNITS)
+    .option('--max-units <n>', 'ask before a call that may cost more', wholeNumber(0, MAX_UNITS), DEFAULT_MAX_UNITS)
     .option(
       '--max-daily-units <n>',
-      "ask above so many in a day; default: the day's free units",
+      'ask before the units of a day exceed this; default: the free units of the day',
       wholeNumber(0, MAX_UNITS),
     )
-    .option('--pin <name=pubkey>', 'a key that you know for sure; may be repeated', collect, [])
-    .option('--state <folder>', 'cursor, pinned keys, sent messages; default: <key file>.state')
+    .option('--pin <name=pubkey>', 'a public key that you have verified; may be repeated', collect, [])
+    .option('--state <folder>', 'folder for the cursor, pinned keys and sent messages; default: <key file>.state')
     .option('--http <port>', 'serve Streamable HTTP on 127.0.0.1 instead of stdio', wholeNumber(0, 65_535))
-    .option('--token-file <file>', 'the token for HTTP; made where there is none; default: <key file>.token')
-    .option('--max-characters <n>', "of others' text in one result; default 20000", wholeNumber(1_000, 1_000_000))
+    .option('--token-file <file>', 'the token for HTTP, created if missing; default: <key file>.token')
+    .option(
+      '--max-characters <n>',
+      "the most characters of others' text in one result; default 20000",
+      wholeNumber(1_000, 1_000_000),
+    )
     .addHelpText(
       'after',
-      '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md has the configuration of clients.',
+      '\nExample:\n  svc mcp --key alice.key --register alice\n\ndocs/guides/mcp.md shows how to configure clients.',
     )
     .action(async (options: McpOptions, command: Command) => {
       const context = contextOf(io, command)

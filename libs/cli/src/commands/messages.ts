@@ -27,16 +27,17 @@ export function addInbox(program: Command, io: Io): void {
   const command = program
     .command('inbox')
     .description('received messages, oldest first')
-    .option('--requests', 'first messages of strangers, instead of the inbox')
-    .option('--unacked', 'only what was not acknowledged')
+    .option('--requests', 'show the first messages of strangers instead of the inbox')
+    .option('--unacked', 'only messages that are not acknowledged')
     .option('--thread <id>', 'only the conversation that began with this message')
     .option('--open', 'decrypt sealed messages')
     .addHelpText(
       'after',
       `
-The service proves who sent a message when it takes it. To prove it again here, without trusting the service for every
-message, say whose messages to expect: the API finds keys by name alone, and a message carries the agent id, which is
-the hash of the key. --verify with a public key that came by another way trusts the service for nothing.
+The service checks the sender of a message when it accepts the message. --verify checks the sender again on this machine.
+It needs the sender's name or public key, because a message only has the sender's agent id, and the service finds keys
+only by name. With a name you trust the service to return the right key. With a public key that you got from the sender
+you need not trust the service at all.
 
 Examples:
   svc inbox --key bob.key
@@ -57,7 +58,7 @@ Examples:
       signal: context.signal,
     })
     const show = (message: Message) => showInList(context, agent, message, senders, options)
-    await printPages(context, listing, options.all, show, options.requests === true ? 'no requests' : 'nothing here')
+    await printPages(context, listing, options.all, show, options.requests === true ? 'no requests' : 'no messages')
   })
 }
 
@@ -65,17 +66,17 @@ export function addRead(program: Command, io: Io): void {
   const command = program
     .command('read')
     .argument('<id>', 'id of a message', nameOrId)
-    .description('one message in full, opened where it is sealed')
+    .description('show one message in full; opens sealed messages')
     .addHelpText(
       'after',
-      '\nExits with 4 where the message does not open, or is not signed by its sender; with --verify also where it is from\nanybody else than the senders named.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
+      '\nExits with 4 if the message cannot be opened, or was not signed by its sender. With --verify it also exits with 4 if\nthe message is from any other sender.\n\nExamples:\n  svc read <id> --key bob.key\n  svc read <id> --key bob.key --verify alice',
     )
   addVerifyOption(command).action(async (id: string, { verify }: { verify: string[] }, command: Command) => {
     const context = contextOf(io, command)
     const agent = context.agent()
     const senders = await learnSenders(context, agent, verify)
     const message = await agent.message(id, { signal: context.signal })
-    // who names a sender wants that sender's word, or none
+    // A user who names a sender wants only messages of that sender.
     const reading = await readMessage(agent, message, verify.length === 0)
     if ('error' in reading) throw reading.error
     const lines = [
@@ -91,7 +92,7 @@ export function addAck(program: Command, io: Io): void {
   program
     .command('ack')
     .argument('<id...>', 'ids of received messages', namesOrIds)
-    .description('acknowledge messages; their receipts turn to processed')
+    .description('acknowledge messages; their receipts become "processed"')
     .addHelpText('after', '\nExample:\n  svc ack <id> --key bob.key')
     .action(async (ids: string[], _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -110,7 +111,7 @@ export function addReceipt(program: Command, io: Io): void {
   program
     .command('receipt')
     .argument('<id>', 'id of a message', nameOrId)
-    .description('whether the recipient has acknowledged a message: accepted, then processed')
+    .description('show the status of a message: accepted, or processed once the recipient has acknowledged it')
     .addHelpText('after', '\nExample:\n  svc receipt <id> --key alice.key')
     .action(async (id: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -122,9 +123,7 @@ export function addReceipt(program: Command, io: Io): void {
 export function addExport(program: Command, io: Io): void {
   program
     .command('export')
-    .description(
-      'all messages sent and received, and own posts, one JSON document per line, in the order of acceptance',
-    )
+    .description('all sent and received messages and your posts, oldest first, one JSON document per line')
     .option('--thread <id>', 'only the conversation that began with this message')
     .addHelpText('after', '\nExample:\n  svc export --key alice.key > alice.ndjson')
     .action(async ({ thread }: { thread?: string }, command: Command) => {

@@ -8,7 +8,7 @@ import { table } from '../output/output.ts'
 export function addProfiles(program: Command, io: Io): void {
   const group = program
     .command('profiles')
-    .description('list, choose and remove profiles, which svc init makes')
+    .description('list, choose and remove profiles; svc init creates them')
     .addHelpText(
       'after',
       `
@@ -21,7 +21,7 @@ Examples:
 
   group
     .command('list', { isDefault: true })
-    .description('profiles with their services and keys; * marks the one that is taken where none is named')
+    .description('profiles with their services and keys; * marks the default profile')
     .addHelpText('after', '\nExample:\n  svc profiles list')
     .action(async (_options: object, command: Command) => {
       const out = outputOf(io, command)
@@ -36,24 +36,24 @@ Examples:
           out.print({ name, ...profile, default: name === chosen }, lines.slice(at, at + 1), name)
         }
       })
-      if (names.length === 0) out.note('no profiles: svc init makes one')
+      if (names.length === 0) out.note('no profiles: run svc init')
     })
 
   group
     .command('use')
     .argument('<name>', 'name of a profile')
-    .description('take this profile where none is named')
+    .description('make this the default profile')
     .addHelpText('after', '\nExample:\n  svc profiles use bob')
     .action((name: string, _options: object, command: Command) => {
       const out = outputOf(io, command)
       setDefaultProfile(configFolder(io.env), existing(io, name))
-      out.print({ name, default: true }, [`${name} is taken where no profile is named`], name)
+      out.print({ name, default: true }, [`${name} is now the default profile`], name)
     })
 
   group
     .command('remove')
     .argument('<name>', 'name of a profile')
-    .description('forget a profile; its key file stays, and so does the agent')
+    .description('remove a profile; its key file and its agent stay')
     .addHelpText('after', '\nExample:\n  svc profiles remove bob')
     .action((name: string, _options: object, command: Command) => {
       const out = outputOf(io, command)
@@ -71,5 +71,5 @@ function describe(folder: string, name: string): string[] {
 
 function existing({ env }: Io, name: string): string {
   if (findProfile(configFolder(env), name) !== undefined) return name
-  throw new UsageError(`there is no profile ${name}: svc profiles lists what there is`)
+  throw new UsageError(`there is no profile ${name}: svc profiles lists all`)
 }

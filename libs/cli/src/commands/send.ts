@@ -25,22 +25,22 @@ export function addSend(program: Command, io: Io): void {
   program
     .command('send')
     .argument('<to>', 'a name, name@authority, or board:<id>')
-    .argument('[text]', 'what to say; from standard input where absent or -')
+    .argument('[text]', 'the message; read from standard input if absent or -')
     .description('send a signed message, or a sealed one, to an agent or to a board')
     .addOption(new Option('--json-body <json>', 'a JSON value instead of text; - for standard input'))
-    .option('--seal', 'encrypt it for the key that the service gives for the name')
+    .option('--seal', 'encrypt it for the key that the service has for the name')
     .option('--seal-for <pubkey>', 'encrypt it for this public key')
     .addOption(
       new Option('--type <type>', 'default: event').choices(['request', 'response', 'event', 'error'] as const),
     )
     .option('--reply-to <id>', 'the message that this one answers')
     .option('--thread <id>', 'the first message of the conversation')
-    .option('--ttl <seconds>', 'nobody can read it after that', wholeNumber(0, Number.MAX_SAFE_INTEGER))
-    .option('--print', 'print the envelope and do not send it: svc post does')
+    .option('--ttl <seconds>', 'the message expires after this time', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--print', 'print the envelope instead of sending it; svc post sends it')
     .addHelpText(
       'after',
       `
-A text that begins with - comes after --.
+Put -- before a text that begins with -.
 
 Examples:
   svc send --key alice.key bob "hello"
@@ -65,7 +65,7 @@ export function addPost(program: Command, io: Io): void {
   program
     .command('post')
     .argument('<file>', 'an envelope that svc send --print made; - for standard input')
-    .description('send an envelope as it is; doing so again is safe, and says that it is a duplicate')
+    .description('send an envelope as it is; safe to repeat: a repeat is reported as a duplicate')
     .addHelpText('after', '\nExample:\n  svc post once.json --key alice.key')
     .action(async (file: string, _options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -76,15 +76,15 @@ export function addPost(program: Command, io: Io): void {
 
 async function readBody(io: Io, text: string | undefined, json: string | undefined): Promise<unknown> {
   if (json !== undefined) {
-    if (text !== undefined) throw new UsageError('say it once: either a text or --json-body')
+    if (text !== undefined) throw new UsageError('use either a text or --json-body, not both')
     return parseJson(json === STDIN ? await readStdin(io) : json, '--json-body')
   }
   if (text !== undefined && text !== STDIN) return text
-  if (text === undefined && io.stdin.isTTY === true) throw new UsageError('what to say? svc send <to> <text>')
+  if (text === undefined && io.stdin.isTTY === true) throw new UsageError('no text: svc send <to> <text>')
   const said = await readStdin(io)
-  // Nothing at all is a command before it that failed, rather than something to pay for.
-  if (said === '') throw new UsageError('nothing came on standard input; svc send <to> "" sends an empty text')
-  // what a shell adds at the end of a line is not part of what was said
+  // Empty input usually means that the command before the pipe failed. Do not pay for an empty message.
+  if (said === '') throw new UsageError('standard input is empty; svc send <to> "" sends an empty text')
+  // A shell adds a line feed at the end. It is not part of the message.
   return said.replace(/\r?\n$/, '')
 }
 
@@ -108,7 +108,7 @@ async function post(context: Context, agent: AgentClient, envelope: Envelope): P
     result = await agent.post(envelope, { signal: context.signal })
   } catch (error) {
     if (error instanceof NetworkError || error instanceof AnswerError) {
-      context.out.warn(`whether message ${envelope.id} was accepted is not known; svc receipt ${envelope.id} tells`)
+      context.out.warn(`it is unknown if message ${envelope.id} was accepted; check with svc receipt ${envelope.id}`)
     }
     throw error
   }

@@ -26,11 +26,11 @@ export function addBudget(program: Command, io: Io): void {
     })
 }
 
-/** @param fail sets the exit code where the service answers, but cannot work. */
+/** @param fail sets the exit code if the service answers but does not work. */
 export function addHealth(program: Command, io: Io, fail: (code: 1) => void): void {
   program
     .command('health')
-    .description('whether the service can work; exits with 1 where it cannot; needs no key')
+    .description('show whether the service works; exits with 1 if it does not; needs no key')
     .addHelpText('after', '\nExample:\n  svc health --url http://127.0.0.1:8080')
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)

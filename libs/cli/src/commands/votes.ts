@@ -9,13 +9,13 @@ import type { Io } from '../io.ts'
 type Change = (agent: AgentClient, id: string, options: CallOptions) => Promise<VoteResult>
 
 export function addVote(program: Command, io: Io): void {
-  add(program, io, 'vote', 'vote for a post of a board; a new vote costs a unit', 'voted for', (agent, id, options) =>
+  add(program, io, 'vote', 'vote for a post on a board; a new vote costs 1 unit', 'voted for', (agent, id, options) =>
     agent.vote(id, options),
   )
 }
 
 export function addUnvote(program: Command, io: Io): void {
-  add(program, io, 'unvote', 'take a vote back; free', 'no vote for', (agent, id, options) =>
+  add(program, io, 'unvote', 'take a vote back; free', 'removed the vote for', (agent, id, options) =>
     agent.removeVote(id, options),
   )
 }

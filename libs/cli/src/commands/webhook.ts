@@ -12,8 +12,8 @@ export function addWebhook(program: Command, io: Io): void {
     .addHelpText(
       'after',
       `
-The endpoint is public HTTPS on port 443. It checks X-SVC-Signature with the secret and answers 2xx when it has the message for
-good; createWebhookHandler of the SDK does the checks.
+The endpoint must be public HTTPS on port 443. It must check X-SVC-Signature with the secret, and answer 2xx once it has
+stored the message. createWebhookHandler of the SDK does the checks.
 
 Examples:
   svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key
@@ -23,9 +23,9 @@ Examples:
 
   group
     .command('set')
-    .argument('<url>', 'where messages are posted to')
-    .requiredOption('--secret-file <file>', 'holds the secret, 32 to 256 characters; made where it is not there')
-    .description('set the webhook, and end what was pending for the one before; costs a unit')
+    .argument('<url>', 'URL that messages are posted to')
+    .requiredOption('--secret-file <file>', 'file with the secret, 32 to 256 characters; created if missing')
+    .description('set the webhook, and cancel pending deliveries of the previous one; costs 1 unit')
     .addHelpText(
       'after',
       '\nExample:\n  svc webhook set https://bob.example/svc --secret-file bob.secret --key bob.key',
@@ -39,7 +39,7 @@ Examples:
 
   group
     .command('show', { isDefault: true })
-    .description('the webhook, and how many deliveries are pending and failed since it was set')
+    .description('show the webhook, and its pending and failed deliveries since it was set')
     .addHelpText('after', '\nExample:\n  svc webhook show --key bob.key')
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)
@@ -48,7 +48,7 @@ Examples:
 
   group
     .command('delete')
-    .description('remove the webhook, and end what is pending; free')
+    .description('remove the webhook, and cancel its pending deliveries; free')
     .addHelpText('after', '\nExample:\n  svc webhook delete --key bob.key')
     .action(async (_options: object, command: Command) => {
       const context = contextOf(io, command)

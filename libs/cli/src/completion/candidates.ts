@@ -6,10 +6,10 @@ export interface Candidate {
 }
 
 /**
- * What can stand in the place of the last word.
- * @param words what comes after `svc`; the last one is the one that is typed, maybe empty.
+ * The possible values of the last word.
+ * @param words the words after `svc`. The last one is being typed and may be empty.
  * @param profiles names of the profiles.
- * @returns nothing where a file or a free text is meant.
+ * @returns an empty list if the word is a file name or free text.
  */
 export function findCandidates(program: Command, words: readonly string[], profiles: readonly string[]): Candidate[] {
   const current = words.at(-1) ?? ''
@@ -24,7 +24,7 @@ interface Place {
   readonly operands: number
   /** The option whose value this word is. */
   readonly awaiting: Option | undefined
-  /** Behind `--` nothing is an option. */
+  /** True after `--`. */
   readonly onlyOperands: boolean
 }
 
@@ -71,7 +71,7 @@ function profile(value: string): Candidate {
   return { value, description: 'profile' }
 }
 
-/** Its own and those of the commands above it, which may be given anywhere. */
+/** Options of the command and of its parents, which may be given anywhere. */
 function optionsOf(command: Command): Option[] {
   const options: Option[] = []
   for (let at: Command | null = command; at !== null; at = at.parent) options.push(...at.options)

@@ -4,13 +4,13 @@ export const SHELLS = ['bash', 'zsh', 'fish'] as const
 export type Shell = (typeof SHELLS)[number]
 
 interface Integration {
-  /** What the user's shell is to read. */
+  /** The script that the user's shell loads. */
   readonly script: string
-  /** A line of `svc complete`. */
+  /** Formats a line of `svc complete`. */
   line(candidate: Candidate): string
 }
 
-/** Each script asks `svc complete` for candidates, so that it stays right when svc is updated; without any, files are offered. */
+/** Each script asks `svc complete` for candidates, so it stays right when svc is updated. If there are none, it offers files. */
 export const INTEGRATIONS: Readonly<Record<Shell, Integration>> = {
   bash: {
     script: `_svc_complete() {

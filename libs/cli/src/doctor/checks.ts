@@ -1,4 +1,4 @@
-/** What `svc doctor` looks at, in the order in which one thing needs the other. */
+/** The checks of `svc doctor`. Each check comes after the checks that it depends on. */
 import { statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
@@ -6,19 +6,19 @@ import { SERVICE } from '@svc/contracts/limits.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import type { Context, Target } from '../context.ts'
-import { explainFailure } from '../failure.ts'
+import { BUG, explainFailure } from '../failure.ts'
 import { readKeyFile } from '../files/key-file.ts'
 
 export interface Finding {
   readonly check: string
   readonly result: 'ok' | 'warning' | 'failed' | 'skipped'
-  /** One sentence; where it is not ok, with what to do. */
+  /** One sentence. If the result is not ok, it also says what to do. */
   readonly says: string
 }
 
-/** As deploy/npm has it for the published svc. */
+/** Must equal the minimum of the published svc in deploy/npm. */
 const MIN_NODE = [22, 12] as const
-/** The service refuses what is further off (spec 3.14); svc corrects itself, other programs may not. */
+/** The service refuses a larger difference (spec 3.14). svc corrects itself, but other programs may not. */
 const CLOCK_LIMIT_SECONDS = 60
 const CLOCK_NOTICE_SECONDS = 5
 const CONNECT_MS = 10_000
@@ -26,7 +26,7 @@ const CERTIFICATE_NOTICE_DAYS = 14
 const FEW_UNITS = 10
 const DAY_MS = 86_400_000
 
-/** Runs every check that can be run, and goes on behind one that fails. */
+/** Runs all possible checks, and continues after a check that fails. */
 export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   const { target, signal } = context
   yield nodeVersion()
@@ -35,7 +35,7 @@ export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   yield key
   const origin = parsedUrl(target.url)
   if (origin === undefined) {
-    yield failed('address', `${target.url} is not a URL: give --url https://<host>`)
+    yield failed('address', `${target.url} is not a valid URL: use --url https://<host>`)
     return
   }
   yield await tls(origin, signal)
@@ -43,13 +43,13 @@ export async function* diagnose(context: Context): AsyncGenerator<Finding> {
   const reached = await attempt('reachability', async () => {
     const { status, version, service } = await visitor.health({ signal })
     if (status !== 'ok')
-      return failed('reachability', `${target.url} answers, but cannot work now (${status}); try again`)
+      return failed('reachability', `${target.url} answers, but does not work now (${status}): try again later`)
     return ok('reachability', `${target.url} answers as ${service} ${version}`)
   })
   yield reached
   if (reached.result === 'failed') {
     for (const check of ['versions', 'clock', 'authority', 'registration', 'budget'])
-      yield skipped(check, 'not reached')
+      yield skipped(check, 'the service was not reached')
     return
   }
   yield await versions(visitor, signal)
@@ -70,12 +70,12 @@ function nodeVersion(): Finding {
 }
 
 function profile({ profile }: Target): Finding {
-  return profile === undefined ? ok('profile', 'none is used') : ok('profile', profile)
+  return profile === undefined ? ok('profile', 'no profile is used') : ok('profile', profile)
 }
 
 function keyFile({ target }: Context): Finding {
   const { key: path } = target
-  if (path === undefined) return skipped('key', 'no key was named: svc init makes an agent')
+  if (path === undefined) return skipped('key', 'no key was named: run svc init to make an agent')
   const warnings: string[] = []
   try {
     const { agentId } = readKeyFile(path, (text) => warnings.push(text))
@@ -100,19 +100,19 @@ async function tls({ protocol, hostname, port }: URL, signal: AbortSignal): Prom
   const host = hostname.replace(/^\[|\]$/g, '')
   if (protocol === 'http:') {
     const isLocal = host === 'localhost' || host === '::1' || host.startsWith('127.')
-    if (isLocal) return ok('tls', 'not used, on this machine alone')
-    const says = 'not used: whoever is on the way can read what is not sealed; give --url https://…'
+    if (isLocal) return ok('tls', 'not used; the service is on this machine')
+    const says = 'not used: others on the network can read messages that are not sealed; use --url https://…'
     return { check: 'tls', result: 'warning', says }
   }
   return attempt('tls', async () => {
     const { version, until } = await handshake(host, port === '' ? 443 : Number(port), signal)
     const days = Math.floor((until - Date.now()) / DAY_MS)
-    const says = `${version}, the certificate is good for ${days} days`
+    const says = `${version}, the certificate expires in ${days} days`
     return days < CERTIFICATE_NOTICE_DAYS ? { check: 'tls', result: 'warning', says } : ok('tls', says)
   })
 }
 
-/** As fetch trusts: with the authorities of this Node, by name or address. */
+/** Verifies the certificate like `fetch`: with the authorities of this Node, by host name or address. */
 function handshake(host: string, port: number, signal: AbortSignal): Promise<{ version: string; until: number }> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port, ...(isIP(host) === 0 ? { servername: host } : {}), timeout: CONNECT_MS })
@@ -125,7 +125,7 @@ function handshake(host: string, port: number, signal: AbortSignal): Promise<{ v
       end()
     })
     socket.on('error', end)
-    socket.on('timeout', () => end(new Error('it took too long')))
+    socket.on('timeout', () => end(new Error(`no TLS connection to ${host} within ${CONNECT_MS / 1_000} s`)))
     signal.addEventListener('abort', () => end(signal.reason), { once: true })
   })
 }
@@ -135,7 +135,7 @@ async function versions(visitor: AgentClient, signal: AbortSignal): Promise<Find
     const { version } = await visitor.health({ signal })
     const [own, theirs] = [SERVICE.version, version].map((text) => text.split('.')[0])
     if (own === theirs) return ok('versions', `svc ${SERVICE.version}, service ${version}`)
-    const says = `svc ${SERVICE.version} is made for another service than ${version}: install svc ${theirs}`
+    const says = `svc ${SERVICE.version} does not fit the service's version ${version}: install svc ${theirs}`
     return { check: 'versions', result: 'warning', says }
   })
 }
@@ -146,12 +146,17 @@ async function clock({ origin }: URL, signal: AbortSignal): Promise<Finding> {
     const sentMs = Date.now()
     const { headers } = await fetch(`${origin}/v2/health`, { signal: limit, redirect: 'manual' })
     const at = Date.parse(headers.get('date') ?? '')
-    if (Number.isNaN(at)) return { check: 'clock', result: 'warning', says: 'the service does not tell its time' }
-    // Date counts whole seconds; the answer was made half of the way there and back ago.
+    if (Number.isNaN(at))
+      return {
+        check: 'clock',
+        result: 'warning',
+        says: 'the service sends no Date header, so the clock cannot be compared',
+      }
+    // Date cuts off half a second on average. Assume that it was written half-way through the round trip.
     const offSeconds = Math.round(((sentMs + Date.now()) / 2 - at - 500) / 1000)
     const says = `${Math.abs(offSeconds)} s ${offSeconds < 0 ? 'behind' : 'ahead of'} the service`
     if (Math.abs(offSeconds) > CLOCK_LIMIT_SECONDS) return failed('clock', `${says}: set this machine's clock`)
-    if (Math.abs(offSeconds) <= CLOCK_NOTICE_SECONDS) return ok('clock', 'as the service has it')
+    if (Math.abs(offSeconds) <= CLOCK_NOTICE_SECONDS) return ok('clock', 'agrees with the service')
     return { check: 'clock', result: 'warning', says: `${says}: set this machine's clock` }
   })
 }
@@ -160,11 +165,11 @@ async function authority(visitor: AgentClient, target: Target, { host }: URL, si
   return attempt('authority', async () => {
     const { authority: announced } = await visitor.manifest({ signal })
     if (target.authority !== undefined && target.authority !== announced) {
-      const says = `the service announces ${announced}, and ${target.authority} was pinned: who stands at ${target.url} is another one, or was renamed`
+      const says = `the service announces ${announced}, but ${target.authority} was pinned: another service answers at ${target.url}, or it was renamed`
       return failed('authority', says)
     }
     if (announced === host || target.authority === announced) return ok('authority', announced)
-    const says = `the service announces ${announced}, not ${host}: pin what you expect with --authority or a profile`
+    const says = `the service announces ${announced}, not ${host}: pin the authority that you expect with --authority or a profile`
     return { check: 'authority', result: 'warning', says }
   })
 }
@@ -195,8 +200,8 @@ async function attempt(check: string, run: () => Promise<Finding>): Promise<Find
       return failed(check, `${error.message}: is the service up, and is --url right?`)
     }
     const { sentence } = explainFailure(error)
-    // An error of the platform, e.g. of TLS, is no fault of svc.
-    const isOwn = error instanceof ApiError || !sentence.startsWith('a fault in svc')
+    // An error of the platform, e.g. of TLS, is not a bug in svc.
+    const isOwn = error instanceof ApiError || !sentence.startsWith(BUG)
     return failed(check, isOwn ? sentence : (error as Error).message)
   }
 }

@@ -6,9 +6,9 @@ const OWNER_ALONE = 0o600
 const FOLDER_OF_OWNER = 0o700
 
 /**
- * Writes a file that appears whole or not at all, also if the process is killed or the machine loses its power, and is on the disk
- * when this returns. Only one process may write a path at a time.
- * @throws UsageError where it cannot be written, e.g. because the disk is full.
+ * Writes a file atomically, even if the process is killed or the machine loses power. The file is on the disk when this
+ * returns. Only one process may write a path at a time.
+ * @throws UsageError if the file cannot be written, e.g. because the disk is full.
  */
 export function writeDurably(path: string, text: string): void {
   try {
@@ -37,7 +37,7 @@ function write(path: string, text: string): void {
   syncFolder(folder)
 }
 
-/** Has the disk know the names in a folder. Windows does so by itself, and opens no folders. */
+/** Writes the names in a folder to the disk. Windows does this by itself, and cannot open folders. */
 export function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const handle = openSync(folder, 'r')

@@ -18,8 +18,9 @@ const OWNER_ALONE = 0o600
 const OTHERS = 0o077
 
 /**
- * Writes a secret into a new file that its owner alone can read, on the disk when this returns. The file appears whole or not at all.
- * @throws UsageError where the file exists already, which is never overwritten, or cannot be written.
+ * Writes a secret into a new file that only its owner can read. The file appears atomically, and is on the disk when this
+ * returns. An existing file is never overwritten.
+ * @throws UsageError if the file exists already or cannot be written.
  */
 export function writeSecretFile(path: string, text: string): void {
   const unfinished = `${path}.${randomBytes(6).toString('hex')}.new`
@@ -34,20 +35,20 @@ export function writeSecretFile(path: string, text: string): void {
     }
     publish(unfinished, path)
   } catch (cause) {
-    if (codeOf(cause) === 'EEXIST') throw new UsageError(`${path} is there already, and is not overwritten`, { cause })
+    if (codeOf(cause) === 'EEXIST') throw new UsageError(`${path} exists already and is not overwritten`, { cause })
     throw new UsageError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
   } finally {
     rmSync(unfinished, { force: true })
   }
 }
 
-/** Gives a finished file its name, which must be free: a link is never made over another file. */
+/** Gives a finished file its final name. A link never replaces another file. */
 function publish(unfinished: string, path: string): void {
   try {
     linkSync(unfinished, path)
   } catch (error) {
     if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') throw error
-    // Some file systems have no links.
+    // Some file systems do not support links.
     copyFileSync(unfinished, path, constants.COPYFILE_EXCL)
   }
 }
@@ -58,8 +59,8 @@ export function writeKeyFile(path: string, key: AgentKey): void {
 
 /**
  * Reads a key.
- * @param warn is told where others than the owner can read the file.
- * @throws UsageError which never shows what is in the file.
+ * @param warn is called if others than the owner can read the file.
+ * @throws UsageError that never shows the content of the file.
  */
 export function readKeyFile(path: string, warn: (text: string) => void): AgentKey {
   const { text, mode } = readWithMode(path)
@@ -69,9 +70,9 @@ export function readKeyFile(path: string, warn: (text: string) => void): AgentKe
   } catch (cause) {
     throw new UsageError(`${path} is not a key file: ${reasonOf(cause)}`, { cause })
   }
-  // Windows keeps no such bits
+  // Windows has no permission bits.
   if (process.platform !== 'win32' && (mode & OTHERS) !== 0) {
-    warn(`warning: others can read ${path}, and whoever has it can act as the agent: chmod 600 ${path}`)
+    warn(`warning: others can read ${path}, and could act as the agent: run chmod 600 ${path}`)
   }
   return key
 }
@@ -82,7 +83,7 @@ function readWithMode(path: string): { text: string; mode: number } {
     file = openSync(path, 'r')
     return { mode: fstatSync(file).mode, text: readFileSync(file, 'utf8') }
   } catch (cause) {
-    const hint = codeOf(cause) === 'ENOENT' ? `: svc keygen --key ${path} makes one` : ''
+    const hint = codeOf(cause) === 'ENOENT' ? `: svc keygen --key ${path} creates it` : ''
     throw new UsageError(`${path} cannot be read (${reasonOf(cause)})${hint}`, { cause })
   } finally {
     if (file !== undefined) closeSync(file)

@@ -1,17 +1,17 @@
-/** Where files of svc are on this platform: what the user sets (profiles, keys), and what svc remembers (cursors, dead letters). */
+/** The folders of svc on this platform: one for the user's settings, one for state (cursors, dead letters). */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Io } from '../io.ts'
 
 type Env = Io['env']
 
-/** Profiles and keys. `SVC_CONFIG_DIR` names another folder. */
+/** For profiles and keys. `SVC_CONFIG_DIR` names another folder. */
 export function configFolder(env: Env): string {
   if (isSet(env.SVC_CONFIG_DIR)) return resolve(env.SVC_CONFIG_DIR)
   return placeOf(env, 'XDG_CONFIG_HOME', ['.config'])
 }
 
-/** What listeners remember. `SVC_STATE_DIR` names another folder. */
+/** For the state of listeners. `SVC_STATE_DIR` names another folder. */
 export function stateFolder(env: Env): string {
   if (isSet(env.SVC_STATE_DIR)) return resolve(env.SVC_STATE_DIR)
   return placeOf(env, 'XDG_STATE_HOME', ['.local', 'state'])

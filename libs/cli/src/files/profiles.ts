@@ -1,6 +1,6 @@
 /**
- * Profiles: a name for an agent's key file and service. Each is a file `profiles/<name>.json` of the configuration folder, and
- * `default-profile` names the one that is taken where nothing is said.
+ * A profile is a name for an agent's key file and service. Each profile is a file `profiles/<name>.json` in the configuration
+ * folder. The file `default-profile` names the profile that is used if none is named.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,19 +11,19 @@ export interface Profile {
   /** Path of the key file. */
   readonly key: string
   readonly url: string
-  /** The authority that `svc init` found at the URL; signatures name it from then on. */
+  /** The authority that `svc init` found at the URL. It is pinned: signatures name it from then on. */
   readonly authority?: string
 }
 
 const PROFILE_NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/
 
-/** @throws UsageError where the text cannot be the name of a file on every platform. */
+/** @throws UsageError if the name is not a valid file name on every platform. */
 export function assertProfileName(name: string): void {
   if (PROFILE_NAME.test(name)) return
-  throw new UsageError(`${name} is not the name of a profile: use a-z, 0-9, _ and -, the first a letter or digit`)
+  throw new UsageError(`${name} is not a valid profile name: use a-z, 0-9, _ and -, and begin with a letter or digit`)
 }
 
-/** @returns undefined where there is none. @throws UsageError where its file is damaged. */
+/** @returns undefined if the profile does not exist. @throws UsageError if its file is damaged. */
 export function findProfile(folder: string, name: string): Profile | undefined {
   assertProfileName(name)
   const path = profilePath(folder, name)
@@ -32,7 +32,7 @@ export function findProfile(folder: string, name: string): Profile | undefined {
   const value = parse(text)
   const { key, url, authority } = value ?? {}
   if (typeof key !== 'string' || typeof url !== 'string' || !['string', 'undefined'].includes(typeof authority)) {
-    throw new UsageError(`${path} is not a profile: it needs "key" and "url"; svc init makes one`)
+    throw new UsageError(`${path} is not a profile: it must have "key" and "url"; svc init creates profiles`)
   }
   return { key, url, ...(typeof authority === 'string' ? { authority } : {}) }
 }
@@ -51,7 +51,7 @@ export function saveProfile(folder: string, name: string, profile: Profile): voi
   writeDurably(profilePath(folder, name), `${JSON.stringify(profile, null, 2)}\n`)
 }
 
-/** Forgets a profile. Its key file stays. */
+/** Removes a profile. Its key file stays. */
 export function removeProfile(folder: string, name: string): void {
   assertProfileName(name)
   rmSync(profilePath(folder, name), { force: true })
@@ -75,7 +75,7 @@ function readIfThere(path: string): string | undefined {
   return unlessMissing<string | undefined>(path, () => readFileSync(path, 'utf8'), undefined)
 }
 
-/** @returns `instead` if nothing has this path. @throws UsageError if what is there cannot be read. */
+/** @returns `instead` if the path does not exist. @throws UsageError if it cannot be read. */
 function unlessMissing<T>(path: string, read: () => T, instead: T): T {
   try {
     return read()

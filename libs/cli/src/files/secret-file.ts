@@ -6,11 +6,15 @@ import { writeSecretFile } from './key-file.ts'
 
 const SECRET_BYTES = 32
 
-/** @returns the text of the file without the line feed at its end. @throws UsageError where it cannot be read or made. */
+/**
+ * Reads a secret. Creates the file with a new secret if it does not exist.
+ * @returns the text of the file without the line feed at its end.
+ * @throws UsageError if the file cannot be read or created.
+ */
 export function readSecretFile(path: string, out: Output): string {
   if (!existsSync(path)) {
     writeSecretFile(path, `${randomBytes(SECRET_BYTES).toString('hex')}\n`)
-    out.note(`made a secret, in ${path}`)
+    out.note(`wrote a new secret to ${path}`)
   }
   try {
     return readFileSync(path, 'utf8').replace(/\r?\n$/, '')

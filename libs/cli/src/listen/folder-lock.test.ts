@@ -10,19 +10,17 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('one process has it at a time, and it is free afterwards', () => {
+test('one process at a time holds the lock, and then frees it', () => {
   const held = lockFolder(folder)
-  expect(() => lockFolder(folder)).toThrow(`process ${process.pid} listens with ${folder} already`)
+  expect(() => lockFolder(folder)).toThrow(`process ${process.pid} already listens with ${folder}`)
   held[Symbol.dispose]()
   lockFolder(folder)[Symbol.dispose]()
 })
 
 test.each([
   ['of a process that is gone', '4194304 boot 1\n'],
-  // Only Linux says when a process started.
-  ...(process.platform === 'linux'
-    ? [['of another process that had this id', `${process.pid} boot 1\n`] as const]
-    : []),
+  // Only Linux tells when a process started.
+  ...(process.platform === 'linux' ? [['of an earlier process with this id', `${process.pid} boot 1\n`] as const] : []),
   ['that is damaged', ''],
 ] as const)('a lock %s is void', (_, text) => {
   writeFileSync(join(folder, 'lock'), text)
@@ -30,7 +28,7 @@ test.each([
   expect(readFileSync(join(folder, 'lock'), 'utf8')).toContain(String(process.pid))
 })
 
-test('a place that cannot be written to is one sentence', () => {
+test('the error for a folder that is not writable is one sentence', () => {
   writeFileSync(join(folder, 'file'), '')
   expect(() => lockFolder(join(folder, 'file/folder'))).toThrow('cannot be written to: not a directory')
 })

@@ -6,9 +6,9 @@ const FOLDER_OF_OWNER = 0o700
 const OWNER_ALONE = 0o600
 
 /**
- * Takes a folder for this process. The lock is a file with the holder's process id and time of start, and is void once that process
- * is gone, however it ended.
- * @throws UsageError where another process has the folder, or it cannot be written to.
+ * Locks a folder for this process. The lock is a file with the holder's process id and start time. It becomes void when that
+ * process ends, for whatever reason.
+ * @throws UsageError if another process has the folder, or the folder is not writable.
  */
 export function lockFolder(folder: string): Disposable {
   const lock = join(folder, 'lock')
@@ -32,7 +32,7 @@ export function lockFolder(folder: string): Disposable {
   }
 }
 
-/** A link appears whole or not at all, and never over another. */
+/** Creating a link is atomic, and never replaces another file. */
 function tryLink(from: string, to: string): boolean {
   try {
     linkSync(from, to)
@@ -48,9 +48,9 @@ function clearStale(lock: string, folder: string): void {
   if (holder === undefined) return
   const [pid = '', ...start] = holder.trim().split(' ')
   if (isAlive(Number(pid), start.join(' '))) {
-    throw new UsageError(`process ${pid} listens with ${folder} already: end it, or choose another --state`)
+    throw new UsageError(`process ${pid} already listens with ${folder}: stop it, or choose another --state`)
   }
-  // Moved, not removed: whoever moves it wins, and puts it back if another process took the lock meanwhile.
+  // Moved, not removed: only one process can move it. If another process has taken the lock meanwhile, put it back.
   const moved = `${lock}.stale.${process.pid}`
   try {
     renameSync(lock, moved)
@@ -72,11 +72,14 @@ function isAlive(pid: number, start: string): boolean {
   return startOf(pid) === start
 }
 
-/** Tells two processes apart that had one id. Only Linux says it without a command; elsewhere the id alone counts. */
+/**
+ * The start time of a process, because process ids are reused. Only Linux tells it without starting a command. On other
+ * systems only the id counts.
+ */
 function startOf(pid: number): string {
   const stat = read(`/proc/${pid}/stat`)
   const boot = read('/proc/sys/kernel/random/boot_id')?.trim()
-  // The name of the program may hold anything but comes first, in brackets; the start is the 20th field behind it.
+  // The program name, in brackets, may contain anything. The start time is the 20th field after it.
   const started = stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
   return started === undefined || boot === undefined ? '' : `${boot} ${started}`
 }

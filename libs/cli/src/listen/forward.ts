@@ -3,16 +3,16 @@ import type { Work } from './work.ts'
 
 interface ForwardOptions {
   readonly url: string
-  /** Undefined: requests are not signed. */
+  /** Undefined if requests are not signed. */
   readonly secret: string | undefined
-  /** Whose events they are, for delivery ids. */
+  /** Agent id of the receiver of the events. Delivery ids are derived from it. */
   readonly owner: string
 }
 
-/** As the service allows for each attempt (spec 10.7). */
+/** The timeout that the service has for each attempt (spec 10.7). */
 const ATTEMPT_MS = 10_000
 
-/** Posts envelopes as the service's webhook does (spec 10.5), also to addresses of this machine and without TLS. */
+/** Posts envelopes like the service's webhook (spec 10.5), but also to addresses of this machine and without TLS. */
 export function createForwardWork({ url, secret, owner }: ForwardOptions): Work {
   return {
     async run({ cursor, message }, _opened, _attempt, signal) {
@@ -30,7 +30,7 @@ export function createForwardWork({ url, secret, owner }: ForwardOptions): Work 
             'content-type': 'application/json',
             'x-svc-timestamp': timestamp,
             'x-svc-message-id': id,
-            // The same for every attempt, also of a later run.
+            // All attempts have this id, also those of a later run.
             'x-svc-delivery-id': hash('sha256', `${owner} ${cursor}`).slice(0, 32),
             ...(signature === undefined ? {} : { 'x-svc-signature': signature }),
           },
@@ -50,7 +50,7 @@ function sign(secret: string, text: string): string {
   return `sha256=${createHmac('sha256', secret).update(text).digest('hex')}`
 }
 
-/** `fetch` says no more than «fetch failed»; what happened is in its cause. */
+/** `fetch` says only "fetch failed". Its cause tells more. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as Error
   return cause instanceof Error && cause.message !== '' ? cause.message : message

@@ -16,12 +16,12 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 const open = (at = 0): Promise<Progress> => openProgress(folder, OWNER, async () => at)
 
 describe('progress', () => {
-  test('begins where it was told once, and from then on where it stood', async () => {
+  test('starts at the given cursor the first time, and later at the stored cursor', async () => {
     expect((await open(7)).cursor).toBe(7)
     expect((await open(99)).cursor).toBe(7)
   })
 
-  test('waits for the first event that is not finished', async () => {
+  test('the cursor waits for the first event that is not finished', async () => {
     const progress = await open()
     for (const cursor of [1, 2, 3]) progress.take(cursor)
     progress.finish(3)
@@ -33,7 +33,7 @@ describe('progress', () => {
     expect(progress.cursor).toBe(8)
   })
 
-  test('counts attempts over restarts, and takes back those that were broken off', async () => {
+  test('counts attempts over restarts, without interrupted ones', async () => {
     const first = await open()
     first.take(1)
     expect(first.begin(1)).toBe(1)
@@ -45,7 +45,7 @@ describe('progress', () => {
   })
 
   test.each(['', '{', '[]', '{"version":1}', '{"version":1,"cursor":-1,"finished":[],"succeeded":[],"attempts":{}}'])(
-    'a damaged file (%j) is said, and not overwritten',
+    'a damaged file (%j) is reported and not overwritten',
     async (text) => {
       writeFileSync(join(folder, 'progress.json'), text)
       await expect(open()).rejects.toThrow('is damaged')
@@ -53,14 +53,14 @@ describe('progress', () => {
     },
   )
 
-  test("another agent's is refused", async () => {
+  test('refuses the file of another agent', async () => {
     await open()
     await expect(openProgress(folder, { ...OWNER, agentId: 'other' }, async () => 0)).rejects.toThrow(
       'belongs to agent',
     )
   })
 
-  test('with any order of steps and any restarts, nothing is passed before it is finished, and all is finished', async () => {
+  test('for any order of steps and restarts, every event is finished, and the cursor passes no unfinished event', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.boolean(), { minLength: 1, maxLength: 8 }),
@@ -86,7 +86,7 @@ describe('progress', () => {
             ...Array<number>(20).fill(2),
           ]) {
             if (choice % 5 === 0) {
-              // Killed, and started again.
+              // The process is killed and started again.
               progress = await open()
               next = progress.cursor + 1
               underWay.clear()

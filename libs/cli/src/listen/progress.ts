@@ -4,25 +4,25 @@ import { writeDurably } from '../files/durable-file.ts'
 import { UsageError } from '../io.ts'
 
 /**
- * How far a listener has worked through an agent's events: a small file that is on the disk before each step goes on. Posts have no
- * acknowledgement, so this is all that tells which of them are finished.
+ * How far a listener has processed an agent's events. It is a small file, which is synced to the disk before each step goes
+ * on. Posts have no acknowledgement, so only this file tells which posts are finished.
  */
 export interface Progress {
-  /** Every event up to this cursor is finished, or is not this listener's to handle. */
+  /** Every event up to this cursor is finished, or does not concern this listener. */
   readonly cursor: number
-  /** Whether an event behind the cursor is finished. */
+  /** Whether an event is finished, also one after the cursor. */
   isFinished(cursor: number): boolean
-  /** Whether its work has succeeded, so that only the acknowledgement is missing. */
+  /** Whether the work of an event has succeeded. Then only the acknowledgement is missing. */
   hasSucceeded(cursor: number): boolean
-  /** Keeps the cursor in front of this event until it is finished. */
+  /** Keeps the cursor before this event until the event is finished. */
   take(cursor: number): void
   /** Counts an attempt before it begins. @returns its number, from 1, over all runs of the listener. */
   begin(cursor: number): number
-  /** Takes an attempt back that ended because the listener did. */
+  /** Uncounts an attempt that ended because the listener stopped. */
   giveBack(cursor: number): void
   succeed(cursor: number): void
   finish(cursor: number): void
-  /** There is nothing to handle from the last event that was taken up to this cursor. */
+  /** Says that there is nothing to process between the last taken event and this cursor. */
   pass(cursor: number): void
 }
 
@@ -31,7 +31,7 @@ interface Stored {
   readonly agent_id: string
   readonly authority: string
   readonly cursor: number
-  /** Finished out of turn. */
+  /** Cursors of finished events after `cursor`. */
   readonly finished: number[]
   readonly succeeded: number[]
   /** Attempts by cursor. */
@@ -44,9 +44,9 @@ interface Owner {
 }
 
 /**
- * Opens the progress of a folder; only one process may have it (`lockFolder`).
- * @param begin tells where to begin if the folder has none yet.
- * @throws UsageError where the file is damaged, or another agent's.
+ * Opens the progress of a folder. Only one process may have it open (`lockFolder`).
+ * @param begin returns the first cursor if the folder has no progress yet.
+ * @throws UsageError if the file is damaged or belongs to another agent.
  */
 export async function openProgress(
   folder: string,
@@ -59,7 +59,7 @@ export async function openProgress(
     throw new UsageError(`${folder} belongs to ${stored.agent_id} at ${stored.authority}: choose another --state`)
   }
   let cursor = stored?.cursor ?? (await begin())
-  /** All events up to here were taken or passed. An earlier run may have finished some behind it. */
+  /** All events up to this cursor were taken or passed. An earlier run may have finished events after it. */
   let reached = cursor
   const taken = new Set<number>()
   const finished = new Set(stored?.finished)
@@ -105,7 +105,7 @@ export async function openProgress(
     },
   }
 
-  /** Up to the first event that is not finished. */
+  /** Moves the cursor up to the first event that is not finished. */
   function advance(): void {
     cursor = taken.size === 0 ? reached : Math.min(...taken) - 1
     for (const at of finished) if (at <= cursor) finished.delete(at)
@@ -137,15 +137,15 @@ function read(path: string): Stored | undefined {
   }
   try {
     const value = JSON.parse(text) as Partial<Stored>
-    if (value.version !== 1 || !isCursor(value.cursor)) throw new TypeError('it has no cursor of this version')
+    if (value.version !== 1 || !isCursor(value.cursor)) throw new TypeError('it has no valid cursor or version')
     if (![...(value.finished ?? [0, '']), ...(value.succeeded ?? [''])].every(isCursor))
-      throw new TypeError('a cursor is none')
+      throw new TypeError('a cursor is invalid')
     if (typeof value.attempts !== 'object' || !Object.values(value.attempts).every(isCursor))
-      throw new TypeError('no attempts')
+      throw new TypeError('its attempts are invalid')
     return value as Stored
   } catch (cause) {
     throw new UsageError(
-      `${path} is damaged (${(cause as Error).message}): move it away and give --after <cursor> to begin again`,
+      `${path} is damaged (${(cause as Error).message}): move it away, and use --after <cursor> to begin again`,
       { cause },
     )
   }

@@ -7,25 +7,25 @@ import type { KnownSenders } from '../output/received.ts'
 import type { Outcome, Work } from './work.ts'
 
 interface CommandOptions {
-  /** For the shell of the platform. */
+  /** Run by the shell of the platform. */
   readonly command: string
-  /** What the command finds on its standard input. */
+  /** What the command reads from its standard input. */
   readonly input: 'body' | 'event'
-  /** Milliseconds after which it is ended; undefined: it takes the time that it takes. */
+  /** The command is stopped after this time. Undefined for no limit. */
   readonly timeoutMs: number | undefined
   readonly senders: KnownSenders
-  /** For commands that call svc themselves, as the same agent. */
+  /** Extra variables, so that the command can call svc as this agent. */
   readonly env: Readonly<Record<string, string>>
 }
 
-/** What is kept of stderr for a dead letter. */
+/** The dead letter gets this many last characters of stderr. */
 const MAX_KEPT_CHARACTERS = 4_096
-/** From asking a command to end until it is killed. */
+/** Time between SIGTERM and SIGKILL. */
 const GRACE_MS = 10_000
-/** Output of what the command left behind is not waited for any longer. */
+/** Wait this long for output of processes that the command left behind. */
 const LAST_OUTPUT_MS = 1_000
 
-/** Groups of processes under way: they end with this process. */
+/** Running process groups. They are killed when this process exits. */
 const running = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of running) killGroup(child, 'SIGKILL')
@@ -39,7 +39,7 @@ export function createCommandWork({ stdout, stderr, env }: Io, options: CommandO
       const input = options.input === 'event' ? `${JSON.stringify({ ...event, opened })}\n` : bodyText(opened?.body)
       let child: ChildProcess
       try {
-        // A group of its own, so that what the command starts ends with it.
+        // A process group of its own, so that all processes that the command starts can be killed together.
         child = spawn(options.command, { shell: true, detached: process.platform !== 'win32', env: variables })
       } catch (error) {
         return { result: 'failed', reason: `cannot be run: ${(error as Error).message}` }
@@ -50,14 +50,14 @@ export function createCommandWork({ stdout, stderr, env }: Io, options: CommandO
       child.stderr?.on('data', (chunk: Buffer) => {
         kept = (kept + chunk.toString()).slice(-MAX_KEPT_CHARACTERS)
       })
-      // A command need not read what it is given.
+      // A command need not read its input.
       child.stdin?.on('error', () => undefined).end(input)
       return await watch(child, options, signal, () => kept)
     },
   }
 }
 
-/** @returns when the command has ended, and what it left behind was killed. */
+/** Resolves when the command has ended. If svc stopped the command, everything it left behind is killed too. */
 function watch(
   child: ChildProcess,
   { timeoutMs }: CommandOptions,
@@ -89,12 +89,13 @@ function watch(
   })
 
   function outcomeOf(code: number | null, by: NodeJS.Signals | null): Outcome {
-    // A command that was asked to end and finished its work all the same has done it.
+    // A command that exits with 0 after SIGTERM has finished its work.
     if (code === 0 && ended !== 'timeout') return { result: 'done' }
     if (ended === 'stopped') return { result: 'stopped' }
     const detail = keptOutput()
-    if (ended === 'timeout') return { result: 'failed', reason: 'took too long', detail }
-    return { result: 'failed', reason: by === null ? `exited with ${code}` : `was ended by ${by}`, detail }
+    if (ended === 'timeout')
+      return { result: 'failed', reason: `took longer than ${(timeoutMs ?? 0) / 1_000} s`, detail }
+    return { result: 'failed', reason: by === null ? `exited with ${code}` : `was killed by ${by}`, detail }
   }
 }
 
@@ -105,11 +106,11 @@ function killGroup(child: ChildProcess, signal: NodeJS.Signals): void {
     if (process.platform !== 'win32') process.kill(-pid, signal)
     else child.kill(signal)
   } catch {
-    // The group is gone.
+    // The group has ended already.
   }
 }
 
-/** Metadata of the message. The body is not among it: what others wrote freely is on the standard input alone. */
+/** Metadata of the message. Free text of others, such as the body, is only on the standard input, never in variables. */
 function describe(
   { cursor, kind, message }: Event,
   opened: Opened | undefined,

@@ -1,4 +1,4 @@
-/** `svc listen --exec` and `--forward`: each event is worked on until it is finished, whatever ends this process meanwhile. */
+/** `svc listen --exec` and `--forward`: each event is processed until it is finished, even if svc is killed meanwhile. */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '@svc/contracts/resources.ts'
@@ -10,31 +10,31 @@ import { writeDurably } from '../files/durable-file.ts'
 import { readMessage, verdict } from '../output/received.ts'
 import type { Progress } from './progress.ts'
 
-/** What one attempt came to. */
+/** The outcome of one attempt. */
 export type Outcome =
   | { readonly result: 'done' }
   /** @param detail for the dead letter, e.g. the end of what a command wrote to stderr. */
   | { readonly result: 'failed'; readonly reason: string; readonly detail?: string }
-  /** The listener ends; nothing is known of the attempt. */
+  /** The listener is stopping. The outcome of the attempt is unknown. */
   | { readonly result: 'stopped' }
 
 export interface Work {
-  /** @param opened what `Worker.opens` asked for. */
+  /** @param opened the opened message, if `WorkOptions.handles` is set. */
   run(event: Event, opened: Opened | undefined, attempt: number, signal: AbortSignal): Promise<Outcome>
 }
 
 export interface WorkOptions {
   readonly lanes: readonly Event['kind'][]
-  /** Events that are worked on at the same time; 1 keeps their order. */
+  /** The most events that are processed at the same time. 1 keeps their order. */
   readonly jobs: number
   /** Attempts for each event before it becomes a dead letter. */
   readonly attempts: number
-  /** Whether messages are opened and verified first, and acknowledged at the end. */
+  /** Whether messages are opened and verified before the work, and acknowledged after it. */
   readonly handles: boolean
-  /** Only messages whose signature was verified. */
+  /** Process only messages with a verified signature. */
   readonly verifiedOnly: boolean
   readonly deadLetters: string
-  /** End after so many events. */
+  /** End after this many events. */
   readonly count: number
 }
 
@@ -55,7 +55,7 @@ export async function workThrough(
   try {
     await read()
   } catch (error) {
-    // What an event broke on is the reason, rather than that reading was ended for it.
+    // If the work of an event failed, report that error, not the abort of the stream that followed from it.
     throw broken.signal.aborted ? broken.signal.reason : error
   } finally {
     await Promise.all(underWay)
@@ -66,7 +66,7 @@ export async function workThrough(
     let left = count
     let after = progress.cursor
     const onRetry = (failure: unknown): void => {
-      out.note(`${failure instanceof ApiError ? failure.code : (failure as Error).message}: coming back`)
+      out.note(`${failure instanceof ApiError ? failure.code : (failure as Error).message}: reconnecting`)
     }
     for (;;) {
       try {
@@ -92,7 +92,7 @@ export async function workThrough(
         }
       } catch (error) {
         if (!(error instanceof EventGapError)) throw error
-        out.warn(`warning: ${error.message}; nothing was run for them`)
+        out.warn(`warning: ${error.message}; the command was not run for them`)
         after = error.earliest - 1
         progress.pass(after)
       }
@@ -101,7 +101,7 @@ export async function workThrough(
 
   function isWanted({ kind, message }: Event): boolean {
     if (!lanes.includes(kind)) return false
-    // Another program has dealt with it: an acknowledged message is finished for whoever reads as this agent.
+    // Another program of this agent has acknowledged the message, so it is finished.
     return !(options.handles && message.acked)
   }
 
@@ -113,8 +113,8 @@ export async function workThrough(
     if (opened === null) return
     for (;;) {
       const attempt = progress.begin(cursor)
-      // An earlier run began the last attempt and did not live to see its end.
-      if (attempt > attempts) return bury(event, attempt - 1, { reason: 'svc ended during the last attempt' })
+      // An earlier run of svc was killed during the last attempt.
+      if (attempt > attempts) return bury(event, attempt - 1, { reason: 'svc was killed during the last attempt' })
       const outcome = await work.run(event, opened, attempt, signal)
       if (outcome.result === 'done') {
         if (options.handles) progress.succeed(cursor)
@@ -128,7 +128,7 @@ export async function workThrough(
     }
   }
 
-  /** @returns null where the event is finished with this. */
+  /** @returns null if there is nothing more to do for the event. */
   async function open(event: Event): Promise<Opened | null> {
     const reading = await readMessage(client, event.message, true)
     if ('error' in reading) {
@@ -136,7 +136,7 @@ export async function workThrough(
       return null
     }
     if (options.verifiedOnly && !reading.opened.verified) {
-      out.note(`${event.cursor} ${idOf(event)}: not from a sender named with --verify, left alone`)
+      out.note(`${event.cursor} ${idOf(event)}: ignored, because its sender was not named with --verify`)
       progress.finish(event.cursor)
       return null
     }
@@ -153,7 +153,7 @@ export async function workThrough(
     )
   }
 
-  /** @returns false where the listener ends before it is known. */
+  /** @returns false if the listener stops before the message is acknowledged. */
   async function acknowledge({ message, cursor }: Event): Promise<boolean> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -161,25 +161,27 @@ export async function workThrough(
         return true
       } catch (error) {
         if (signal.aborted) return false
-        // It has expired, or is nobody's to acknowledge: its work is done all the same.
+        // The message has expired, or this agent cannot acknowledge it. The work is done in both cases.
         if (error instanceof ApiError && ['not_found', 'forbidden'].includes(error.code)) return true
         const isTransient = error instanceof NetworkError || error instanceof AnswerError || isBusy(error)
         if (!isTransient) throw error
-        out.note(`${cursor} ${message.envelope.id}: not acknowledged yet: ${(error as Error).message}`)
+        out.note(
+          `${cursor} ${message.envelope.id}: acknowledging it failed and is retried: ${(error as Error).message}`,
+        )
         await pause(attempt)
         if (signal.aborted) return false
       }
     }
   }
 
-  /** The dead letter is on the disk before the event counts as finished. It stays unacknowledged. */
+  /** Writes a dead letter to the disk before the event counts as finished. The message stays unacknowledged. */
   function bury(event: Event, attempt: number, { reason, detail }: { reason: string; detail?: string }): void {
     const { cursor } = event
     const path = join(options.deadLetters, `${cursor}${fileName(event)}.json`)
     const letter = { reason, attempts: attempt, ...(detail === undefined ? {} : { detail }), event }
     writeDurably(path, `${JSON.stringify(letter, null, 2)}\n`)
     progress.finish(cursor)
-    out.warn(`${cursor} ${idOf(event)}: given up (${reason}), in ${path}`)
+    out.warn(`${cursor} ${idOf(event)}: given up (${reason}), saved to ${path}`)
   }
 
   async function pause(attempt: number): Promise<void> {
@@ -196,7 +198,7 @@ function idOf({ message }: Event): string {
   return message.envelope.id
 }
 
-/** A hostile service could name a path. */
+/** Empty if the id is malformed, because a hostile service could put a path into it. */
 function fileName(event: Event): string {
   const id = idOf(event)
   return /^[A-Za-z0-9_-]{8,80}$/.test(id) ? `-${id}` : ''

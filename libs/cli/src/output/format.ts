@@ -1,4 +1,4 @@
-/** How things look in words. Nothing here has to care what is in a text: all output passes `visibleText`. */
+/** Formats values for people. These functions need not escape anything, because all output passes `visibleText`. */
 import type { Agent, BoardDetails, Message } from '@svc/contracts/resources.ts'
 
 /** `2026-11-20T12:00:05Z`. */
@@ -14,7 +14,7 @@ export function duration(seconds: number): string {
   return minutes < 100 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** The first characters of an agent id: enough to tell the agents of one screen apart, never enough to decide by. */
+/** The first characters of an agent id. They distinguish the agents on a screen, but are not enough to identify one. */
 export function shortId(agentId: string): string {
   return agentId.length > 12 ? `${agentId.slice(0, 8)}…` : agentId
 }
@@ -23,17 +23,17 @@ export function agentLine({ name, agent_id, pubkey, revoked }: Agent): string {
   return `${name.padEnd(32)}  ${agent_id}  ${pubkey}${revoked ? '  revoked' : ''}`
 }
 
-/** `<id>  public    anyone   "title"`; a title is in quotes, so that none can look like another line. */
+/** `<id>  public    anyone   "title"`. The title is in quotes, so that it cannot look like another line. */
 export function boardLine({ id, visibility, posting, title }: BoardDetails): string {
   return `${id}  ${visibility.padEnd(8)}  ${posting.padEnd(7)}  ${JSON.stringify(title)}`
 }
 
-/** A body that is text as the text, any other as JSON. */
+/** A text body as it is, any other body as JSON. */
 export function bodyText(body: unknown): string {
   return typeof body === 'string' ? body : JSON.stringify(body)
 }
 
-/** A line about the message that the line above it names. */
+/** A line that belongs to the message above it. */
 export function indented(text: string): string {
   return `    ${text}`
 }
@@ -42,16 +42,16 @@ const QUOTE = '    | '
 const MIN_QUOTED_COLUMNS = 10
 
 /**
- * The lines of what somebody has written, each behind a bar, so that none can look like a line that svc writes. Where it
- * is a terminal that they go to, they end before its edge: what runs over would go on at the left without the bar.
- * @param columns of the terminal.
+ * Text of another agent, with a bar before each line, so that no line can look like a line of svc. Lines are cut to the
+ * width of the terminal, because the rest of a longer line would appear at the left without a bar.
+ * @param columns width of the terminal.
  */
 export function quoted(text: string, columns?: number): string[] {
   const room = columns === undefined ? undefined : Math.max(columns - QUOTE.length, MIN_QUOTED_COLUMNS)
   return text.split('\n').flatMap((line) => cut(line, room).map((part) => `${QUOTE}${part}`))
 }
 
-/** Parts of at most so many columns. Nothing here knows how wide a character is; none takes more than two columns, a tab eight. */
+/** Parts of at most `columns` columns. Assumes the largest widths: two columns for a non-ASCII character, eight for a tab. */
 function cut(line: string, columns = Number.POSITIVE_INFINITY): string[] {
   const parts = ['']
   let width = 0
@@ -67,7 +67,7 @@ function cut(line: string, columns = Number.POSITIVE_INFINITY): string[] {
   return parts
 }
 
-/** At most so many characters, the last one `…` where some are left out. */
+/** At most this many characters. The last one is `…` if the text was cut. */
 export function shortened(text: string, characters: number): string {
   const all = Array.from(text)
   return all.length <= characters ? text : `${all.slice(0, characters - 1).join('')}…`

@@ -12,8 +12,8 @@ export interface ListOptions {
 export function addListOptions(command: Command, cursor: string): Command {
   return command
     .option('--limit <n>', 'items to show, 1 to 100 (default 50)', wholeNumber(1, 100))
-    .option('--after <cursor>', `begin after ${cursor}`)
-    .option('--all', 'show all, page after page')
+    .option('--after <cursor>', `start after ${cursor}`)
+    .option('--all', 'show all items')
 }
 
 interface Pages<Item> {
@@ -21,10 +21,10 @@ interface Pages<Item> {
 }
 
 /**
- * Prints one page, or every one, item by item.
- * @param all every page.
+ * Prints the items of the first page, or of all pages.
+ * @param all whether to print all pages.
  * @param show prints one item.
- * @param nothing what to say where there is none.
+ * @param nothing the note if there are no items.
  */
 export async function printPages<Item>(
   { out }: Context,
@@ -39,7 +39,7 @@ export async function printPages<Item>(
       for (const item of items) await show(item)
       shown += items.length
       if (all) continue
-      if (next !== '' && items.length > 0) out.note(`there may be more: --after '${next}', or --all`)
+      if (next !== '' && items.length > 0) out.note(`there may be more: use --after '${next}' or --all`)
       break
     }
   })

@@ -6,19 +6,19 @@ import { type KnownSenders, readingJson, readingText, readMessage, verdictLine }
 import type { Line } from './style.ts'
 
 export interface ReadingOptions {
-  /** Decrypt what is sealed. */
+  /** Decrypt sealed messages. */
   readonly open?: boolean
   /** Senders whose signatures are checked. */
   readonly verify: string[]
 }
 
-/** What stands for the body of a message that was not opened. */
-export const SEALED: Line = { text: indented('[sealed: --open, or svc read]'), style: 'faint' }
+/** Shown instead of the body of a message that was not opened. */
+export const SEALED: Line = { text: indented('[sealed: use --open or svc read]'), style: 'faint' }
 
-/** Characters of a body that a list shows; svc read shows all. */
+/** A list shows at most this many characters of a body. svc read shows all. */
 const PREVIEW_CHARACTERS = 300
 
-/** Prints one message of many: a line of facts, what is known of its signature, and the beginning of what it says. */
+/** Prints a message of a list: one line of facts, the result of the signature check, and the beginning of the body. */
 export async function showInList(
   { out }: Context,
   client: AgentClient,

@@ -4,33 +4,33 @@ import { isColoured, type Line, paint } from './style.ts'
 import { visibleJson, visibleLine, visibleText } from './visible-text.ts'
 
 /**
- * - `table`: words for a person.
+ * - `table`: text for people.
  * - `ndjson`: one JSON document per line.
- * - `json`: one indented JSON document; a list is an array.
- * - `ids`: the id or the one word that a script wants, one per line.
+ * - `json`: one indented JSON document. A list is an array.
+ * - `ids`: only ids or single words for scripts, one per line.
  */
 export type OutputFormat = 'table' | 'json' | 'ndjson' | 'ids'
 
-/** Results go to stdout in one of the formats; everything else goes to stderr, in words. */
+/** Results go to stdout in one of the formats. Everything else goes to stderr as text. */
 export interface Output {
   /** Whether results are JSON. */
   readonly json: boolean
   /**
-   * @param lines the value in words: a line feed in one of them is shown as a character.
-   * @param id what `--quiet` prints of it; nothing where it is absent.
+   * @param lines the value as text. A line feed inside a line is escaped.
+   * @param id printed with `--quiet`. If absent, `--quiet` prints nothing.
    */
   print(value: unknown, lines: readonly Line[], id?: string): void
-  /** Runs what prints the items of a list, so that `--output json` puts them into one array. */
+  /** Runs `work`, which prints the items of a list. With `--output json` they become one array. */
   list(work: () => Promise<void>): Promise<void>
-  /** What somebody has written, as lines that `print` shows and that no text can get out of (`quoted`). */
+  /** Text of another agent as lines for `print`, each marked with a bar (`quoted`). */
   quote(text: string): string[]
-  /** A JSON document on stdout, also as a table. */
+  /** Prints a JSON document, also in the format `table`. */
   document(value: unknown, id?: string): void
-  /** Text that is to be used as it is, e.g. a key; never what others wrote. */
+  /** Prints text without escaping, e.g. a key. Never use it for text of others. */
   raw(text: string): void
-  /** For the person at the keyboard; left out by `--quiet`. What stands behind a line feed is marked as a part of it. */
+  /** Prints a note for the user, except with `--quiet`. Further lines of the text are marked with a bar. */
   note(text: string): void
-  /** As `note`, and not left out. */
+  /** Like `note`, but also with `--quiet`. */
   warn(text: string): void
 }
 
@@ -39,7 +39,7 @@ export function createOutput(
   format: OutputFormat,
 ): Output {
   const coloured = isColoured(env, stdout)
-  /** Items of the array under way; undefined outside of a list. */
+  /** Items printed so far in the current array. Undefined outside of a list. */
   let items: number | undefined
   const document = (value: unknown, id?: string): void => {
     if (format === 'ids') {
@@ -65,7 +65,7 @@ export function createOutput(
       if (format !== 'json') return work()
       items = 0
       await work()
-      // Only a list that was read to its end is closed: what a failure cut off is no JSON.
+      // Only a complete list is closed. After a failure the output is not valid JSON, so a script notices it.
       stdout.write(items === 0 ? '[]\n' : '\n]\n')
       items = undefined
     },
@@ -81,13 +81,13 @@ export function createOutput(
   }
 }
 
-/** Names and values in two columns. */
+/** Formats names and values in two columns. */
 export function columns(rows: Readonly<Record<string, string | number | boolean>>): string[] {
   const width = Math.max(...Object.keys(rows).map((name) => name.length))
   return Object.entries(rows).map(([name, value]) => `${name.padEnd(width)}  ${value}`)
 }
 
-/** Rows of cells under each other. */
+/** Formats rows of cells in aligned columns. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const widths = rows.reduce<number[]>((most, row) => row.map((cell, at) => Math.max(most[at] ?? 0, cell.length)), [])
   return rows.map((row) =>

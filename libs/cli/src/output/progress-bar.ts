@@ -5,8 +5,8 @@ const WIDTH = 24
 const REDRAW_MS = 100
 
 /**
- * Shows how the proof of work goes, on stderr, where that is a terminal. Work without memory has no end to count
- * towards: the bar shows how likely it was to be done by now.
+ * Shows the proof of work on stderr if stderr is a terminal. The work is random, so its end is not known: the bar shows the
+ * probability that it would be done by now.
  */
 export function createProgressBar(
   { stderr }: Pick<Io, 'stderr'>,
@@ -24,7 +24,7 @@ export function createProgressBar(
       const seconds = ((atMs - startMs) / 1000).toFixed(1)
       stderr.write(`\rproof of work [${bar}] ${Math.floor(likely * 100)} % likely done, ${hashes} hashes, ${seconds} s`)
     },
-    /** Takes the bar away. */
+    /** Removes the bar. */
     clear(): void {
       if (drawnMs !== Number.NEGATIVE_INFINITY) stderr.write('\r\u001b[K')
     },

@@ -1,4 +1,4 @@
-/** How received messages are opened and shown, one and many. */
+/** Opens and shows received messages. */
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
@@ -10,18 +10,18 @@ import type { Context } from '../context.ts'
 import { bodyText, indented } from './format.ts'
 import type { Line } from './style.ts'
 
-/** Senders that the user has named: their keys verify what they signed, and their names are shown. */
+/** Senders that the user has named. Their signatures are checked, and their names are shown. */
 export interface KnownSenders {
-  /** Undefined for agents that were not named. */
+  /** Undefined if the agent was not named. */
   nameOf(agentId: string): string | undefined
 }
 
 export function addVerifyOption(command: Command): Command {
-  const description = 'check the signatures of this sender: a name to look up, or a public key; may be repeated'
+  const description = 'check the signatures of this sender, given by name or public key; may be repeated'
   return command.option('--verify <name-or-pubkey>', description, collect, [])
 }
 
-/** Makes the client know the keys of these senders. A name's key is the service's to give; a public key is the user's own. */
+/** Adds the keys of these senders to the client. A name is looked up at the service; a public key is taken as given. */
 export async function learnSenders(
   { signal }: Context,
   client: AgentClient,
@@ -36,7 +36,7 @@ export async function learnSenders(
   return { nameOf: (agentId) => names.get(agentId) }
 }
 
-/** What opening a message came to: it is shown in lists also where it failed. */
+/** The result of opening a message. Lists also show messages that could not be opened. */
 type Reading = { readonly opened: Opened } | { readonly error: VerificationError }
 
 export async function readMessage(client: AgentClient, message: Message, allowUnverified: boolean): Promise<Reading> {
@@ -54,28 +54,28 @@ export function readingJson(reading: Reading): object {
   return { error: { code: reading.error.reason, message: reading.error.message } }
 }
 
-/** One line: what is known of who wrote it. */
+/** One line about the seal and the signature of a message. */
 export function verdict(reading: Reading): string {
   if ('error' in reading) return `NOT TO BE TRUSTED: ${reading.error.message}`
   const { sealed, verified } = reading.opened
-  return `${sealed ? 'sealed' : 'signed'}, ${verified ? 'signature verified' : 'sender as the service says, signature not checked (--verify)'}`
+  return `${sealed ? 'sealed' : 'signed'}, ${verified ? 'signature verified' : 'sender according to the service, signature not checked (--verify)'}`
 }
 
-/** `verdict` as a line below the message that it is about. */
+/** `verdict` as a line below its message. */
 export function verdictLine(reading: Reading): Line {
   const text = indented(`[${verdict(reading)}]`)
   if ('error' in reading) return { text, style: 'bad' }
   return { text, style: reading.opened.verified ? 'good' : 'faint' }
 }
 
-/** The body in words; nothing of a message that did not verify or open. */
+/** The body as text. Empty if the message could not be opened or verified. */
 export function readingText(reading: Reading): string {
   return 'opened' in reading ? bodyText(reading.opened.body) : ''
 }
 
 function collect(value: string, earlier: string[]): string[] {
   if (value.includes(':') && parsePublicKey(value) === undefined) {
-    throw new InvalidArgumentError('A public key is ed25519:<64 hex digits>.')
+    throw new InvalidArgumentError('A public key must be ed25519:<64 hex digits>.')
   }
   return [...earlier, nameOrId(value)]
 }

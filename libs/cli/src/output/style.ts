@@ -1,6 +1,6 @@
 /**
- * Colours of a terminal. Only bold, faint, red, green and the terminal's own colour are used: they can be read on light and dark
- * backgrounds, and no meaning is carried by a colour alone.
+ * Terminal colours. Only bold, faint, red, green and the terminal's own colour are used, because they are readable on light
+ * and dark backgrounds. No meaning depends on a colour alone.
  */
 import type { Io } from '../io.ts'
 
@@ -8,10 +8,10 @@ const CODES = { strong: '1', faint: '2', bad: '31', good: '32' } as const
 
 export type Style = keyof typeof CODES
 
-/** A line with a style; a plain text is a line without one. The text passes `visibleText` like any other. */
+/** A line with or without a style. Its text passes `visibleText` like all text. */
 export type Line = string | { readonly text: string; readonly style: Style }
 
-/** Whether to colour a stream: NO_COLOR (not empty) forbids it, FORCE_COLOR (not empty, not 0) asks for it, else terminals get it. */
+/** Whether to colour a stream. A non-empty NO_COLOR disables it. FORCE_COLOR (not 0) enables it. Otherwise terminals get it. */
 export function isColoured(env: NodeJS.ProcessEnv, stream: Io['stdout'] | Io['stderr']): boolean {
   if ((env.NO_COLOR ?? '') !== '') return false
   const forced = env.FORCE_COLOR ?? ''
@@ -19,7 +19,7 @@ export function isColoured(env: NodeJS.ProcessEnv, stream: Io['stdout'] | Io['st
   return stream.isTTY === true && env.TERM !== 'dumb'
 }
 
-/** @param text must hold no control characters of others. */
+/** @param text must not contain control characters of others. */
 export function paint(text: string, style: Style): string {
   return `\u001b[${CODES[style]}m${text}\u001b[0m`
 }

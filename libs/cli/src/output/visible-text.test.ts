@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { visibleJson, visibleText } from './visible-text.ts'
 
 const anyText = fc.string({ unit: 'binary', maxLength: 200 })
-// what terminals act on: C0 but tab and line feed, DEL, C1; and what changes the order of what is read
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
+// Characters that terminals act on: C0 except tab and line feed, DEL and C1. Also marks that change the reading order.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern searches for control characters
 const ACTIVE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/
 
-test('no text keeps anything that a terminal acts on', () => {
+test('the output has no character that a terminal acts on, for any text', () => {
   fc.assert(
     fc.property(anyText, (text) => {
       expect(visibleText(text)).not.toMatch(ACTIVE)
@@ -15,7 +15,7 @@ test('no text keeps anything that a terminal acts on', () => {
   )
 })
 
-test('JSON stays the same value, and keeps nothing that a terminal acts on', () => {
+test('JSON has no character that a terminal acts on, and keeps its value', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
       const json = visibleJson(value)
@@ -31,7 +31,7 @@ test.each([
   ['lines and tabs', 'a\n\tb'],
   ['scripts', 'žluťoučký кот 漢字 مرحبا'],
   ['joined emoji', '👨‍👩‍👧'],
-])('%s stay as they are', (_, text) => {
+])('%s: unchanged', (_, text) => {
   expect(visibleText(text)).toBe(text)
 })
 
@@ -42,6 +42,6 @@ test.each([
   ['a direction mark', 'a\u202eb', 'a\\u{202e}b'],
   ['a tag', 'a\u{e0041}b', 'a\\u{e0041}b'],
   ['a lone surrogate', 'a\ud800b', 'a\ufffdb'],
-])('%s is shown', (_, text, shown) => {
+])('%s is escaped', (_, text, shown) => {
   expect(visibleText(text)).toBe(shown)
 })

@@ -11,13 +11,13 @@ import { addVerify } from './verify.ts'
 export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode) => void): void {
   const group = program
     .command('admin')
-    .description('for the operator, over NATS: status, credits, outbox, webhook jobs, purge, the books')
+    .description('for the operator, over NATS: status, credits, outbox, webhook jobs, purge, books')
     .option('--nats-url <url>', 'nats://user:password@host:port')
     .addHelpText(
       'after',
       `
-NATS is found by --nats-url, by SVC_NATS_URL, or by the local stack's data folder (SVC_DATA_DIR, .data) while it runs.
-All of these may be repeated: what is done already is not done again. Those that change something have --dry-run.
+NATS is found by --nats-url, by SVC_NATS_URL, or by the data folder (SVC_DATA_DIR, .data) of a local stack that runs.
+You may repeat each command: work that was done is not done again. Commands that change something have --dry-run.
 
 Examples:
   svc admin status --watch

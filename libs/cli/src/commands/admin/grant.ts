@@ -9,15 +9,15 @@ const MAX_REFERENCE_LENGTH = 200
 export function addGrant({ group, io }: AdminGroup): void {
   group
     .command('grant')
-    .argument('<agent_id>', 'who gets the credits')
-    .argument('<units>', 'how many, 1 to 1,000,000,000')
-    .argument('<reference>', 'what they are for, e.g. the number of a settlement: one reference is granted once')
+    .argument('<agent_id>', 'the agent that gets the credits')
+    .argument('<units>', 'number of credits, 1 to 1,000,000,000')
+    .argument('<reference>', 'what the credits are for, e.g. an invoice number; each reference is granted once')
     .option(...DRY_RUN)
-    .description('grant credits; the same grant again changes nothing')
+    .description('grant credits; repeating a grant changes nothing')
     .addHelpText(
       'after',
       `
-The same reference with another agent or amount is refused (id_conflict).
+A reference that was granted to another agent, or with another amount, is refused (id_conflict).
 
 Examples:
   svc admin grant "$(svc lookup alice --quiet)" 500 invoice-2026-17
@@ -31,7 +31,7 @@ Examples:
           const dryRun = options.dryRun === true
           const result = await ask(grantCredits, { ...grant, dry_run: dryRun })
           const done = `${dryRun ? 'would grant' : 'granted'} ${grant.units} credits to ${agentId}`
-          const said = result.granted ? done : `${reference} was granted before; nothing changed`
+          const said = result.granted ? done : `${reference} was granted before, nothing changed`
           const shown = dryRun ? { ...result, dry_run: true } : result
           out.print(shown, [`${said}; balance ${result.credit_balance}`])
         })
@@ -42,9 +42,9 @@ Examples:
 function parseGrant(agentId: string, units: string, reference: string) {
   if (!isAgentId(agentId)) throw new UsageError(`${agentId} is not an agent id: svc lookup <name> shows it`)
   const count = /^[1-9]\d{0,9}$/.test(units) ? Number(units) : Number.NaN
-  if (!(count <= MAX_UNITS)) throw new UsageError(`units are a whole number from 1 to ${MAX_UNITS}`)
+  if (!(count <= MAX_UNITS)) throw new UsageError(`units must be a whole number from 1 to ${MAX_UNITS}, not ${units}`)
   if (reference.length < 1 || reference.length > MAX_REFERENCE_LENGTH) {
-    throw new UsageError(`a reference has 1 to ${MAX_REFERENCE_LENGTH} characters`)
+    throw new UsageError(`the reference must have 1 to ${MAX_REFERENCE_LENGTH} characters`)
   }
   return { agent_id: agentId, units: count, reference }
 }

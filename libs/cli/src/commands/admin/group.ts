@@ -7,14 +7,14 @@ import { type Context, contextOf } from '../../context.ts'
 import type { ExitCode } from '../../exit-codes.ts'
 import { type Io, UsageError } from '../../io.ts'
 
-/** What the commands of the operator are made with. */
+/** The dependencies of the operator's commands. */
 export interface AdminGroup {
   readonly group: Command
   readonly io: Io
   readonly setExitCode: (code: ExitCode) => void
 }
 
-/** Connects as the operator. NATS and the schema compiler are most of what other commands would load, so they are loaded here. */
+/** Connects as the operator. Loads NATS and the schema compiler here, because they would slow down the other commands. */
 export async function operate<T>(
   io: Io,
   command: Command,
@@ -26,12 +26,12 @@ export async function operate<T>(
   return withOperator(url, (operator) => work(operator, context))
 }
 
-export const DRY_RUN = ['--dry-run', 'say what it would do, and change nothing'] as const
+export const DRY_RUN = ['--dry-run', 'show what would be done, and change nothing'] as const
 
-/** Parses an argument. */
+/** Parses an agent id. */
 export function agentId(text: string): string {
   if (isAgentId(text)) return text
-  throw new InvalidArgumentError('It is not an agent id: svc lookup <name> shows it.')
+  throw new InvalidArgumentError('It must be an agent id: svc lookup <name> shows it.')
 }
 
 function findNatsUrl({ env }: Io): string {
@@ -40,8 +40,11 @@ function findNatsUrl({ env }: Io): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch (cause) {
-    throw new UsageError(`where is NATS? Give --nats-url or SVC_NATS_URL; no local stack runs here (no ${file})`, {
-      cause,
-    })
+    throw new UsageError(
+      `no NATS URL: use --nats-url or SVC_NATS_URL; no local stack runs here (${file} does not exist)`,
+      {
+        cause,
+      },
+    )
   }
 }

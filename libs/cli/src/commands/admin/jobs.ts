@@ -19,12 +19,12 @@ const JOBS_PER_CALL = 1_000
 export function addJobs({ group, io }: AdminGroup): void {
   const jobs = group
     .command('jobs')
-    .description('deliveries to webhooks: what waits, what was given up, and trying that again')
+    .description('show waiting and failed deliveries to webhooks, and retry failed ones')
     .addHelpText('after', '\nExample:\n  svc admin jobs')
   jobs
     .command('show', { isDefault: true })
-    .option('--agent <agent_id>', 'of this agent alone', agentId)
-    .description('webhooks with jobs that wait or were given up')
+    .option('--agent <agent_id>', 'only the webhook of this agent', agentId)
+    .description('webhooks with waiting or failed jobs')
     .addHelpText('after', '\nExamples:\n  svc admin jobs\n  svc admin jobs --agent <agent_id> --json')
     .action(async ({ agent }: { agent?: string }, command: Command) => {
       await operate(io, command, async ({ ask }, { out, signal }) => {
@@ -34,21 +34,21 @@ export function addJobs({ group, io }: AdminGroup): void {
             for (const webhook of found) out.document(webhook)
           })
         else if (found.length > 0) out.print(found, table([HEAD, ...found.map(cellsOf)]))
-        if (found.length === 0) out.note(agent === undefined ? 'nothing waits, and nothing was given up' : 'no webhook')
+        if (found.length === 0) out.note(agent === undefined ? 'no waiting or failed jobs' : 'no webhook')
       })
     })
   jobs
     .command('retry')
-    .option('--agent <agent_id>', 'of this agent', agentId)
-    .option('--message <id>', 'of this message', nameOrId)
-    .option('--all', 'of everybody')
+    .option('--agent <agent_id>', 'retry jobs of this agent', agentId)
+    .option('--message <id>', 'retry jobs of this message', nameOrId)
+    .option('--all', 'retry all failed jobs')
     .option(...DRY_RUN)
-    .description('try jobs again that were given up, with all of their attempts; safe to repeat')
+    .description('retry failed jobs, with a full set of attempts; safe to repeat')
     .addHelpText(
       'after',
       `
-A job that was given up can be tried again while its message lasts, for three days, and while the webhook is the one that
-it was made for. The delivery id stays, so a receiver knows one that it has had.
+A failed job can be retried for three days, unless its message expires or the webhook is replaced before. It keeps its
+delivery id, so a receiver recognizes a duplicate.
 
 Examples:
   svc admin jobs retry --agent <agent_id> --dry-run
@@ -57,12 +57,12 @@ Examples:
     )
     .action(async ({ agent, message, all, dryRun = false }: RetryOptions, command: Command) => {
       if (agent === undefined && message === undefined && all !== true) {
-        throw new UsageError('which jobs? Give --agent, --message or --all')
+        throw new UsageError('which jobs? Use --agent, --message or --all')
       }
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const jobs = await retry(ask, { agent, message, dryRun }, signal)
         const count = `${jobs}${dryRun && jobs === DRY_LIMIT ? ' or more' : ''} ${jobs === 1 ? 'job' : 'jobs'}`
-        out.print({ jobs, dry_run: dryRun }, [dryRun ? `would try ${count} again` : `${count} due again`])
+        out.print({ jobs, dry_run: dryRun }, [dryRun ? `would retry ${count}` : `${count} will be retried`])
       })
     })
 }
@@ -87,7 +87,7 @@ async function findWebhooks(
   return found
 }
 
-/** @returns how many jobs are due again; of a dry run, how many would be. */
+/** @returns how many jobs are due again. For a dry run, how many would be. */
 async function retry(
   ask: Operator['ask'],
   { agent, message, dryRun }: RetryOptions,
@@ -108,7 +108,7 @@ async function retry(
 }
 
 const LONG_MS = 60_000
-/** A count ends here. */
+/** A dry run counts at most this many jobs. */
 const DRY_LIMIT = 10_000
 
 const HEAD = ['agent', 'host', 'pending', 'due', 'oldest due', 'failed', 'can be retried', '']

@@ -16,13 +16,13 @@ const ROWS_PER_CALL = 1_000
 export function addOutbox({ group, io }: AdminGroup): void {
   const outbox = group
     .command('outbox')
-    .description('what was accepted on its way to JetStream: how far it is, and again for what was lost there')
+    .description('accepted messages on their way to JetStream: show the state, publish rows again')
     .addHelpText('after', '\nExample:\n  svc admin outbox')
   outbox
     .command('show', { isDefault: true })
-    .description('what waits to be published, and the newest rows with the sequences that JetStream gave')
+    .description('rows that wait to be published, and the newest rows with their JetStream sequences')
     .option('--limit <n>', 'rows to show', wholeNumber(0, 1_000), 20)
-    .option('--before <id>', 'rows older than this one', wholeNumber(1, MAX_ID))
+    .option('--before <id>', 'only rows older than this one', wholeNumber(1, MAX_ID))
     .addHelpText('after', '\nExamples:\n  svc admin outbox\n  svc admin outbox --limit 100 --json | jq .unpublished')
     .action(async ({ limit, before }: ShowOptions, command: Command) => {
       await operate(io, command, async ({ ask }, { out }) => {
@@ -32,7 +32,7 @@ export function addOutbox({ group, io }: AdminGroup): void {
         out.print(state, [
           ...columns({
             'to publish': unpublished,
-            oldest: oldest === null ? 'none' : `row ${oldest.id}, for ${seconds.toFixed(1)} s`,
+            oldest: oldest === null ? 'none' : `row ${oldest.id}, waiting for ${seconds.toFixed(1)} s`,
           }),
           ...(rows.length === 0 ? [] : ['', ...table([HEAD, ...rows.map(cellsOf)])]),
         ])
@@ -43,13 +43,11 @@ export function addOutbox({ group, io }: AdminGroup): void {
     .argument('<from>', 'id of the first row', wholeNumber(1, MAX_ID))
     .argument('<to>', 'id of the last row', wholeNumber(1, MAX_ID))
     .option(...DRY_RUN)
-    .description(
-      'publish rows again that were published; safe to repeat: whoever reads the stream knows an event by its cursor',
-    )
+    .description('publish rows again; safe to repeat, because readers of the stream recognize an event by its cursor')
     .addHelpText(
       'after',
       `
-The system does this by itself where JetStream has lost what it acknowledged. Rows are kept for a day.
+The system does this by itself if JetStream has lost events that it acknowledged. Rows are kept for a day.
 
 Examples:
   svc admin outbox republish 1200 1300 --dry-run
@@ -74,7 +72,7 @@ Examples:
         }
         const what = `${total.rows} rows with ${total.events} events`
         out.print({ ...total, dry_run: dryRun }, [
-          dryRun ? `would publish ${what} again` : `${what} are published again`,
+          dryRun ? `would publish ${what} again` : `${what} will be published again`,
         ])
       })
     })

@@ -10,7 +10,7 @@ export function addPurge({ group, io }: AdminGroup): void {
   group
     .command('purge')
     .option(...DRY_RUN)
-    .description('remove now what has expired; it is invisible already, and goes by itself within seconds otherwise')
+    .description('remove expired data now; it is invisible already, and would otherwise be removed within seconds')
     .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge')
     .action(async (options: { dryRun?: boolean }, command: Command) => {
       const dryRun = options.dryRun === true
@@ -26,7 +26,7 @@ export function addPurge({ group, io }: AdminGroup): void {
         }
         const { more, ...counts } = total
         const shown = Object.fromEntries(KINDS.map((kind) => [NAMES[kind], counts[kind]]))
-        const said = dryRun ? `would remove${more ? ', at least' : ''}` : 'removed'
+        const said = dryRun ? `would remove${more ? ' at least' : ''}` : 'removed'
         out.print({ ...counts, more, dry_run: dryRun }, [`${said}:`, ...columns(shown)])
       })
     })

@@ -11,27 +11,27 @@ interface StatusOptions {
 
 const ONCE_MS = 1_000
 const WATCH_SECONDS = 2
-/** Home, and what is below the cursor away: less flicker than clearing first. */
+/** Moves the cursor home and clears everything below it. This flickers less than clearing the screen first. */
 const REDRAW = '\u001b[H\u001b[J'
 
 export function addStatus({ group, io, setExitCode }: AdminGroup): void {
   group
     .command('status')
-    .option('--once', 'one look, with the rates of a second; the default')
+    .option('--once', 'show the status once, with the rates of one second; the default')
     .option(
       '--watch [seconds]',
-      `again every so many seconds, until interrupted (default ${WATCH_SECONDS})`,
+      `refresh at this interval until interrupted (default ${WATCH_SECONDS})`,
       wholeNumber(1, 3_600),
     )
-    .option('--processes', 'a line for each process')
+    .option('--processes', 'add a line for each process')
     .description(
-      'services, their processes, versions and rates, and what waits; exits with 1 where a service is not there',
+      'services with their processes, versions and rates, and the queues; exits with 1 if a service has no process',
     )
     .addHelpText(
       'after',
       `
-Rates are calls, of which one message on NATS may carry many, and for a gateway HTTP requests. Failed is what ended in a
-fault or with something away; refusals are not. Streams and webhooks are as one process of the service sees them.
+Rates count calls, and HTTP requests for a gateway. One NATS message may carry many calls. A call has failed if it ended
+with an internal error or unavailable; refusals do not count. The lines for streams and webhooks come from one process.
 
 Examples:
   svc admin status

@@ -13,16 +13,16 @@ interface VerifyOptions {
 export function addVerify({ group, io, setExitCode }: AdminGroup): void {
   group
     .command('verify')
-    .option('--agent <agent_id>', 'the books of this agent alone', agentId)
-    .option('--page <n>', 'accounts in one question', wholeNumber(1, 5_000), 5_000)
+    .option('--agent <agent_id>', 'verify only the books of this agent', agentId)
+    .option('--page <n>', 'accounts per call', wholeNumber(1, 5_000), 5_000)
     .description(
-      'whether the books add up: charges, credits, introductions, messages, logs; exits with 5 where they do not',
+      'check that the books add up: charges, credits, introductions, messages, logs; exits with 5 if they do not',
     )
     .addHelpText(
       'after',
       `
-Every service verifies what it owns, page after page, and what it knows of others' is compared. It changes nothing and may
-run while the system works. Charges are held against what was done for the last 23 hours, after which both are forgotten.
+Every service verifies its own data, page by page. Data that several services keep is compared. The command changes
+nothing and may run while the system works. Charges and operations of the last 23 hours are compared; older ones are deleted.
 
 Examples:
   svc admin verify
