@@ -282,6 +282,8 @@ function reasonOf(error: unknown): string {
   if (error.name === 'TimeoutError') return 'timed out'
   const { cause } = error
   if (!(cause instanceof Error)) return error.message
+  // OpenSSL's own message is a line of its source, with numbers.
+  if ('reason' in cause && typeof cause.reason === 'string') return cause.reason
   const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : ''
   return cause.message === '' ? code : cause.message
 }
