@@ -86,8 +86,10 @@ export interface Database extends AsyncDisposable {
    * Like `run`, in a transaction. Retries after a deadlock or a serialization failure. Also retries after a lock timeout, for as
    * long as a statement may take in all (docs/adr/0014-locks-are-not-waited-for-long.md). Transactions use at most half of the
    * pool, so `work` may call `run`, but not `transaction`.
+   * @param lock names the row that `work` locks first, if many requests may lock it. One transaction of a process runs for each,
+   *   and locks take turns, so a flood for one row cannot hold up transactions for others.
    */
-  transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>
+  transaction<T>(work: (tx: Tx) => Promise<T>, lock?: string): Promise<T>
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
@@ -142,7 +144,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   return {
     sql,
     run,
-    async transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T> {
+    async transaction<T>(work: (tx: Tx) => Promise<T>, lock?: string): Promise<T> {
       const giveUpMs = performance.now() + statementTimeoutMs
       const begin = (): Promise<T> => {
         if (performance.now() > giveUpMs) throw new ServiceError('unavailable', { cause: new Error(TOO_MANY) })
@@ -154,7 +156,7 @@ export function openDatabase(options: DatabaseOptions): Database {
       }
       for (let attempt = 1; ; ) {
         try {
-          return await within(clientDeadlineMs * 2, () => inTurn(begin))
+          return await within(clientDeadlineMs * 2, () => inTurn(begin, lock))
         } catch (error) {
           if (isLockTimeout(error) && performance.now() < giveUpMs) continue
           if (attempt >= MAX_ATTEMPTS || !RETRIED.has(sqlStateOf(error))) throw asServiceError(error)

@@ -51,5 +51,5 @@ function commitBoard(
     const details = { id, owner, ...board, created_at: Math.floor(createdUs / US_PER_SECOND) }
     await insertBoard(tx, details)
     return details
-  })
+  }, owner)
 }

@@ -44,7 +44,7 @@ async function commitChange(
 ): Promise<boolean> {
   try {
     if (change === 'free') {
-      await database.transaction((tx) => writeChange(tx, request, change))
+      await database.transaction((tx) => writeChange(tx, request, change), request.board_id)
       return true
     }
     const operation = `boards:${randomUUID()}`
@@ -53,7 +53,7 @@ async function commitChange(
       database.transaction(async (tx) => {
         await writeChange(tx, request, change)
         await operations.commit(tx, reservation)
-      }),
+      }, request.board_id),
     )
     return true
   } catch (error) {

@@ -20,7 +20,7 @@ export async function revokeAgent(
   { agent_id }: RequestOf<typeof revokeAgentCall>,
   context: CallContext,
 ): Promise<ReplyOf<typeof revokeAgentCall>> {
-  const record = await deps.database.transaction((tx) => revokeAgentRow(tx, agent_id))
+  const record = await deps.database.transaction((tx) => revokeAgentRow(tx, agent_id), agent_id)
   if (record === undefined) throw new ServiceError('not_found')
   failpoint('identity.revocation.committed')
   await Promise.all([

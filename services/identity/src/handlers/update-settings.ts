@@ -53,7 +53,8 @@ async function commitChange(
   const { agent_id: agentId } = before
   if (change === 'nothing') return before
   try {
-    if (change === 'free') return await database.transaction((tx) => writeChange(tx, agentId, settings, change))
+    if (change === 'free')
+      return await database.transaction((tx) => writeChange(tx, agentId, settings, change), agentId)
     // The client cannot choose the operation id. Every request is an operation of its own, and repeating one that took
     // effect is free.
     const operation = `identity:${randomUUID()}`
@@ -67,7 +68,7 @@ async function commitChange(
           // A duplicate means that this transaction was committed before and ran again.
           await operations.commit(tx, reservation)
           return after
-        })
+        }, agentId)
       },
     )
   } catch (error) {

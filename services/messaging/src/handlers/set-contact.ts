@@ -33,7 +33,7 @@ export async function setContact(deps: ContactDeps, request: Request, context: C
   const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
   if (current === state) return { state }
   if (state === 'accepted') await accept(deps, request, context)
-  else await deps.database.transaction((tx) => change(tx, request))
+  else await deps.database.transaction((tx) => change(tx, request), agent_id)
   return { state }
 }
 
@@ -63,7 +63,7 @@ function commitAccept(
     const changed = await change(tx, request)
     if (changed === undefined || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
     return changed.outboxId
-  })
+  }, request.agent_id)
 }
 
 /**

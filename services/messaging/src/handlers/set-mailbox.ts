@@ -14,6 +14,6 @@ export async function setMailbox(
   { database }: Pick<Deps, 'database'>,
   { agent_id: agentId, policy, revoked, version }: Request,
 ): Promise<Result> {
-  await database.transaction((tx) => applyMailbox(tx, { agentId, policy, revoked, version }))
+  await database.transaction((tx) => applyMailbox(tx, { agentId, policy, revoked, version }), agentId)
   return {}
 }

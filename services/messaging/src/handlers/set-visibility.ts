@@ -22,6 +22,6 @@ export async function setVisibility(
     const post = await lockPost(tx, boardId, id)
     if (post === undefined) throw new ServiceError('not_found')
     if (post.hidden !== hidden) await setHidden(tx, id, hidden)
-  })
+  }, id)
   return { hidden }
 }

@@ -30,7 +30,7 @@ export async function setVote(deps: VoteDeps, request: Request, context: CallCon
   if (post.voted !== voted) {
     const ballot = { ...request, boardId: post.boardId, seesHidden: access.may_moderate }
     if (voted) await cast(deps, ballot, context)
-    else await deps.database.transaction((tx) => takeBack(tx, ballot))
+    else await deps.database.transaction((tx) => takeBack(tx, ballot), ballot.id)
   }
   return { status: voted ? 'voted' : 'removed', quota_bonus: 0 }
 }
@@ -59,7 +59,7 @@ function commitVote({ database, operations }: VoteDeps, ballot: Ballot, reservat
     await lock(tx, ballot)
     const isNew = await addVote(tx, ballot.id, ballot.agent_id)
     if (!isNew || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
-  })
+  }, ballot.id)
 }
 
 async function takeBack(tx: Tx, ballot: Ballot): Promise<void> {

@@ -15,7 +15,7 @@ export async function deleteWebhook(
     const endpoint = await lockExisting(tx, agentId)
     if (endpoint === undefined || endpoint.configuration === null) throw new ServiceError('not_found')
     await replaceConfiguration(tx, agentId, endpoint, undefined)
-  })
+  }, agentId)
   return {}
 }
 
@@ -28,6 +28,6 @@ export async function closeWebhook(
     const endpoint = await lockEndpoint(tx, agentId)
     await replaceConfiguration(tx, agentId, endpoint, undefined)
     await markRevoked(tx, agentId)
-  })
+  }, agentId)
   return {}
 }

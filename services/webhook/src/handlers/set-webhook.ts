@@ -32,7 +32,7 @@ export async function setWebhook(
       // A duplicate means that this transaction was committed before and ran again.
       if ((await operations.commit(tx, reservation)) === 'duplicate') return
       await replaceConfiguration(tx, agentId, endpoint, { id, url, after, ...sealed })
-    }),
+    }, agentId),
   )
   return { url, pending: 0, failed: 0 }
 }
