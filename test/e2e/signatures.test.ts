@@ -1,6 +1,5 @@
 /** The checks of a request signature and their order, over HTTP, at two gateways and two processes of identity. */
 
-import { ORDER } from '@svc/svc1/ed25519.ts'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../support/client/agent.ts'
@@ -94,12 +93,6 @@ const flipBit = editBytes((bytes) => {
   return bytes
 })
 
-/** S + L in the place of S: the same scalar to whoever reduces it first. */
-const notReduced = editBytes((bytes) => {
-  const s = BigInt(`0x${Buffer.from(bytes.subarray(32)).reverse().toString('hex')}`) + ORDER
-  return Buffer.concat([bytes.subarray(0, 32), Buffer.from(s.toString(16).padStart(64, '0'), 'hex').reverse()])
-})
-
 describe('a request that is right in everything', () => {
   test.each<[string, () => Partial<Draft>]>([
     ['a GET', () => ({})],
@@ -109,13 +102,9 @@ describe('a request that is right in everything', () => {
       'percent-encoding where none is needed',
       () => ({ target: `/v2/agents/%${Buffer.from(alice.name.slice(0, 1)).toString('hex')}${alice.name.slice(1)}` }),
     ],
-    ['percent-encoding in a fixed segment', () => ({ target: '/v2/%6de' })],
     ['a query with nothing in it', () => ({ target: '/v2/me?' })],
     ['a body', () => ({ method: 'PATCH', body: '{}' })],
-    ['a body with white space', () => ({ method: 'PATCH', body: ' { }\n' })],
-    ['the shortest nonce', () => ({ nonce: freshNonce(16) })],
     ['the longest nonce', () => ({ nonce: freshNonce(64) })],
-    ['a nonce in upper case', () => ({ nonce: freshNonce().toUpperCase() })],
     [
       'another Host header: the authority is the one that the manifest announces',
       () => ({ edit: replace('host', 'elsewhere.example') }),
@@ -143,95 +132,32 @@ describe('spec 2.4, 3.2: header syntax', () => {
   const rows: [string, Draft['edit']][] = [
     ['no X-SVC-Timestamp', omit(TIMESTAMP)],
     ['no X-SVC-Nonce', omit(NONCE)],
-    ['an empty Authorization', replace(AUTHORIZATION, '')],
     ['another scheme', replace(AUTHORIZATION, (right) => right.replace('SVC', 'Bearer'))],
-    ['the scheme alone', replace(AUTHORIZATION, 'SVC')],
-    ['no scheme', replace(AUTHORIZATION, (right) => right.slice('SVC '.length))],
-    ['no signature', replace(AUTHORIZATION, (right) => right.replace(/:.*/, ''))],
-    ['an empty signature', replace(AUTHORIZATION, (right) => right.replace(/:.*/, ':'))],
-    ['no agent id', replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ' :'))],
-    ['a name in the place of the agent id', replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ' alice:'))],
-    [
-      'an agent id with a digit that base58 has not',
-      replace(AUTHORIZATION, (right) => right.replace(/^SVC ./, 'SVC 0')),
-    ],
-    [
-      'an agent id of more than 32 bytes',
-      replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'z'.repeat(44)}:`)),
-    ],
     ['an agent id of 8,000 digits', replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'2'.repeat(8_000)}:`))],
-    ['a colon too many', replace(AUTHORIZATION, (right) => right.replace(':', '::'))],
-    ['something behind the signature', replace(AUTHORIZATION, (right) => `${right} x`)],
-    ['a second signature behind a comma', replace(AUTHORIZATION, (right) => `${right}, ${right}`)],
     ['base64 without padding', editSignature((base64) => base64.replaceAll('=', ''))],
-    ['base64 with half of its padding', editSignature((base64) => base64.slice(0, -1))],
-    ['base64 with too much padding', editSignature((base64) => `${base64}====`)],
-    ['base64 with trailing bits', editSignature((base64) => `${base64.slice(0, -3)}${nextDigit(base64.at(-3))}==`)],
-    ['base64 of the URL alphabet', editSignature((base64) => `-_${base64.slice(2)}`)],
-    ['white space inside base64', editSignature((base64) => `${base64.slice(0, 40)} ${base64.slice(40)}`)],
-    ['hex in the place of base64', editSignature((base64) => Buffer.from(base64, 'base64').toString('hex'))],
-    ['a signature of 63 bytes', editBytes((bytes) => bytes.subarray(1))],
-    ['a signature of 65 bytes', editBytes((bytes) => Buffer.concat([bytes, Buffer.alloc(1)]))],
-    ['Authorization twice', replace(AUTHORIZATION, (right) => [right, right])],
     ['Authorization twice, the second of another kind', replace(AUTHORIZATION, (right) => [right, 'Basic eDp5'])],
-    ['X-SVC-Timestamp twice', replace(TIMESTAMP, (right) => [right, right])],
-    ['X-SVC-Nonce twice', replace(NONCE, (right) => [right, right])],
     ['X-SVC-Nonce twice, another one the second time', replace(NONCE, (right) => [right, freshNonce()])],
-    ['an empty timestamp', replace(TIMESTAMP, '')],
-    ['a timestamp with a sign', replace(TIMESTAMP, (right) => `+${right}`)],
-    ['a negative timestamp', replace(TIMESTAMP, (right) => `-${right}`)],
     ['a timestamp with a fraction', replace(TIMESTAMP, (right) => `${right}.0`)],
-    ['a timestamp with an exponent', replace(TIMESTAMP, (right) => `${right}e0`)],
-    ['a timestamp in hex', replace(TIMESTAMP, (right) => `0x${Number(right).toString(16)}`)],
-    ['a date', replace(TIMESTAMP, (right) => new Date(Number(right) * 1000).toISOString())],
-    ['a timestamp behind a comma', replace(TIMESTAMP, (right) => `${right},${right}`)],
-    ['an empty nonce', replace(NONCE, '')],
-    ['a nonce of 30 digits', replace(NONCE, (right) => right.slice(2))],
-    ['a nonce of 130 digits', replace(NONCE, freshNonce(65))],
     ['a nonce of 31 digits', replace(NONCE, (right) => right.slice(1))],
-    ['a nonce of 33 digits', replace(NONCE, (right) => `${right}0`)],
-    ['a nonce of 127 digits', replace(NONCE, freshNonce(64).slice(1))],
-    ['a nonce with a digit that hex has not', replace(NONCE, (right) => `${right.slice(2)}0g`)],
-    ['a nonce behind 0x', replace(NONCE, (right) => `0x${right}`)],
-    ['a nonce with hyphens', replace(NONCE, (right) => `${right.slice(0, 16)}--${right.slice(16)}`)],
   ]
   test.each(rows)('spec 3.2, 4.3: 401 unauthenticated: %s', async (_, edit) => {
     expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
   })
-
-  // The nonce is signed as it is sent, so that its form is all that is wrong.
-  test.each([
-    ['30 digits', freshNonce(15)],
-    ['31 digits', freshNonce(16).slice(1)],
-    ['33 digits', `${freshNonce(16)}0`],
-    ['127 digits', freshNonce(64).slice(1)],
-    ['130 digits', freshNonce(65)],
-  ])('spec 3.2: 401 unauthenticated: a nonce of %s, with a signature over it', async (_, nonce) => {
-    expectError(await send(draft(alice, { nonce })), 401, 'unauthenticated')
-  })
 })
 
 describe('spec 3.6: timestamp', () => {
-  test.each([-60, -59, 0, 59, 60])(
-    'spec 3.6, 11.7: %d s from the clock of the server is within tolerance',
-    async (offset) => {
-      const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
-      expect(answer).toMatchObject({ status: 200 })
-    },
-  )
+  test.each([-60, 60])('spec 3.6, 11.7: %d s from the clock of the server is within tolerance', async (offset) => {
+    const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
+    expect(answer).toMatchObject({ status: 200 })
+  })
 
-  test.each([-61, 61, -3600, 3600, -1_000_000_000, 86_400 * 365 * 1000])(
+  test.each([-61, 61])(
     'spec 3.6, 11.7: 401 timestamp_out_of_range: %d s from the clock of the server',
     async (offset) => {
       const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
       expectError(answer, 401, 'timestamp_out_of_range')
     },
   )
-
-  test('spec 3.6: 401 timestamp_out_of_range: the beginning of time, and milliseconds in the place of seconds', async () => {
-    expectError(await send(draft(alice, { timestamp: 0 })), 401, 'timestamp_out_of_range')
-    expectError(await send(draft(alice, { timestamp: Date.now() })), 401, 'timestamp_out_of_range')
-  })
 })
 
 describe('spec 3.3, 3.5: signer and signature', () => {
@@ -245,54 +171,26 @@ describe('spec 3.3, 3.5: signer and signature', () => {
 
   test.each<[string, () => Partial<Draft>]>([
     ['another method was signed', () => ({ signed: { method: 'POST' } })],
-    ['the method was signed in lower case', () => ({ signed: { method: 'get' } })],
     ['another path was signed', () => ({ signed: { target: '/v2/budget' } })],
     ['the query was not signed', () => ({ target: '/v2/contacts?limit=5', signed: { target: '/v2/contacts' } })],
-    [
-      'another query was signed',
-      () => ({ target: '/v2/contacts?limit=5', signed: { target: '/v2/contacts?limit=6' } }),
-    ],
-    [
-      'the query was signed in another order',
-      () => ({ target: '/v2/contacts?limit=5&after=a', signed: { target: '/v2/contacts?after=a&limit=5' } }),
-    ],
     [
       'the query was signed decoded',
       () => ({ target: '/v2/contacts?after=%61', signed: { target: '/v2/contacts?after=a' } }),
     ],
-    ['the path was signed decoded', () => ({ target: '/v2/%6de', signed: { target: '/v2/me' } })],
-    ['the path was signed encoded', () => ({ target: '/v2/me', signed: { target: '/v2/%6de' } })],
-    ['percent-encoding was signed in the other case', () => ({ target: '/v2/%6De', signed: { target: '/v2/%6de' } })],
-    ['an empty query was not signed', () => ({ target: '/v2/me?', signed: { target: '/v2/me' } })],
-    ['scheme and authority were signed with the path', () => ({ signed: { target: `${h.place.url}/v2/me` } })],
     ['another body was signed', () => ({ method: 'PATCH', body: '{ }', signed: { body: '{}' } })],
-    ['no body was signed', () => ({ method: 'PATCH', body: '{}', signed: { body: '' } })],
-    ['a body was signed and none was sent', () => ({ signed: { body: '{}' } })],
     ['another timestamp was signed', () => ({ signed: { timestamp: String(unixSeconds() - 1) } })],
     ['another nonce was signed', () => ({ signed: { nonce: freshNonce() } })],
-    ['the nonce was signed in the other case', () => ({ nonce: 'ab'.repeat(16), signed: { nonce: 'AB'.repeat(16) } })],
     ['the authority was signed without its port', () => ({ signed: { authority: '127.0.0.1' } })],
     [
       'another name of the same host was signed',
       () => ({ signed: { authority: h.system.authority.replace('127.0.0.1', 'localhost') } }),
     ],
-    ['the authority was signed with its scheme', () => ({ signed: { authority: h.place.url } })],
     [
       'the address of the second gateway was signed',
       () => ({ url: h.system.urls[1] ?? '', signed: { authority: new URL(h.system.urls[1] ?? '').host } }),
     ],
-    ['no authority was signed', () => ({ signed: { authority: '' } })],
-    ['another version line was signed', () => ({ lines: (lines) => lines.replace('SVC1', 'SVC2') })],
-    ['a line feed followed the last line', () => ({ lines: (lines) => `${lines}\n` })],
-    ['the lines were joined by CR LF', () => ({ lines: (lines) => lines.replaceAll('\n', '\r\n') })],
-    [
-      'the hash was signed in upper case',
-      () => ({ lines: (lines) => lines.replace(/[0-9a-f]{64}$/, (hex) => hex.toUpperCase()) }),
-    ],
     ['somebody else signed', () => ({ edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${bob.id}:`)) })],
     ['one bit differs', () => ({ edit: flipBit })],
-    ['S is not below L', () => ({ edit: notReduced })],
-    ['all of it is zero', () => ({ edit: editBytes((bytes) => bytes.fill(0)) })],
   ])('spec 3.3: 401 signature_invalid: %s', async (_, changes) => {
     expectError(await send(draft(alice, changes())), 401, 'signature_invalid')
   })
@@ -311,24 +209,15 @@ describe('spec 3.7: nonces', () => {
   })
 
   test.each<[string, (nonce: string) => Partial<Draft>]>([
-    ['with another timestamp', (nonce) => ({ nonce, timestamp: unixSeconds() - 30 })],
     ['in the other case', (nonce) => ({ nonce: nonce.toUpperCase() })],
     ['on another path', (nonce) => ({ nonce, target: '/v2/budget' })],
-    ['with another method and body', (nonce) => ({ nonce, method: 'PATCH', body: '{}' })],
     ['at another gateway', (nonce) => ({ nonce, url: gatewaysFrom(1)[0] ?? '' })],
     ['on a path where the signature is optional', (nonce) => ({ nonce, target: '/v2/agents' })],
     ['on an unknown path', (nonce) => ({ nonce, target: '/v2/nothing' })],
-    ['with a body that is refused', (nonce) => ({ nonce, method: 'PATCH', body: '{' })],
   ])('spec 3.7: 409 nonce_replayed: a used nonce %s', async (_, changes) => {
     const nonce = `abcdef${freshNonce(13)}`
     await use(draft(alice, { nonce, url: h.place.url }), 200)
     expectError(await send(draft(alice, changes(nonce))), 409, 'nonce_replayed')
-  })
-
-  test('spec 3.7: a nonce that was used in upper case is used in lower case', async () => {
-    const nonce = `abcdef${freshNonce(13)}`
-    await use(draft(alice, { nonce: nonce.toUpperCase() }), 200)
-    expectError(await send(draft(alice, { nonce })), 409, 'nonce_replayed')
   })
 
   test("spec 3.7: nonces are each signer's own", async () => {
@@ -337,32 +226,9 @@ describe('spec 3.7: nonces', () => {
     await use(draft(bob, { nonce }), 200)
   })
 
-  test('spec 3.7: nonces are compared by all of their bytes', async () => {
-    const nonce = freshNonce(63)
-    await use(draft(alice, { nonce }), 200)
-    await use(draft(alice, { nonce: `${nonce}00` }), 200)
-    await use(draft(alice, { nonce: `00${nonce}` }), 200)
-    await use(draft(alice, { nonce: nonce.slice(0, 32) }), 200)
-  })
-
   test.each<[string, number, () => Partial<Draft> | Promise<Partial<Draft>>]>([
     ['400, a body that is no JSON', 400, () => ({ method: 'PATCH', body: '{' })],
-    ['400, a member that is not declared', 400, () => ({ method: 'PATCH', body: '{"x":1}' })],
-    ['400, a query parameter that is not declared', 400, () => ({ target: '/v2/me?x=1' })],
-    ['400, a body where none is taken', 400, () => ({ body: '{}' })],
-    [
-      '403, an envelope from somebody else',
-      403,
-      () => ({
-        method: 'POST',
-        target: '/v2/messages',
-        body: JSON.stringify({ ...alice.envelope(bob), from: bob.id }),
-      }),
-    ],
-    ['404, an unknown path', 404, () => ({ target: '/v2/nothing' })],
-    ['404, an unknown method', 404, () => ({ method: 'DELETE' })],
     ['404, a message that is not there', 404, () => ({ target: '/v2/messages/absent-message' })],
-    ['404, an id that cannot be one', 404, () => ({ target: '/v2/messages/x' })],
     [
       '409, an id that was used for another envelope',
       409,
@@ -377,7 +243,6 @@ describe('spec 3.7: nonces', () => {
       413,
       () => ({ method: 'POST', target: '/v2/messages', body: JSON.stringify(alice.envelope(bob, 'x'.repeat(5000))) }),
     ],
-    ['415, another content type', 415, () => ({ method: 'PATCH', body: '{}', contentType: 'text/plain' })],
   ])(
     'spec 3.7: a request that verified has used its nonce, also where it was answered %s',
     async (_, status, changes) => {
@@ -390,8 +255,6 @@ describe('spec 3.7: nonces', () => {
   test.each<[string, () => Partial<Draft>]>([
     ['its signature did not match', () => ({ edit: flipBit })],
     ['its timestamp was out of range', () => ({ timestamp: unixSeconds() - 120 })],
-    ['its form was wrong', () => ({ edit: omit(TIMESTAMP) })],
-    ['it was signed for another authority', () => ({ signed: { authority: 'elsewhere.example' } })],
     ['its body was over 96 KiB', () => ({ method: 'PATCH', body: ' '.repeat(98_305) })],
     [
       'somebody else had signed it',
@@ -435,181 +298,44 @@ describe('spec 3.7: nonces', () => {
   })
 })
 
+// At the gateway every pair, and every path: services/gateway/test/signature.test.ts.
 describe('spec 3.5: the order of the checks', () => {
-  interface Fault {
-    readonly name: string
-    readonly status: number
-    readonly code: string
-    readonly put: (right: Partial<Draft>) => Partial<Draft>
-  }
-  const stages: readonly (readonly Fault[])[] = [
+  type Put = (right: Partial<Draft>) => Partial<Draft>
+  const faults: [string, number, string, Put][] = [
+    ['a body over 96 KiB', 413, 'body_too_large', (right) => ({ ...right, method: 'PATCH', body: ' '.repeat(98_305) })],
+    ['an odd nonce', 401, 'unauthenticated', withEdit(replace(NONCE, (right) => right.slice(1)))],
     [
-      {
-        name: 'a body over 96 KiB',
-        status: 413,
-        code: 'body_too_large',
-        put: (right) => ({ ...right, method: 'PATCH', body: ' '.repeat(98_305) }),
-      },
+      'a timestamp out of range',
+      401,
+      'timestamp_out_of_range',
+      (right) => ({ ...right, timestamp: unixSeconds() - 120 }),
     ],
-    [
-      {
-        name: 'an odd nonce',
-        status: 401,
-        code: 'unauthenticated',
-        put: withEdit(replace(NONCE, (right) => right.slice(1))),
-      },
-      { name: 'a header that is missing', status: 401, code: 'unauthenticated', put: withEdit(omit(NONCE)) },
-      {
-        name: 'a header that came twice',
-        status: 401,
-        code: 'unauthenticated',
-        put: withEdit(replace(AUTHORIZATION, (right) => [right, right])),
-      },
-    ],
-    [
-      {
-        name: 'a timestamp out of range',
-        status: 401,
-        code: 'timestamp_out_of_range',
-        put: (right) => ({ ...right, timestamp: unixSeconds() - 120 }),
-      },
-    ],
-    [
-      {
-        name: 'an unknown signer',
-        status: 401,
-        code: 'signer_unknown',
-        put: (right) => ({ ...right, signer: stranger }),
-      },
-    ],
-    [
-      { name: 'a signature that does not match', status: 401, code: 'signature_invalid', put: withEdit(flipBit) },
-      {
-        name: 'a signature for another authority',
-        status: 401,
-        code: 'signature_invalid',
-        put: (right) => ({ ...right, signed: { authority: 'elsewhere.example' } }),
-      },
-    ],
-    [
-      {
-        name: 'a revoked signer',
-        status: 401,
-        code: 'signer_revoked',
-        put: (right) => ({ ...right, signer: revoked }),
-      },
-    ],
-    [{ name: 'a used nonce', status: 409, code: 'nonce_replayed', put: (right) => ({ ...right, nonce: used }) }],
-    [
-      {
-        name: 'an unknown path',
-        status: 404,
-        code: 'not_found',
-        put: (right) => ({ ...right, target: '/v2/nothing' }),
-      },
-      { name: 'an unknown method', status: 404, code: 'not_found', put: (right) => ({ ...right, method: 'DELETE' }) },
-      {
-        name: 'a body that is no JSON',
-        status: 400,
-        code: 'invalid_json',
-        put: (right) => ({ method: 'PATCH', body: '{', ...right }),
-      },
-      {
-        name: 'another content type',
-        status: 415,
-        code: 'unsupported_media_type',
-        put: (right) => ({ method: 'PATCH', body: '{}', contentType: 'text/plain', ...right }),
-      },
-      {
-        name: 'a member that is not declared',
-        status: 400,
-        code: 'invalid_request',
-        put: (right) => ({ method: 'PATCH', body: '{"x":1}', ...right }),
-      },
-      {
-        name: 'a query parameter that is not declared',
-        status: 400,
-        code: 'invalid_request',
-        put: (right) => ({ ...right, target: '/v2/me?x=1' }),
-      },
-      {
-        name: 'an id that cannot be one',
-        status: 404,
-        code: 'not_found',
-        put: (right) => ({ ...right, target: '/v2/messages/x/receipts' }),
-      },
-    ],
+    ['an unknown signer', 401, 'signer_unknown', (right) => ({ ...right, signer: stranger })],
+    ['a signature that does not match', 401, 'signature_invalid', withEdit(flipBit)],
+    ['a revoked signer', 401, 'signer_revoked', (right) => ({ ...right, signer: revoked })],
+    ['a used nonce', 409, 'nonce_replayed', (right) => ({ ...right, nonce: used })],
+    ['an unknown path', 404, 'not_found', (right) => ({ ...right, target: '/v2/nothing' })],
+    ['a body that is no JSON', 400, 'invalid_json', (right) => ({ method: 'PATCH', body: '{', ...right })],
   ]
-  const faults = stages.flatMap((stage, at) => stage.map((fault) => ({ ...fault, stage: at })))
-  const pairs = faults.flatMap((first) =>
-    faults
-      .filter((second) => first.stage < second.stage && !isImpossible(first, second))
-      .map((second) => ({ first, second })),
-  )
+  const pairs = faults
+    .slice(1)
+    .map(([second, , , putSecond], at) => ({ first: faults[at] as (typeof faults)[number], second, putSecond }))
 
-  test.each(faults)('spec 3.5: $name alone: $status $code', async ({ status, code, put }) => {
+  test.each(faults)('spec 3.5: %s alone: %d %s', async (_, status, code, put) => {
     expectError(await send(draft(alice, put({}))), status, code)
   })
 
-  test.each(pairs)('spec 3.5: $first.name comes before $second.name', async ({ first, second }) => {
+  test.each(pairs)('spec 3.5: $first.0 comes before $second', async ({ first: [, status, code, put], putSecond }) => {
     // The later fault is put first, so that where both change one thing the earlier one stays.
-    const request = draft(alice, first.put(second.put({})))
-    expectError(await send(request), first.status, first.code)
+    expectError(await send(draft(alice, put(putSecond({})))), status, code)
   })
 
-  function withEdit(edit: Draft['edit']): Fault['put'] {
+  function withEdit(edit: Draft['edit']): Put {
     return ({ edit: others = (headers: Record<string, string>): HeaderLines => headers, ...right }) => ({
       ...right,
       edit: (headers) => edit(others(headers) as Record<string, string>),
     })
   }
-
-  /** Nobody is both unknown and revoked. */
-  function isImpossible(first: Fault, second: Fault): boolean {
-    return first.code === 'signer_unknown' && second.code === 'signer_revoked'
-  }
-})
-
-describe('spec 3.1: it holds on every path', () => {
-  const places: [string, string, number][] = [
-    ['GET', '/v2/health', 200],
-    ['GET', '/v2/agents', 200],
-    ['GET', '/v2/agents/absent', 404],
-    ['GET', '/v2/messages/absent-message', 404],
-    ['GET', '/openapi.json', 200],
-    ['GET', '/.well-known/agent.json', 200],
-    ['GET', '/', 404],
-    ['GET', '/v2/nothing', 404],
-    ['GET', '/v2/agents/%zz', 404],
-    ['DELETE', '/v2/me', 404],
-    ['OPTIONS', '/v2/me', 404],
-    ['HEAD', '/v2/me', 404],
-    ['PROPFIND', '/v2/me', 404],
-  ]
-  const faults: [string, number, string, () => Partial<Draft>][] = [
-    ['an odd nonce', 401, 'unauthenticated', () => ({ edit: replace(NONCE, (right) => right.slice(1)) })],
-    ['another scheme', 401, 'unauthenticated', () => ({ edit: replace(AUTHORIZATION, 'Bearer x') })],
-    ['a timestamp out of range', 401, 'timestamp_out_of_range', () => ({ timestamp: unixSeconds() + 120 })],
-    ['an unknown signer', 401, 'signer_unknown', () => ({ signer: stranger })],
-    ['a signature that does not match', 401, 'signature_invalid', () => ({ edit: flipBit })],
-    ['a revoked signer', 401, 'signer_revoked', () => ({ signer: revoked })],
-    ['a used nonce', 409, 'nonce_replayed', () => ({ nonce: used })],
-  ]
-  test.each(places)('spec 3.1: %s %s answers %d to a valid signature', async (method, target, status) => {
-    expectStamped(await use(draft(alice, { method, target }), status))
-  })
-
-  const rows = places.flatMap(([method, target]) =>
-    faults.map(([name, status, code, changes]) => ({ method, target, name, status, code, changes })),
-  )
-  test.each(rows)(
-    'spec 3.1, 3.5: $method $target with $name: $status',
-    async ({ method, target, status, code, changes }) => {
-      const answer = await send(draft(alice, { method, target, ...changes() }))
-      if (method !== 'HEAD') expectError(answer, status, code)
-      else expect(answer.status).toBe(status) // an answer to HEAD has no body
-    },
-  )
 })
 
 describe('spec 3.1: who needs a signature', () => {
@@ -688,32 +414,8 @@ describe('spec 3.8: the key of the body', () => {
           edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)),
         }),
     ],
-    ['with one bit flipped', 401, 'signature_invalid', () => challenge(stranger, stranger, { edit: flipBit })],
-    [
-      'for another authority',
-      401,
-      'signature_invalid',
-      () => challenge(stranger, stranger, { signed: { authority: 'elsewhere.example' } }),
-    ],
-    [
-      'with a timestamp out of range',
-      401,
-      'timestamp_out_of_range',
-      () => challenge(stranger, stranger, { timestamp: unixSeconds() - 120 }),
-    ],
-    [
-      'with an odd nonce',
-      401,
-      'unauthenticated',
-      () => challenge(stranger, stranger, { nonce: freshNonce().slice(1) }),
-    ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
   ])('spec 3.8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
   })
 })
-
-function nextDigit(digit = 'A'): string {
-  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
-  return alphabet[alphabet.indexOf(digit) + 1] ?? ''
-}

@@ -82,51 +82,26 @@ describe('spec 3.5: the order of the checks', () => {
   })
 })
 
+// The forms of each header are a table in libs/svc1/src/headers.test.ts.
 describe('spec 2.4, 3.2: header syntax', () => {
   const good = () => signatureOf(h.register('alice'), { target: '/v2/me' })
   type Headers = Record<string, string | string[]>
 
   test.each<[string, (headers: Record<string, string>) => Headers]>([
     ['no Authorization', ({ authorization: _, ...rest }) => rest],
-    ['an empty one', (rest) => ({ ...rest, authorization: '' })],
     ['another scheme', (rest) => ({ ...rest, authorization: 'Bearer abc' })],
-    [
-      'the scheme in lower case',
-      (rest) => ({ ...rest, authorization: rest.authorization?.replace('SVC', 'svc') ?? '' }),
-    ],
-    ['two spaces', (rest) => ({ ...rest, authorization: rest.authorization?.replace(' ', '  ') ?? '' })],
-    ['no signature', (rest) => ({ ...rest, authorization: rest.authorization?.split(':')[0] ?? '' })],
-    [
-      'a signature without padding',
-      (rest) => ({ ...rest, authorization: rest.authorization?.replace(/==$/, '') ?? '' }),
-    ],
-    [
-      'trailing bits in the padding',
-      (rest) => ({ ...rest, authorization: rest.authorization?.replace(/.==$/, 'B==') ?? '' }),
-    ],
-    ['the URL alphabet', (rest) => ({ ...rest, authorization: `${rest.authorization?.slice(0, -4)}-_==` })],
-    [
-      'an agent id of another alphabet',
-      (rest) => ({ ...rest, authorization: rest.authorization?.replace('SVC ', 'SVC 0') ?? '' }),
-    ],
     [
       'Authorization twice',
       (rest) => ({ ...rest, authorization: [rest.authorization ?? '', rest.authorization ?? ''] }),
     ],
     ['no timestamp', ({ 'x-svc-timestamp': _, ...rest }) => rest],
     ['a timestamp with a fraction', (rest) => ({ ...rest, 'x-svc-timestamp': `${rest['x-svc-timestamp']}.0` })],
-    ['a timestamp with a sign', (rest) => ({ ...rest, 'x-svc-timestamp': `+${rest['x-svc-timestamp']}` })],
-    ['a timestamp in hex', (rest) => ({ ...rest, 'x-svc-timestamp': '0x69564300' })],
     [
       'a timestamp twice',
       (rest) => ({ ...rest, 'x-svc-timestamp': [rest['x-svc-timestamp'] ?? '', rest['x-svc-timestamp'] ?? ''] }),
     ],
     ['no nonce', ({ 'x-svc-nonce': _, ...rest }) => rest],
     ['a nonce of 31 digits', (rest) => ({ ...rest, 'x-svc-nonce': 'a'.repeat(31) })],
-    ['a nonce of 30 digits', (rest) => ({ ...rest, 'x-svc-nonce': 'a'.repeat(30) })],
-    ['a nonce of 33 digits, an odd number', (rest) => ({ ...rest, 'x-svc-nonce': 'a'.repeat(33) })],
-    ['a nonce of 130 digits', (rest) => ({ ...rest, 'x-svc-nonce': 'a'.repeat(130) })],
-    ['a nonce that is not hex', (rest) => ({ ...rest, 'x-svc-nonce': 'g'.repeat(32) })],
     ['a nonce twice', (rest) => ({ ...rest, 'x-svc-nonce': [rest['x-svc-nonce'] ?? '', 'b'.repeat(32)] })],
   ])('%s is 401 unauthenticated', async (_, change) => {
     const answer = await h.send({ target: '/v2/me', headers: change(good()) })
@@ -135,11 +110,6 @@ describe('spec 2.4, 3.2: header syntax', () => {
       headers: { 'www-authenticate': 'SVC' },
       body: { error: { code: 'unauthenticated' } },
     })
-  })
-
-  test.each([32, 34, 64, 128])('a nonce of %i digits is fine', async (digits) => {
-    const nonce = freshNonce().repeat(4).slice(0, digits)
-    expect(await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
   })
 
   test('X-SVC headers without Authorization claim nothing: the caller is anonymous', async () => {
@@ -308,26 +278,5 @@ describe('spec 3.1: a signature that is supplied must be valid on every path', (
     expect(await h.sendSigned(alice, { method, target })).toMatchObject({ status })
     expect(await h.sendSigned(alice, { method, target }, { authority: 'other.test' })).toMatchObject({ status: 401 })
     expect(await h.send({ method, target, headers: { authorization: 'Basic x' } })).toMatchObject({ status: 401 })
-  })
-
-  test.each([
-    ['GET', '/v2/me'],
-    ['PATCH', '/v2/me'],
-    ['POST', '/v2/me/revoke'],
-    ['GET', '/v2/budget'],
-    ['GET', '/v2/contacts'],
-    ['PUT', '/v2/contacts/11111111111111111111111111111111'],
-    ['POST', '/v2/messages'],
-    ['POST', '/v2/messages/message-1/ack'],
-    ['GET', '/v2/messages/message-1/receipts'],
-    ['GET', '/v2/inbox'],
-    ['GET', '/v2/export'],
-    ['GET', '/v2/events'],
-    ['POST', '/v2/agents/register'],
-  ])('%s %s needs one', async (method, target) => {
-    expect(await h.send({ method, target })).toMatchObject({
-      status: 401,
-      body: { error: { code: 'unauthenticated' } },
-    })
   })
 })
