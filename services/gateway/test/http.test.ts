@@ -66,6 +66,15 @@ describe('spec 3.11: unknown path or method is 404 not_found', () => {
     ['GET', '/v2/./health'],
     ['GET', '/v2/%C3%28'],
     ['GET', '/v2/%'],
+    ['GET', '/v1/health'],
+    ['GET', '/v2/agents/../health'],
+    ['GET', '/v2/%2e%2e/v2/health'],
+    ['GET', '/v2/health%00'],
+    ['GET', '/v2/health%20'],
+    ['GET', '/v2/health;x=1'],
+    ['GET', '/v2/health\\'],
+    ['GET', '/openapi.json/'],
+    ['GET', '/.well-known/'],
     ['GET', '/v2/agents/'],
     ['GET', `/v2/${'a'.repeat(12_000)}`],
     ['GET', `/v2/agents/${'a'.repeat(12_000)}`],
@@ -102,10 +111,24 @@ describe('spec 3.11: unknown path or method is 404 not_found', () => {
   test.each([
     '/v2/agents/Alice',
     '/v2/agents/al',
+    `/v2/agents/${'a'.repeat(33)}`,
+    '/v2/agents/_ab',
+    '/v2/agents/-ab',
+    '/v2/agents/a%20b',
+    '/v2/agents/abc%00',
+    '/v2/agents/%C3%A4bc',
+    '/v2/agents/a.b',
+    '/v2/agents/a@b',
+    '/v2/agents/%2e%2e',
     '/v2/agents/alice%0A',
     '/v2/agents/a%2Fb',
     '/v2/messages/short',
     '/v2/messages/message%00',
+    '/v2/messages/message%0A',
+    '/v2/messages/with.a.dot',
+    '/v2/messages/with%20space',
+    '/v2/messages/board:absent',
+    `/v2/messages/${'%C3%A4'.repeat(8)}`,
     `/v2/messages/${'m'.repeat(81)}`,
     `/v2/boards/${'b'.repeat(19)}`,
     `/v2/boards/${'b'.repeat(41)}`,
@@ -196,9 +219,12 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
     ['on a GET', 'GET /v2/health', ''],
     ['of another type', 'PATCH /v2/me', 'Content-Type: text/plain\r\n'],
   ])('413 comes before all else, from the declared length alone: %s', async (_, line, header) => {
-    const answer = await h.sendRaw(`${line} HTTP/1.1\r\nHost: x\r\n${header}Content-Length: 1000000000\r\n\r\n`)
-    expect(parseRaw(answer)).toMatchObject([errorOf(413, 'body_too_large')])
-    expect(answer).toMatch(/connection: close/i)
+    // Also a length that is beyond what a double holds.
+    for (const length of ['98305', '99999999999999999']) {
+      const answer = await h.sendRaw(`${line} HTTP/1.1\r\nHost: x\r\n${header}Content-Length: ${length}\r\n\r\n`)
+      expect(parseRaw(answer)).toMatchObject([errorOf(413, 'body_too_large')])
+      expect(answer).toMatch(/connection: close/i)
+    }
   })
 
   test('Expect: 100-continue: a body that is too long is not asked for, another is', async () => {
@@ -248,6 +274,20 @@ describe('broken HTTP is answered in the shape of an error', () => {
     ['a folded header', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n', 400, 'invalid_request'],
     ['headers over 16 KiB', overflow, 400, 'invalid_request'],
     ['a target over 16 KiB', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 400, 'invalid_request'],
+    ['a version that is none', 'GET /v2/health HTTP/9.9\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
+    ['a path with a space', 'GET /v2/he alth HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
+    ['a header whose name has a space', 'GET / HTTP/1.1\r\nHost: x\r\nx y: 1\r\n\r\n', 400, 'invalid_request'],
+    ['a space before the colon', 'GET / HTTP/1.1\r\nHost: x\r\nx : 1\r\n\r\n', 400, 'invalid_request'],
+    ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: x\r\nx: \0\r\n\r\n', 400, 'invalid_request'],
+    ['a length that is none', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400, 'invalid_request'],
+    ['a negative length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400, 'invalid_request'],
+    ['a length with a sign', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n', 400, 'invalid_request'],
+    [
+      'a chunk that is longer than it says',
+      'POST /v2/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{}\r\n0\r\n\r\n',
+      400,
+      'invalid_request',
+    ],
     [
       'two lengths',
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx',
@@ -267,6 +307,7 @@ describe('broken HTTP is answered in the shape of an error', () => {
       'invalid_request',
     ],
     ['a method that HTTP has not heard of', 'BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
+    ['a method in lower case', 'get /v2/health HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
   ])('%s', async (_, bytes, status, code) => {
     const received = await h.sendRaw(bytes)

@@ -27,6 +27,7 @@ describe('spec 3.12: undeclared or repeated query parameters are 400 invalid_req
     ['', { limit: 50 }],
     ['?', { limit: 50 }],
     ['?&', { limit: 50 }],
+    ['?&&limit=1&', { limit: 1 }],
     ['?limit=7', { limit: 7 }],
     ['?%6cimit=7', { limit: 7 }],
     ['?other=1', 'invalid_request'],
