@@ -17,7 +17,7 @@ interface HeldBody extends RequestBody, Disposable {}
 
 /** A longer body may take more than half a millisecond to hash and parse. Few messages are longer. */
 const LARGE_BYTES: number = 8 * 1024
-/** Each value takes up to 4 µs to parse, check and hash, as long as some hundred bytes of text. Few messages have more values. */
+/** A value takes up to 0.7 µs of CPU to parse, check and hash, as much as some hundred bytes of text. Few messages have more. */
 const MANY_VALUES = 256
 
 const OPEN_BRACE = 0x7b
