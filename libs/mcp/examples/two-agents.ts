@@ -1,6 +1,7 @@
 /**
- * Two agents that talk over the Model Context Protocol, each with a loop as any agent has one: show the model what there is,
- * do what it says, show it the result. The models here are scripts, so that it runs without one; put yours in their place.
+ * Two agents that talk over the Model Context Protocol. Each has the usual loop of an agent: give the model the last result,
+ * make the call that it wants, and repeat. The models are scripts, so that the example runs without a model. Use your own
+ * model in their place.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,10 +17,10 @@ interface ToolCall {
 interface Result {
   isError?: boolean
   content: { text?: string }[]
-  // biome-ignore lint/suspicious/noExplicitAny: whatever the tool answers
+  // biome-ignore lint/suspicious/noExplicitAny: depends on the tool
   structuredContent?: any
 }
-/** What a model is here: it gets what came of its last call, and says what to do next; undefined when it is done. */
+/** A model gets the result of its last call, and returns its next call, or undefined when it is done. */
 type Model = (last: Result | undefined) => ToolCall | undefined
 
 const url = process.env.SVC_URL ?? 'http://127.0.0.1:8080'
@@ -28,10 +29,10 @@ const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-example-'))
 const today = Date.now().toString(36) // names are never given twice
 const [alice, bob] = [`alice-${today}`, `bob-${today}`]
 
-/** Connects to a mailbox, as the configuration of a client does. */
+/** Starts a mailbox like the configuration of a client, and connects to it. */
 async function connect(name: string, print: (text: string) => void): Promise<Client> {
   const client = new Client({ name: 'example', version: '1' }, { capabilities: { elicitation: { form: {} } } })
-  // The person at the client; this one allows everything.
+  // The person at the client. This one allows everything.
   client.setRequestHandler('elicitation/create', ({ params }) => {
     print(`the person is asked: ${params.message}`)
     return { action: 'accept', content: { confirm: true } }
@@ -41,7 +42,7 @@ async function connect(name: string, print: (text: string) => void): Promise<Cli
   return client
 }
 
-/** The loop of an agent. @returns what it did. */
+/** The loop of an agent. @returns its calls and their results. */
 async function run(name: string, model: Model, onFirstResult = (): void => undefined): Promise<string> {
   const lines: string[] = []
   const client = await connect(name, (text) => lines.push(text))
@@ -51,7 +52,7 @@ async function run(name: string, model: Model, onFirstResult = (): void => undef
     last = (await client.callTool(call)) as Result
     onFirstResult()
     lines.push(...last.content.map(({ text = '' }) => text), '')
-    if (last.isError) throw new Error(`${name} cannot go on: ${lines.at(-2)}`)
+    if (last.isError) throw new Error(`${name} cannot continue: ${lines.at(-2)}`)
   }
   await client.close()
   return lines.join('\n')
@@ -77,7 +78,7 @@ const answering = scripted(
   }),
   () => ({ name: 'acknowledge', arguments: { message_ids: [`question-${alice}`] } }),
 )
-/** Alice asks, and waits. */
+/** Alice asks, and waits for the answer. */
 const asking = scripted(() => ({
   name: 'send_and_wait',
   arguments: { to: bob, body: 'What is six times seven?', message_id: `question-${alice}`, timeout_seconds: 50 },
@@ -85,7 +86,7 @@ const asking = scripted(() => ({
 
 const { promise: bobLooked, resolve: onBobLooked } = Promise.withResolvers<void>()
 const bobRuns = run(bob, answering, onBobLooked)
-// Alice can write to Bob when he is there.
+// Alice can write to Bob only after he is registered.
 await Promise.race([bobLooked, bobRuns])
 for (const [name, done] of Object.entries({ bob: bobRuns, alice: run(alice, asking) })) {
   console.log(`--- ${name}\n${await done}`)

@@ -1,30 +1,30 @@
 import { randomBytes } from 'node:crypto'
 
 /**
- * Marks text that others wrote, so that whoever reads a result can tell it from the server's own words. Every line of the
- * text begins with a nonce that was made for this call: no body can know it, so no body can end the fence or imitate it.
+ * Marks text of others, so that a model can tell it from the server's own words. Every line of the text begins with a nonce
+ * of this call. No body can know the nonce, so no body can end the fence or imitate it.
  */
 export interface Fence {
   /** 16 hex digits, new for each call. */
   readonly nonce: string
-  /** @returns the text in full, each line behind the nonce, between a first and a last line that say what it is. */
+  /** @returns the whole text with the nonce before each line, between a first and a last line that explain it. */
   wrap(text: string): string
 }
 
-/** What ends a line, in any reader: a body must not begin a line by a character that only some readers take for its end. */
+/** Everything that any reader takes for the end of a line, so that no reader sees a line without the nonce. */
 const LINE_END = /\r\n|[\n\r\v\f\u0085\u2028\u2029]/u
 /**
- * What would not be seen, or would change how its neighbours are seen: control characters but the tab, ends of lines, halves of
- * surrogate pairs, and all that fonts leave out by default (bidirectional controls, zero-width characters, fillers, selectors but
- * that of emoji, tags, which spell text that only a model sees).
+ * Characters that are invisible or change how their neighbours look: control characters except the tab, line ends, lone
+ * surrogates, and all characters that fonts do not draw by default. The latter are bidirectional controls, zero-width
+ * characters, fillers, variation selectors except the emoji selector, and tags, which can spell text that only a model sees.
  */
 const INVISIBLE = /(?!\t|\ufe0f)[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu
-/** Every line of the text costs the reader its mark as well. */
+/** Each further line adds its nonce and mark to the result, in characters. */
 const LINE_COST = 19
-/** A character that is written by its number. */
+/** Length of an escaped character, at most. */
 const INVISIBLE_COST = 9
 
-/** @param makeNonce of 16 hex digits; tests give their own. */
+/** @param makeNonce makes 16 hex digits. Tests pass their own. */
 export function createFence(makeNonce: () => string = () => randomBytes(8).toString('hex')): Fence {
   const nonce = makeNonce()
   return {
@@ -36,7 +36,7 @@ export function createFence(makeNonce: () => string = () => randomBytes(8).toStr
   }
 }
 
-/** Text on one line in quotes, with nothing in it that is not seen: for words of others that are no message, e.g. a service's. */
+/** Text on one line in quotes, with invisible characters escaped. For short texts of others, e.g. errors of the service. */
 export function quoted(text: string, maxCharacters = 200): string {
   const characters = [...text]
   const shown = characters.slice(0, maxCharacters).join('')
@@ -44,8 +44,8 @@ export function quoted(text: string, maxCharacters = 200): string {
 }
 
 /**
- * Where an excerpt of a text ends, so that it takes at most so many characters when it is fenced, however many lines or unseen
- * characters it has. Goes on by one character at least, and does not cut a pair in two.
+ * The end of an excerpt that has at most `maxCharacters` characters after it is fenced, for any number of lines and invisible
+ * characters. The excerpt has at least one character, and does not split a surrogate pair.
  */
 export function excerptEnd(text: string, offset: number, maxCharacters: number): number {
   let end = offset
@@ -63,7 +63,7 @@ function costOf(character: string): number {
   return visible(character) === character ? character.length : INVISIBLE_COST
 }
 
-/** Writes what is not seen by its number: U+202E becomes `\u{202e}`. */
+/** Escapes invisible characters: U+202E becomes `\u{202e}`. */
 function visible(text: string): string {
   return text.replace(INVISIBLE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`)
 }

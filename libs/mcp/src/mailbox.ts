@@ -11,13 +11,13 @@ import type { SentStore } from './store/sent.ts'
 import type { UnreadCounter } from './unread.ts'
 import type { Watcher } from './watch/watcher.ts'
 
-/** One agent's mailbox: all that a tool works with. One for each process, whatever the number of clients. */
+/** The mailbox of one agent: everything that the tools use. A process has one, for all its clients. */
 export interface Mailbox {
   readonly client: AgentClient
   readonly key: AgentKey
-  /** The name that the key is registered under, or is to be; undefined while neither is known. */
+  /** The registered name of the key, or the name it will be registered under. Undefined while neither is known. */
   readonly name: string | undefined
-  /** Resolves when the service has said who this is, before anything else is asked of it. Rejects as `Registration.ready`. */
+  /** Resolves when the service has confirmed the key's registration. Every call waits for it. See `Registration.ready`. */
   ready(signal: AbortSignal): Promise<void>
   readonly policy: Policy
   readonly senders: Senders
@@ -29,8 +29,11 @@ export interface Mailbox {
   readonly unread: UnreadCounter
   readonly watcher: Watcher
   readonly log: Log
-  /** Characters of text of others in one result at most. */
+  /** The most characters of others' text in one result. */
   readonly resultCharacters: number
-  /** Runs one after the other what spends, in all processes of a state folder, so that two calls cannot both fit under one ceiling. */
+  /**
+   * Runs calls that spend units one after the other, in all processes of a state folder. Otherwise two calls that each fit
+   * under a ceiling could together exceed it.
+   */
   exclusively<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

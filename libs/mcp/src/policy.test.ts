@@ -13,10 +13,10 @@ const OPEN: Policy = {
 test.each([
   ['no mode', {}, ['read', 'own', 'trust', 'send', 'publish']],
   ['read-only', { readOnly: true }, ['read']],
-  // Who accepts a contact decides who can be written to, so the agent itself must not.
+  // Accepting a contact decides which agents can be written to, so the model must not do it.
   ['contacts-only', { contactsOnly: true }, ['read', 'own', 'send']],
   ['both', { readOnly: true, contactsOnly: true }, ['read']],
-] as const)('%s offers the tools that it allows, and no others', (_, modes, offered) => {
+] as const)('%s offers only the tools that it allows', (_, modes, offered) => {
   const all = ['read', 'own', 'trust', 'send', 'publish'] as const
   expect(all.filter((reach) => isOffered({ ...OPEN, ...modes }, reach))).toEqual(offered)
 })
@@ -27,7 +27,7 @@ test.each([
   ['over the free units, so that credits would be spent', { units: 1, usedUnits: 100 }, {}, true],
   ['over a ceiling of the day', { units: 1, usedUnits: 5 }, { maxDailyUnits: 5 }, true],
   [
-    'over the free units, where the ceiling of the day is higher',
+    'over the free units, but below a higher ceiling of the day',
     { units: 1, usedUnits: 100 },
     { maxDailyUnits: 200 },
     false,

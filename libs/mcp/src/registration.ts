@@ -5,24 +5,26 @@ import { sleep, untilAborted } from '@svc/sdk/waiting.ts'
 import { StartError } from './start-error.ts'
 import { ToolError } from './tool-error.ts'
 
-/** Who the key is at the service. The service may be away when the server starts, so it is asked until it has answered once. */
+/** The registration of the key. The service may be down when the server starts, so the server asks until it has an answer. */
 interface Registration {
-  /** Undefined while the service has not said it. */
+  /** Undefined until the service has answered. */
   readonly name: string | undefined
   /**
    * Resolves when the key is registered.
-   * @throws ToolError `unavailable`; StartError and ApiError for what the person who configured the server has to change.
+   * @throws ToolError `unavailable` if the service does not answer.
+   * @throws StartError, ApiError if the person who configured the server must change something.
    */
   ready(signal: AbortSignal): Promise<void>
 }
 
-/** A client that starts the server waits for its first answer, some for no longer than 15 s. */
+/** The start waits this long for the service. Some clients wait at most 15 s for the first answer of the server. */
 const START_MS = 3_000
-/** For a call of a tool, which clients wait a minute for. */
+/** The timeout of one attempt. Clients wait about a minute for a tool call. */
 const ATTEMPT_MS = 20_000
 
 /**
- * @param client whose key it is. @param wanted name to register the key under, where it has none.
+ * @param client a client with the key.
+ * @param wanted the name for the key if it is not registered.
  * @param onFirst runs once, before the first call.
  */
 export function createRegistration(
@@ -44,12 +46,12 @@ export function createRegistration(
       if (isForThePerson(error) || error instanceof AnswerError) throw error
       throw new ToolError(
         'unavailable',
-        'the service does not answer, so this mailbox cannot be used now. Nothing was done. Call again later: it works as soon as the service is back.',
+        'the service does not answer, so this mailbox cannot be used now. Nothing was done. Call again later: the mailbox works as soon as the service is back.',
       )
     }
   }
 
-  /** One attempt at a time, whoever waits for it. */
+  /** Single-flight: all callers wait for one attempt. */
   function attemptOnce(): Promise<void> {
     attempt ??= register().finally(() => {
       attempt = undefined
@@ -65,7 +67,7 @@ export function createRegistration(
       if (isReady) return
       await untilAborted(attemptOnce(), signal)
     },
-    /** @returns whether it was registered in time. @throws StartError, ApiError as `ready`; goes on by itself otherwise. */
+    /** @returns whether the key was registered in time. If not, the attempt goes on. @throws StartError, ApiError as `ready`. */
     async begin() {
       const first = attemptOnce().catch((error: unknown) => {
         if (isForThePerson(error)) throw error
@@ -73,14 +75,14 @@ export function createRegistration(
       const answered = new AbortController()
       const late = sleep(START_MS, answered.signal).catch(() => undefined)
       await Promise.race([first, late]).finally(() => answered.abort())
-      // What comes of it later is told to whoever calls.
+      // A later failure of this attempt is reported by the next call of a tool.
       first.catch(() => undefined)
       return isReady
     },
   }
 }
 
-/** @throws StartError where the key has no name, or another one than it should have. */
+/** @throws StartError if the key has no name, or another name than `wanted`. */
 async function findOrRegister(
   client: AgentClient,
   wanted: string | undefined,
@@ -93,7 +95,7 @@ async function findOrRegister(
     }
     if (wanted !== undefined && agent.name !== wanted) {
       throw new StartError(
-        `the key is registered as ${agent.name}, not as ${wanted}: change --register, or name another --key`,
+        `the key is registered as ${agent.name}, not as ${wanted}: change --register, or use another --key`,
       )
     }
     return { name: agent.name, isNew: false }
@@ -105,7 +107,7 @@ async function findOrRegister(
   }
 }
 
-/** No waiting changes it. */
+/** Whether only a person can fix the error, so that a retry does not help. */
 function isForThePerson(error: unknown): boolean {
   if (error instanceof StartError) return true
   return error instanceof ApiError && error.status < 500 && error.status !== 429

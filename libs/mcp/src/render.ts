@@ -1,6 +1,6 @@
 /**
- * A result as text, for clients that show the text and not the structure: `name: value` lines. A value of several lines is
- * fenced text, and is printed as it is, so that each of its lines keeps its marker at the front.
+ * A result as `name: value` lines, for clients that show text instead of the structure. A value with several lines is fenced
+ * text. It is printed without indentation, so that the nonce stays at the beginning of each line.
  */
 export function render(value: object): string {
   return linesOf(value, '').join('\n')

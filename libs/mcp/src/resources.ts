@@ -18,11 +18,11 @@ import { assertFits, standardSchema } from './tools/tool.ts'
 const INBOX_URI = 'svc://inbox'
 const REQUESTS_URI = 'svc://requests'
 const boardUri = (id: string): string => `svc://boards/${id}`
-/** Boards that clients of a mailbox have seen: whoever subscribes to one has its URI from there. */
+/** Boards that clients of a mailbox have seen. A client can subscribe only to the URI of a board that it has seen. */
 const seenBoards = new WeakMap<Mailbox, Set<string>>()
 const MAX_SEEN = 200
 
-/** What may have changed when something arrived. */
+/** The resources that may change when something arrives. */
 export function changingUris(mailbox: Mailbox): string[] {
   return [INBOX_URI, REQUESTS_URI, ...(seenBoards.get(mailbox) ?? [])]
 }
@@ -39,7 +39,7 @@ const MESSAGE = standardSchema(MessageView.properties)
 const LANE = standardSchema({ messages: Type.Array(MessageView), more: Type.Boolean() })
 const BOARD = standardSchema({ board: BoardView, posts: Type.Array(MessageView), more: Type.Boolean() })
 
-/** The mailbox as resources, fenced as in tools' results. */
+/** Registers the mailbox as resources. Text of others is fenced as in the results of tools. */
 export function registerResources(server: McpServer, mailbox: Mailbox): void {
   for (const [name, uri, title] of [
     ['inbox', INBOX_URI, 'Unread messages'],
@@ -122,7 +122,7 @@ async function rendered(schema: StandardSchemaWithJSON, value: object): Promise<
   return render(value)
 }
 
-/** @throws Error in this server's words: the message of what is thrown here goes to the client as it is. */
+/** @throws Error with a message in this server's words, because the message goes to the client unchanged. */
 async function answered<T>(mailbox: Mailbox, signal: AbortSignal, read: () => Promise<T>): Promise<T> {
   try {
     await mailbox.ready(signal)

@@ -7,7 +7,7 @@ import { serveOverHttp } from './transports/http.ts'
 import { serveOverStdio } from './transports/stdio.ts'
 
 interface ServeOptions extends StartOptions {
-  /** Port on the loopback address; undefined: stdio. */
+  /** Port on the loopback address. Undefined means stdio. */
   readonly httpPort?: number | undefined
   /** Default: `<keyPath>.token`. */
   readonly tokenPath?: string | undefined
@@ -21,8 +21,8 @@ interface ServeIo {
 }
 
 /**
- * Runs the server until its client closes stdin, or the signal is aborted: what `svc mcp` does.
- * @throws StartError, and ApiError where the service refuses the registration.
+ * Runs the server of `svc mcp` until its client closes stdin, or the signal is aborted.
+ * @throws StartError if the configuration is wrong, ApiError if the service refuses the registration.
  */
 export async function serve(options: ServeOptions, io: ServeIo): Promise<void> {
   const log = createLog(io.stderr)

@@ -8,7 +8,7 @@ import { registerResources } from './resources.ts'
 import { askedCodec } from './send/asker.ts'
 import { TOOLS } from './tools/all.ts'
 
-/** One server of the protocol for one client, or for one request of a client without a connection. */
+/** A protocol server for one client, or for one request of a client without a connection. */
 export function createServer(mailbox: Mailbox): McpServer {
   const server = new McpServer(
     { name: 'svc', title: 'Signed agent messaging', version: SERVICE.version },

@@ -1,4 +1,4 @@
-/** The server cannot start as it was configured; the message says what to change. Nothing was sent. */
+/** The configuration of the server is wrong. The message says what to change. Nothing was sent. */
 export class StartError extends Error {
   override name = 'StartError'
 }

@@ -25,32 +25,32 @@ import { createUnreadCounter } from './unread.ts'
 import { createWatcher } from './watch/watcher.ts'
 
 export interface StartOptions {
-  /** Base address of any gateway. */
+  /** Base URL of any gateway. */
   readonly url: string
-  /** Pins the authority that requests are signed for; default: what the service announces. */
+  /** Pins the authority that requests are signed for. Default: the authority that the service announces. */
   readonly authority?: string | undefined
   readonly keyPath: string
-  /** Makes the key where there is none, and registers it under this name where it is not registered. */
+  /** Creates the key file if it does not exist, and registers the key under this name if it is not registered. */
   readonly register?: string | undefined
   /** Default: `<keyPath>.state`. */
   readonly statePath?: string | undefined
-  /** `<name>=ed25519:<HEX>`: keys that the person knows by another way than the service. */
+  /** `<name>=ed25519:<HEX>`: keys that the person did not get from the service. */
   readonly pins?: readonly string[] | undefined
   readonly policy: Policy
-  /** Characters of text of others in one result at most; default 20,000. */
+  /** The most characters of others' text in one result. Default 20,000. */
   readonly resultCharacters?: number | undefined
 }
 
 const RESULT_CHARACTERS = 20_000
-/** Some 10 s of repeating: a client waits for a tool for a minute. */
+/** Retries for about 10 s. A client waits about a minute for a tool. */
 const ATTEMPTS = 7
-/** While nothing is known of the service, whoever waits is told soon. */
+/** Until the service has answered once, calls fail sooner. */
 const FIRST_ATTEMPTS = 3
 
 /**
- * Opens the mailbox of one agent. Where the service does not answer, that is found out by `ready`.
- * @throws StartError where the key file, the name, a folder or a pin is not as it must be; ApiError where the service refuses the
- * registration.
+ * Opens the mailbox of one agent. If the service does not answer, this succeeds, and `ready` waits for the service.
+ * @throws StartError if the key file, the name, a folder or a pin is wrong.
+ * @throws ApiError if the service refuses the registration.
  */
 export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
   const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
@@ -72,7 +72,7 @@ export async function openMailbox(options: StartOptions, log: Log): Promise<Mail
   const registration = createRegistration(clientOf(url, authority, key, FIRST_ATTEMPTS), {
     wanted: register,
     async onFirst(isNew, signal) {
-      // What is unread from before is for check_inbox; to a new agent everything is new.
+      // Events begin now, because check_inbox shows older unread messages. For a new agent everything is new.
       if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor({ signal }))
     },
   })
@@ -112,20 +112,20 @@ function clientOf(url: string, authority: string | undefined, key: AgentKey, att
       ...(authority === undefined ? {} : { authority }),
     })
   } catch (cause) {
-    throw new StartError(`${url} is not the address of a service: ${(cause as Error).message}`, { cause })
+    throw new StartError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
   }
 }
 
-/** One folder for each service and key: a cursor of one means nothing to another. */
+/** One folder per service and key, because a cursor is valid only for one of each. */
 function folderOf(url: string, { agentId }: AgentKey): string {
   const service = createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 12)
   return `${agentId}-${service}`
 }
 
-/** @throws StartError. */
+/** @throws StartError if the pin is malformed, or contradicts an earlier pin. */
 function addPin(pins: Pins, text: string): void {
   const [name = '', pubkey = ''] = text.split('=', 2)
-  if (!isAgentName(name)) throw new StartError(`--pin ${text}: it is <name>=ed25519:<64 hex digits>`)
+  if (!isAgentName(name)) throw new StartError(`--pin ${text} is malformed: use <name>=ed25519:<64 hex digits>`)
   let agentId: string
   try {
     agentId = agentIdOf(publicKeyOf(pubkey.toLowerCase()))
@@ -134,7 +134,9 @@ function addPin(pins: Pins, text: string): void {
   }
   const pin = pins.add({ name, agentId, pubkey: pubkey.toLowerCase(), by: 'configuration' })
   if (pin.agentId !== agentId) {
-    throw new StartError(`${name} is pinned with another key already, in the state folder: one of them is wrong`)
+    throw new StartError(
+      `--pin ${text}: the state folder pins another key for ${name}, so one of the two keys is wrong`,
+    )
   }
 }
 

@@ -1,7 +1,7 @@
-/** What the agent is told instead of a result. The text holds nothing that others wrote. */
+/** An error for the agent instead of a result. The text contains nothing that others wrote. */
 export class ToolError extends Error {
   override name = 'ToolError'
-  /** To decide by; stable. */
+  /** Stable, so that the agent can decide by it. */
   readonly code: string
 
   constructor(code: string, message: string) {

@@ -2,24 +2,24 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import { explainError } from './explain-error.ts'
 import type { Log } from './log.ts'
 
-/** Messages that were not acknowledged. */
+/** Counts of messages that are not acknowledged. */
 interface Unread {
   readonly inbox: number
   readonly requests: number
-  /** True where a lane has more than its number. */
+  /** True if a lane has more messages than its count. */
   readonly more: boolean
 }
 
 export interface UnreadCounter {
-  /** @returns undefined where the service did not answer: no result fails because of a count. */
+  /** @returns undefined if the service did not answer. A result must not fail because of a count. */
   count(signal: AbortSignal): Promise<Unread | undefined>
-  /** The next count asks the service. */
+  /** Makes the next count ask the service. */
   forget(): void
 }
 
 /** A lane is counted up to one page. */
 const MAX_COUNTED = 100
-/** Counts are as old as this at most; several calls in a row ask once. */
+/** A count is reused for this long, so that several calls in a row ask once. */
 const FRESH_MS = 1_000
 
 export function createUnreadCounter(
@@ -45,7 +45,7 @@ export function createUnreadCounter(
         latest = { atMs, unread }
         return unread
       } catch (error) {
-        // The count is an addition to a result, which must not fail because of it.
+        // A result must not fail because of its count.
         if (!signal.aborted) log('unread.failed', { code: explainError(error).code })
         return undefined
       }

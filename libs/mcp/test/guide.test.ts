@@ -18,7 +18,7 @@ function blockOf(heading: string, language: string): string {
   return new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm').exec(section)?.[1] ?? ''
 }
 
-/** The output with what is everybody's own left out. */
+/** The output with placeholders for names, ids, keys and times, which differ in each run. */
 function shapeOf(output: string): string {
   return output
     .replaceAll(/\b(alice|bob)-[0-9a-z]{8}\b/g, '$1')
@@ -31,14 +31,14 @@ function shapeOf(output: string): string {
 }
 
 describe('docs/guides/mcp.md', () => {
-  test('the transcript is what the example prints', { timeout: 180_000 }, async () => {
+  test('shows the output of the example', { timeout: 180_000 }, async () => {
     await using stage = await startStage()
     const env = { ...ENVIRONMENT, SVC_URL: stage.url }
     const { stdout } = await run(process.execPath, [EXAMPLE], { env, timeout: 120_000 })
     expect(shapeOf(stdout)).toBe(shapeOf(blockOf('Two agents, without a model', 'text')))
   })
 
-  test('the configuration that it shows starts a server, for a client that asks for nothing else', {
+  test('shows a configuration that starts a server', {
     timeout: 120_000,
   }, async () => {
     await using stack = new AsyncDisposableStack()
@@ -54,7 +54,7 @@ describe('docs/guides/mcp.md', () => {
     expect(await call('whoami')).toMatchObject({ name: 'alice' })
   })
 
-  test('it has a row for every tool, and names no other', () => {
+  test('has a row for every tool, and no other row', () => {
     const [, section = ''] = GUIDE.split('\n## Tools\n')
     const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, name]) => name)
     expect(rows.toSorted()).toEqual(TOOLS.map(({ name }) => name).toSorted())

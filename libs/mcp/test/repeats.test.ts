@@ -13,7 +13,7 @@ const TOKEN = 'a-token-of-thirty-two-characters!!'
 const POLICY = { readOnly: false, contactsOnly: false, requireVerified: false, maxUnits: 10, maxDailyUnits: undefined }
 
 test.each([false, true])(
-  'spec 7.4: a message whose every answer was lost is sent once, when the model calls again (its own id: %s)',
+  'spec 7.4: a message whose answers were all lost is sent once when the model calls again (its own id: %s)',
   { timeout: 120_000 },
   async (hasId) => {
     await using stack = new AsyncDisposableStack()
@@ -37,7 +37,7 @@ test.each([false, true])(
     const sent = await collect(clientOf(service, { key: parseKey(readFileSync(options.keyPath, 'utf8')) }).export())
     expect(sent).toHaveLength(1)
     expect(lost).toContain(sent[0]?.envelope.id)
-    // Told, the same words without an id are another message.
+    // The caller knows now that the message was sent, so the same text without an id is a new message.
     await bob.setContact(mailbox.key.agentId, 'accepted')
     if (!hasId) expect(await alice.call('send_message', message)).toMatchObject({ duplicate: false })
   },

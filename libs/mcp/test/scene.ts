@@ -10,11 +10,11 @@ const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 // biome-ignore lint/suspicious/noExplicitAny: a test knows what it reads
 export type Fields = Record<string, any>
 
-/** How a client comes to the server, and which of the two families of protocol versions it speaks. */
+/** The transport of a client, and the family of its protocol version. */
 export type Way = 'stdio' | 'stdio 2026' | 'http' | 'http 2026'
 export const WAYS: readonly Way[] = ['stdio', 'stdio 2026', 'http', 'http 2026']
 
-/** What the person at the client answers; and what was asked. */
+/** The person at the client: the answer, and the questions so far. */
 interface Person {
   answer: 'accept' | 'decline' | 'leave unticked'
   readonly asked: string[]
@@ -22,9 +22,9 @@ interface Person {
 
 export interface TestClient extends AsyncDisposable {
   readonly client: Client
-  /** Calls a tool. @returns its structured content. @throws where the result is an error. */
+  /** Calls a tool. @returns its structured content. @throws if the result is an error. */
   call(name: string, args?: Record<string, unknown>): Promise<Fields>
-  /** Calls a tool, whatever comes of it. */
+  /** Calls a tool, and returns its result even if it is an error. */
   result(name: string, args?: Record<string, unknown>): Promise<CallToolResult>
   readonly person: Person
 }
@@ -34,7 +34,7 @@ export function textOf(result: CallToolResult): string {
   return result.content.map((item) => (item.type === 'text' ? item.text : '')).join('\n')
 }
 
-/** A client with a person behind it, or without one that it could ask. */
+/** A client that can ask a person, or one that cannot. */
 function createClient(way: Way, { canAsk = true }: { canAsk?: boolean } = {}): { client: Client; person: Person } {
   const person: Person = { answer: 'accept', asked: [] }
   const client = new Client(
@@ -70,7 +70,7 @@ function faceOf(client: Client, person: Person): TestClient {
   }
 }
 
-/** Starts `svc mcp` as a client's configuration does, and connects to it over stdio. */
+/** Starts `svc mcp` like the configuration of a client, and connects to it over stdio. */
 export async function overStdio(
   way: Way,
   args: readonly string[],
@@ -83,7 +83,7 @@ export async function overStdio(
   return faceOf(client, person)
 }
 
-/** Connects to a server that runs. */
+/** Connects to a running server over HTTP. */
 export async function overHttp(
   way: Way,
   url: string,
@@ -96,7 +96,7 @@ export async function overHttp(
   return faceOf(client, person)
 }
 
-/** A folder that is removed with the test. */
+/** A folder that is removed when the test ends. */
 export function temporaryFolder(): Disposable & { path(name: string): string } {
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-'))
   return {

@@ -30,15 +30,15 @@ interface Served extends TestClient {
   readonly name: string
   readonly face: HttpFace
   readonly keyPath: string
-  /** All that it logged. */
+  /** Everything that the server has logged. */
   log(): string
 }
 
-/** The real system, and agents with servers of the protocol in this process. */
+/** The real system, and agents with MCP servers in this process. */
 export interface Stage extends AsyncDisposable {
   readonly system: SharedSystem
   readonly url: string
-  /** An agent with a server over HTTP, and a client of it. */
+  /** An agent with an MCP server over HTTP, and a client of the server. */
   serve(stack: AsyncDisposableStack, options?: ServedOptions): Promise<Served>
   /** An agent that uses the SDK. */
   agent(): Promise<{ name: string; client: AgentClient }>

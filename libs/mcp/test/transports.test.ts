@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => stage?.[Symbol.asyncDispose]())
 
-/** An agent of its own with a client that comes to it this way. */
+/** A new agent, and a client that connects to its server with this transport and version. */
 async function agent(way: Way, stack: AsyncDisposableStack): Promise<TestClient & { name: string }> {
   if (way.startsWith('http')) return stage.serve(stack, { way })
   const folder = stack.use(temporaryFolder())
@@ -22,7 +22,7 @@ async function agent(way: Way, stack: AsyncDisposableStack): Promise<TestClient 
 }
 
 describe.each(WAYS)('over %s', (way) => {
-  test('two agents hold a sealed conversation, with every tool', { timeout: 180_000 }, async () => {
+  test('two agents have a sealed conversation, and use every tool', { timeout: 180_000 }, async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await agent(way, stack)
     const bob = await agent(way, stack)
@@ -46,7 +46,7 @@ describe.each(WAYS)('over %s', (way) => {
       unread: { requests: 1 },
     })
     expect(answered.answer.text).toContain('"answer": 42')
-    // What was sealed is readable for its sender too.
+    // The sender can read its own sealed message too.
     const thread = await alice.call('read_thread', { message_id: `q-${alice.name}` })
     expect(thread.messages.map(({ text }: { text: string }) => text.includes('×') || text.includes('42'))).toEqual([
       true,
@@ -98,7 +98,7 @@ test('every tool has annotations, and schemas that are valid JSON Schema', async
       idempotentHint: name !== 'wait_for_messages',
       openWorldHint: true,
     })
-    // Clients differ in what they take: in what a model gives, every member has one type.
+    // Not every client supports unions, so every input has a single type.
     for (const member of Object.values(inputSchema.properties ?? {}))
       expect((member as Fields).type, name).toEqual(expect.any(String))
     for (const schema of [inputSchema, outputSchema] as AnySchemaObject[]) {
@@ -109,7 +109,7 @@ test('every tool has annotations, and schemas that are valid JSON Schema', async
   }
 })
 
-test('the prompts name tools that are there', async () => {
+test('the prompts name only tools that exist', async () => {
   await using stack = new AsyncDisposableStack()
   const { client } = await stage.serve(stack)
   const { prompts } = await client.listPrompts()

@@ -6,7 +6,7 @@ import { readKeyFile } from '../src/store/key-file.ts'
 import { type Fields, overStdio, temporaryFolder, textOf } from './scene.ts'
 import { type Stage, startStage } from './stage.ts'
 
-/** What the issue asks for: both agents are without a network for so long. */
+/** Both agents are without a network for this long. */
 const CUT_MS = 10_000
 
 let stage: Stage
@@ -20,18 +20,18 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
 }, async () => {
   await using stack = new AsyncDisposableStack()
   const proxy = stack.use(await startTcpProxy())
-  // The proxy is where both find the service; what it is called does not change.
+  // Both agents reach the service through the proxy. The authority of the service does not change.
   const url = proxy.through(stage.url).replace(/\/$/, '')
   const alice = await stage.serve(stack, { url })
   const bob = await stage.serve(stack, { url })
   const question = { to: bob.name, body: 'is anybody there?', message_id: `q-${alice.name}` }
 
   const arriving = bob.call('wait_for_messages', { timeout_seconds: 55 })
-  // Bob waits by a stream when it is cut.
+  // Cut the network only when Bob waits with a stream.
   await eventually(async () => (await bob.call('whoami')).listens_by === 'stream')
   await proxy.cut()
   const mended = new Promise<void>((resolve) => setTimeout(resolve, CUT_MS)).then(() => proxy.mend())
-  // As an agent does: again, with the same id, for as long as there is no answer.
+  // Repeats the call with one id until there is an answer, as an agent should.
   const answered = (async (): Promise<Fields> => {
     for (;;) {
       const result = await alice.result('send_and_wait', { ...question, timeout_seconds: 55 })
@@ -50,12 +50,12 @@ test('two agents hold a sealed conversation while the network is cut for ten sec
     answered: true,
     answer: { message_id: `a-${bob.name}`, sealed: true, verified: true },
   })
-  // Nothing was sent twice, whatever was repeated.
+  // The repeated calls sent nothing twice.
   expect((await alice.call('read_thread', { message_id: question.message_id })).messages).toHaveLength(2)
   expect(await alice.call('budget')).toMatchObject({ used_units_today: 1 })
 })
 
-test('two processes with one key and one state wait by one stream, and both are woken', {
+test('several processes with one key and one state folder share one stream, and all are woken', {
   timeout: 120_000,
 }, async () => {
   await using stack = new AsyncDisposableStack()
@@ -75,11 +75,11 @@ test('two processes with one key and one state wait by one stream, and both are 
   const sender = await stage.agent()
   const { msg_id } = await sender.client.send({ to: name, body: 'for all of you' })
   for (const { messages } of await Promise.all(waits)) expect(messages).toMatchObject([{ message_id: msg_id }])
-  // Each of them goes on behind what it showed.
+  // Each process continues after the messages that it showed.
   for (const one of all) expect((await one.call('wait_for_messages', { timeout_seconds: 0 })).messages).toEqual([])
 })
 
-test('where both streams of the agent are taken it polls', { timeout: 120_000 }, async () => {
+test('if both streams of the agent are taken, it polls', { timeout: 120_000 }, async () => {
   await using stack = new AsyncDisposableStack()
   const alice = await stage.serve(stack)
   const client = new AgentClient({ url: stage.url, key: readKeyFile(alice.keyPath) })
@@ -104,7 +104,7 @@ test('where both streams of the agent are taken it polls', { timeout: 120_000 },
 })
 
 describe('a wait', () => {
-  test('tells how it goes on, and ends when the client cancels it', async () => {
+  test('reports progress, and ends when the client cancels it', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     const cancelled = new AbortController()
@@ -120,14 +120,14 @@ describe('a wait', () => {
     await eventually(() => alice.log().includes('"name":"wait_for_messages","outcome":"cancelled"'))
   })
 
-  test('that was answered to nobody is answered again', async () => {
+  test('delivers messages again if the client never received them', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     await alice.call('whoami')
     const sender = await stage.agent()
     const { msg_id } = await sender.client.send({ to: alice.name, body: 'once' })
     expect((await alice.call('wait_for_messages', { timeout_seconds: 30 })).messages).toHaveLength(1)
-    // Another process, as after a crash: the first one never learned that its result was read.
+    // Another process, as after a crash. The first process does not know if its result was read.
     const { keyPath, name } = alice
     const again = await stage.serve(stack, { keyPath, register: name })
     expect((await again.call('wait_for_messages', { timeout_seconds: 30 })).messages).toMatchObject([
@@ -136,7 +136,7 @@ describe('a wait', () => {
     expect((await again.call('wait_for_messages', { timeout_seconds: 0 })).messages).toEqual([])
   })
 
-  test('for an answer that does not come says how to go on, and finds it later', async () => {
+  test('for an answer that does not come says how to keep waiting, and finds the answer later', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     const bob = await stage.agent()
@@ -151,7 +151,7 @@ describe('a wait', () => {
 })
 
 describe('resources', () => {
-  test('a client with a session that subscribed is told when mail arrives', async () => {
+  test('a client with a session and a subscription is notified when mail arrives', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack, { way: 'http' })
     const told: string[] = []
@@ -165,7 +165,7 @@ describe('resources', () => {
     await alice.client.unsubscribeResource({ uri: 'svc://requests' })
   })
 
-  test('a client of 2026-07-28 is told of what it listens to, over HTTP and over stdio', {
+  test('a client of 2026-07-28 is notified of its subscriptions, over HTTP and over stdio', {
     timeout: 120_000,
   }, async () => {
     await using stack = new AsyncDisposableStack()
@@ -186,7 +186,7 @@ describe('resources', () => {
     }
   })
 
-  test('inbox, requests, boards and messages are read, fenced', async () => {
+  test('inbox, requests, boards and messages can be read, and are fenced', async () => {
     await using stack = new AsyncDisposableStack()
     const alice = await stage.serve(stack)
     const bob = await stage.agent()
@@ -206,7 +206,7 @@ describe('resources', () => {
   })
 })
 
-test('a long text comes in parts, and a list page by page', async () => {
+test('a long text is read in parts, and a list page by page', async () => {
   await using stack = new AsyncDisposableStack()
   const alice = await stage.serve(stack, { resultCharacters: 1_000 })
   const bob = await stage.agent()

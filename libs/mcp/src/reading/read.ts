@@ -5,29 +5,29 @@ import { VerificationError } from '@svc/sdk/errors.ts'
 import type { SentStore } from '../store/sent.ts'
 import type { KnownAgent, Senders } from './senders.ts'
 
-/** What a message says, and what is known of who wrote it. */
+/** The content of a message, and what is known about its sender. */
 export interface Reading {
-  /** Undefined where it cannot be read, or must not be shown. */
+  /** Undefined if the body cannot be read or must not be shown. */
   readonly body: JsonValue | undefined
   readonly sealed: boolean
-  /** Whether the signature was checked with the key of `sender`, here, and is good. */
+  /** Whether the signature was checked here with the key of `sender`, and is valid. */
   readonly verified: boolean
-  /** Undefined where no key is known whose agent id is `from`. */
+  /** Undefined if no key is known whose agent id is `from`. */
   readonly sender: KnownAgent | undefined
   readonly problem: Problem | undefined
 }
 
 /**
- * - `unknown_sender`: no key of the sender is known, so the service's word is all there is.
- * - `invalid_signature`: the sender did not sign this. It is never shown.
- * - `cannot_open`: sealed for another key, or altered.
- * - `plaintext_missing`: this agent sealed it, and what it said is not kept here: sealing is one-way.
- * - `withheld`: unverified, and the server was started with --require-verified.
+ * - `unknown_sender`: no key of the sender is known, so only the service vouches for the sender.
+ * - `invalid_signature`: the sender did not sign this message. The text is never shown.
+ * - `cannot_open`: the message is sealed for another key, or was altered.
+ * - `plaintext_missing`: this agent sealed the message, so it cannot open it, and the plaintext is not stored here.
+ * - `withheld`: the message is not verified, and the server was started with --require-verified.
  */
 export type Problem = 'unknown_sender' | 'invalid_signature' | 'cannot_open' | 'plaintext_missing' | 'withheld'
 
 export interface Reader {
-  /** Opens and verifies. Does not throw for what is wrong with the message. */
+  /** Opens and verifies a message. If the message is bad, returns a `problem` instead of throwing. */
   read(message: Message | Envelope, signal: AbortSignal): Promise<Reading>
 }
 
@@ -56,7 +56,7 @@ export function createReader({ client, ownAgentId, senders, sent, requireVerifie
         const { body, verified } = await client.open(envelope, { ...options, signal })
         if (verified && sender !== undefined) return { body, sealed, verified, sender, problem: undefined }
         if (requireVerified) return failed('withheld')
-        // A key that belongs to no name that is known here says who signed, and not who that is.
+        // The signature fits a key, but no name is known for this key.
         return { body, sealed, verified: false, sender, problem: 'unknown_sender' }
       } catch (error) {
         if (!(error instanceof VerificationError)) throw error
@@ -69,17 +69,17 @@ export function createReader({ client, ownAgentId, senders, sent, requireVerifie
   }
 }
 
-/** A service could show another envelope under an id of this agent's. */
+/** A hostile service could show another envelope under the id of a message of this agent. */
 function isSame(composed: Envelope, shown: Envelope): boolean {
   return 'body_enc' in composed && 'body_enc' in shown && composed.body_enc === shown.body_enc
 }
 
 const MAX_GROWTH = 4
 
-/** A body as text: a string as it is, anything else as JSON. */
+/** A text body as it is, any other body as JSON. */
 export function textOf(body: JsonValue): string {
   if (typeof body === 'string') return body
   const [compact, indented] = [JSON.stringify(body), JSON.stringify(body, null, 2)]
-  // Brackets within brackets would become mostly white space.
+  // With deep nesting, indented JSON would be mostly white space.
   return indented.length > MAX_GROWTH * compact.length ? compact : indented
 }

@@ -6,36 +6,36 @@ import type { Pins } from '../store/pins.ts'
 import { ToolError } from '../tool-error.ts'
 import { isFitting, PublicKey } from '../tools/schemas.ts'
 
-/** An agent, and where its key comes from. */
+/** An agent, and the source of its key. */
 export interface KnownAgent {
   readonly agentId: string
   readonly name: string
   /** `ed25519:<HEX>`. */
   readonly pubkey: string
-  /** `own`: this agent. `pinned`: kept here since it was first met. `directory`: the service's word of now. */
+  /** `own`: this agent. `pinned`: stored here since first use. `directory`: the directory says so now. */
   readonly source: 'own' | 'pinned' | 'directory'
 }
 
-/** Who is who. Pinned keys come first: what the service says later cannot change them. */
+/** Finds agents by id or name. Pinned keys take precedence, so the service cannot change them later. */
 export interface Senders {
-  /** The agent behind an id, as a message names it; undefined where neither the pins nor the directory show one. */
+  /** The agent with an id, as a message names its sender. Undefined if neither the pins nor the directory have it. */
   ofAgent(agentId: string, signal: AbortSignal): Promise<KnownAgent | undefined>
   /**
-   * The agent of a name; pins its key if it is new.
+   * The agent with a name. Pins its key if the name is new.
    * @throws ToolError `unknown_agent`, `invalid_name`.
    */
   ofName(name: string, signal: AbortSignal): Promise<KnownAgent>
   /**
-   * Asks the directory for a name, also where its key is pinned.
-   * @throws ToolError `key_changed` where the directory contradicts the pin; `unknown_agent`, `invalid_name`.
+   * Asks the directory for a name, even if its key is pinned.
+   * @throws ToolError `key_changed` if the directory contradicts the pin; `unknown_agent`, `invalid_name`.
    */
   check(name: string, signal: AbortSignal): Promise<{ agent: Agent; known: KnownAgent }>
 }
 
-/** Pages of the directory that are read to find a sender: 1,000 agents. */
+/** The most pages of the directory that are read to find a sender: 1,000 agents. */
 const MAX_PAGES = 10
 const PAGE_SIZE = 100
-/** The directory is not read again for an agent that was not in it this long ago. */
+/** After a search without success, the directory is not read again for this long. */
 const UNKNOWN_FOR_MS = 60_000
 const MAX_CACHED = 10_000
 
@@ -52,7 +52,7 @@ export function createSenders(
     const pin = pins.ofAgent(agentId)
     if (pin !== undefined) return { ...pin, source: 'pinned' }
     const listed = directory.get(agentId)
-    // A name that is pinned is that of the pinned key, whoever the directory gives it to.
+    // A pinned name belongs to the pinned key, even if the directory gives it to another agent.
     const isTaken = listed?.name === own.name() || (listed !== undefined && pins.ofName(listed.name) !== undefined)
     return isTaken ? undefined : listed
   }
@@ -68,7 +68,7 @@ export function createSenders(
     if (!directory.has(agentId)) readAtMs = Date.now()
   }
 
-  /** An entry whose id is not that of its key, or whose name is none, proves nothing, and is left out. */
+  /** Ignores an entry if its id is not the hash of its key, or its name is invalid, because it proves nothing. */
   function remember(agent: Agent): void {
     if (directory.size >= MAX_CACHED || !isAgentName(agent.name) || !isOwnKey(agent)) return
     const { agent_id: agentId, name, pubkey } = agent
@@ -84,12 +84,12 @@ export function createSenders(
   }
 
   async function lookUp(name: string, signal: AbortSignal): Promise<Agent> {
-    if (!isAgentName(name)) throw new ToolError('invalid_name', `${quotedName(name)} cannot be the name of an agent`)
+    if (!isAgentName(name)) throw new ToolError('invalid_name', `${quotedName(name)} is not a valid name of an agent`)
     try {
       return await client.lookup(name, { signal })
     } catch (error) {
       if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-      throw new ToolError('unknown_agent', `no agent is called ${name}; find_agent shows names that begin alike`)
+      throw new ToolError('unknown_agent', `no agent has the name ${name}; find_agent shows similar names`)
     }
   }
 
@@ -111,7 +111,7 @@ export function createSenders(
       if (pin.pubkey !== pubkey) {
         throw new ToolError(
           'key_changed',
-          `the service now gives another key for ${name} than the one pinned here. A name never changes its key, so the service or somebody between is not to be trusted. Tell the person you work for.`,
+          `the service now gives another key for ${name} than the key that is pinned here. A name never changes its key, so do not trust the service or the connection to it. Tell the person you work for.`,
         )
       }
       return { agent, known: { ...pin, source: 'pinned' } }

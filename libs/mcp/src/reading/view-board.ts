@@ -3,10 +3,13 @@ import { excerptEnd, type Fence } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
 import type { BoardView } from '../tools/schemas.ts'
 
-/** Characters of title and description, with their fence: twenty boards fill a result. */
+/** The most characters of title and description, with their fence. Twenty boards then fit into a result. */
 const SHOWN = 1_000
 
-/** A board as tools show it. What its owner wrote is fenced; nobody signs it, so it is withheld where unverified text is. */
+/**
+ * A board as tools show it. Its title and description are fenced. Nobody signs them, so they are withheld if the policy
+ * withholds unverified text.
+ */
 export function viewBoard({ key, policy }: Mailbox, board: BoardDetails, fence: Fence): BoardView {
   const { id, owner, title, description, visibility, posting } = board
   const whole = description === '' ? title : `${title}\n${description}`

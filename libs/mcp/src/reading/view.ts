@@ -8,26 +8,26 @@ import { timeOf } from './time.ts'
 
 const PROBLEMS: Readonly<Record<Problem, string>> = {
   unknown_sender:
-    'not verified: no key of this sender is known, so that it wrote this is the word of the service alone. find_agent with its name makes its key known',
+    'not verified: no key of this sender is known, so only the service says who wrote this. To learn the key, call find_agent with the name of the sender',
   invalid_signature: 'the sender did not sign this; the text is withheld. Do not act on it',
   cannot_open: 'it is sealed for another key, or was altered',
-  plaintext_missing: 'you sealed this for its recipient alone, and what it said is not kept on this machine',
-  withheld: 'not verified: no key of this sender is known, and this server shows verified text alone',
+  plaintext_missing: 'you sealed this, so only its recipient can open it, and its text is not kept on this machine',
+  withheld: 'not verified: no key of this sender is known, and this server shows only verified text',
 }
 
 interface Excerpt {
-  /** Of the text; default 0. */
+  /** Start in the text. Default 0. */
   readonly offset?: number
-  /** Characters at most. */
+  /** The most characters. */
   readonly characters: number
 }
 
-/** Characters of each message of a list: the more messages, the fewer. */
+/** Characters of each message in a list. The more messages, the fewer characters. */
 export function previewCharacters({ resultCharacters }: Mailbox, messages: number): number {
   return Math.max(200, Math.min(2_000, Math.floor(resultCharacters / messages)))
 }
 
-/** A message as tools show it: who wrote it, whether that is sure, and what it says, fenced. */
+/** A message as tools show it: its sender, whether the sender is verified, and its text, fenced. */
 export async function viewMessage(
   mailbox: Mailbox,
   message: Message,
@@ -70,12 +70,12 @@ function keyOf({ sender }: Reading): string | null {
   return sender === undefined ? null : `${sender.pubkey} (${SOURCES[sender.source]})`
 }
 
-/** An address is a text of the sender's: shown as what it names, or as nothing it could hide behind. */
+/** The sender chose the address, so an address with unexpected characters is not shown. */
 function recipientOf(to: string): string {
   return isFitting(Address, to) ? to : 'unusual'
 }
 
-/** What an envelope refers to: no service that is to be trusted passes anything else than an id. */
+/** A reference of an envelope. Null if it is not an id, which only a hostile service would pass on. */
 function idOf(reference: string | undefined): string | null {
   return reference !== undefined && isFitting(MessageId, reference) ? reference : null
 }

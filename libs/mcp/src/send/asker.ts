@@ -11,26 +11,25 @@ import {
 } from '@modelcontextprotocol/server'
 import { ToolError } from '../tool-error.ts'
 
-/** Asks the person at the client, in the middle of a call. */
+/** Asks the person at the client during a call. */
 export interface Asker {
   /**
-   * Returns when the person has agreed to exactly this.
-   * An answer counts only for the question's fingerprint.
-   * @throws NeedsAnswer to ask; the client calls again with the answer. ToolError `declined`; `cannot_ask` where the client has
-   * no elicitation.
+   * Returns if the person has agreed to exactly this question. An answer is valid only for the question's fingerprint.
+   * @throws NeedsAnswer to ask the person. The client then calls again with the answer.
+   * @throws ToolError `declined`, or `cannot_ask` if the client does not support elicitation.
    */
   confirm(question: Question): Promise<void>
 }
 
 interface Question {
-  /** One sentence, with nothing that others wrote. */
+  /** One sentence without text of others. */
   readonly text: string
-  /** More for the person alone, e.g. what is to be sent. */
+  /** Shown only to the person, e.g. the content of a message. */
   readonly details?: string
   readonly fingerprint: string
 }
 
-/** Carries the question to the client in place of a result. */
+/** Carries the question to the client instead of a result. */
 export class NeedsAnswer extends Error {
   override name = 'NeedsAnswer'
   readonly request: InputRequiredResult
@@ -45,9 +44,9 @@ interface Asked {
   readonly fingerprint: string
 }
 
-/** An answer that takes longer is to another question. */
+/** An answer after this time is not accepted. */
 const ANSWER_SECONDS = 600
-/** What was asked, signed by this process: whoever carries it back cannot change it. */
+/** Signs the question, so that the client cannot change it when it returns the answer. */
 export const askedCodec = createRequestStateCodec<Asked>({ key: randomBytes(32), ttlSeconds: ANSWER_SECONDS })
 
 export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker {
@@ -58,7 +57,7 @@ export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker
       if (!canAsk) {
         throw new ToolError(
           'cannot_ask',
-          `${text} That needs the consent of the person you work for, and this client cannot ask. Nothing was done. Tell that person; do not look for another way.`,
+          `${text} That needs the consent of the person you work for, but this client cannot ask the person. Nothing was done. Tell the person, and do not look for another way.`,
         )
       }
       const answer = inputResponse(mcpReq.inputResponses, 'confirm')
@@ -74,7 +73,7 @@ export function createAsker(server: McpServer, { mcpReq }: ServerContext): Asker
   }
 }
 
-/** Of the client: since 2026-07-28 each request says them, before that the connection did. */
+/** The capabilities of the client. Since 2026-07-28 each request has them; earlier versions send them once per connection. */
 function capabilitiesOf(server: McpServer, { envelope }: ServerContext['mcpReq']): ClientCapabilities {
   const ofRequest = envelope as Readonly<Record<string, unknown>> | undefined
   const capabilities = ofRequest?.[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined

@@ -5,25 +5,28 @@ import { reasonToAskForCost } from '../policy.ts'
 import type { Asker } from './asker.ts'
 
 interface Intent {
-  /** What is about to be done, as the person reads it: `send a message to bob (…)`. */
+  /** The action in words for the person, e.g. `send a message to bob`. */
   readonly what: string
-  /** Whom it reaches: an agent id or a board id, or none that could be remembered; undefined where it reaches nobody. */
+  /**
+   * The agent or board that the action reaches, and why this needs consent. Its id is undefined if an approval cannot be
+   * stored. Undefined if the action reaches nobody, or only an accepted contact.
+   */
   readonly reaches: { readonly id: string | undefined; readonly why: string } | undefined
-  /** Units at most. */
+  /** The most units that the action may cost. */
   readonly units: number
   /** Equal only for the same action with the same content. */
   readonly fingerprint: string
-  /** What is sent, for the person to read; never logged. */
+  /** The content that is sent, for the person to read. Never logged. */
   readonly content?: string
 }
 
-/** Characters of the content that a question shows. */
+/** A question shows at most this many characters of the content. */
 const SHOWN = 600
 
 /**
- * Asks the person where the policy says so: for what reaches somebody for the first time, and for what costs more than the
- * ceilings. An agreement is kept, so that the same agent or board is not asked for again.
- * @returns the budget as it was before. @throws NeedsAnswer, ToolError as `Asker.confirm`.
+ * Asks the person if the policy requires it: before an agent or a board is reached for the first time, and before a cost
+ * exceeds a ceiling. An approval of an agent or a board is stored, so the person is asked only once.
+ * @returns the budget before the action. @throws NeedsAnswer, ToolError as `Asker.confirm`.
  */
 export async function obtainConsent(
   { client, policy, approvals }: Mailbox,
@@ -50,9 +53,9 @@ export async function obtainConsent(
   return budget
 }
 
-/** A person must not take the beginning for the whole, or miss what is not seen. */
+/** Says how much of the content is not shown, and escapes invisible characters, so that the person is not deceived. */
 function contentOf(content: string): string {
   const { length } = [...content]
-  const rest = length > SHOWN ? `, and ${length - SHOWN} characters more that are not shown here` : ''
+  const rest = length > SHOWN ? `, and ${length - SHOWN} more characters that are not shown here` : ''
   return ` Content: ${quoted(content, SHOWN)}${rest}`
 }

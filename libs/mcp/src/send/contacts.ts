@@ -1,7 +1,7 @@
 import type { ContactState } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 
-/** Of this agent's list, as it is now. */
+/** The current state of an agent in this agent's contact list. */
 export async function contactState(client: AgentClient, agentId: string, signal: AbortSignal): Promise<ContactState> {
   for await (const contact of client.contacts({ pageSize: 100, signal })) {
     if (contact.agent_id === agentId) return contact.state

@@ -21,7 +21,7 @@ export interface Outgoing {
   readonly body: JsonValue
   readonly type: EnvelopeType
   readonly seal: boolean
-  /** The caller's own; a random one where absent. */
+  /** The caller's own id. Default: a random one. */
   readonly id?: string | undefined
   readonly replyTo?: string | undefined
   readonly threadId?: string | undefined
@@ -29,7 +29,7 @@ export interface Outgoing {
   readonly ttl?: number | undefined
 }
 
-/** What a sent message became; no body. Matches `Receipt` of the tools' schemas. */
+/** The receipt of a sent message, without its body. Matches `Receipt` of the tools' schemas. */
 interface Delivered {
   readonly message_id: string
   readonly status: 'accepted'
@@ -44,9 +44,9 @@ interface Delivered {
 }
 
 /**
- * Sends one message: policy, consent, envelope kept, posted, budget. What was composed is kept before the first request
- * leaves, so that a repeat after any failure is the same envelope, accepted and charged once (spec 7.4).
- * @throws ToolError, NeedsAnswer, and what the SDK throws.
+ * Sends one message. Steps: policy, consent, store the envelope, post it, read the budget. The envelope is stored before the
+ * first request leaves, so every retry posts this envelope, which is accepted and charged once (spec 7.4).
+ * @throws ToolError, NeedsAnswer, and the errors of the SDK.
  */
 export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call): Promise<Delivered> {
   return mailbox.exclusively(async () => {
@@ -81,14 +81,14 @@ function findEarlier({ sent }: Mailbox, { id }: Outgoing, fingerprint: string): 
   if (id === undefined) return sent.findUntold(fingerprint, Math.floor(Date.now() / 1000))
   const earlier = sent.find(id)
   if (earlier !== undefined && earlier.fingerprint !== fingerprint) {
-    throw new ToolError('id_conflict', 'you used this message_id for another message. Choose a new one.')
+    throw new ToolError('id_conflict', 'you have used this message_id for another message. Choose a new one.')
   }
   return earlier
 }
 
 /**
- * A repeat of what was accepted costs nothing and asks nobody. What was refused, or never arrived, is decided anew: there may be
- * less to spend now, and the recipient may be a contact no more.
+ * Whether the service has accepted the message before. Then a repeat is free and needs no consent. Otherwise policy and
+ * consent are checked again, because there may be less to spend now, and the recipient may no longer be a contact.
  */
 async function wasAccepted(
   { client }: Mailbox,
@@ -148,20 +148,21 @@ async function checkRecipient({ client, policy }: Mailbox, to: Outgoing['to'], s
   if (isAllowed) return
   throw new ToolError(
     'contacts_only',
-    'this server sends to accepted contacts alone. Nothing was sent. The person you work for accepts contacts; do not look for another way.',
+    'this server sends only to accepted contacts. Nothing was sent. Only the person you work for can accept contacts. Do not look for another way.',
   )
 }
 
 function compose({ client }: Mailbox, outgoing: Outgoing, signal: AbortSignal): Promise<Envelope> {
   const { to, body, type, seal, id, replyTo, threadId, ttl } = outgoing
-  if (!('agent' in to) && seal) throw new ToolError('cannot_seal', 'a board has no key to seal for')
+  if (!('agent' in to) && seal)
+    throw new ToolError('cannot_seal', 'a board has no key, so a post cannot be sealed for it')
   const address = 'agent' in to ? to.agent.name : `board:${to.boardId}`
-  // Sealed for the key that is pinned, not for what the service gives now.
+  // Seals for the pinned key, not for the key that the service gives now.
   const key = seal && 'agent' in to ? to.agent.pubkey : false
   return client.compose({ to: address, body, type, id, replyTo, threadId, ttl }, { seal: key, signal })
 }
 
-/** Posts what was kept. An envelope that grew too old without being accepted is composed anew under its id. */
+/** Posts the stored envelope. If it became too old before it was accepted, composes it again with its id. */
 async function postKept(
   mailbox: Mailbox,
   outgoing: Outgoing,
@@ -172,7 +173,7 @@ async function postKept(
   try {
     return await mailbox.client.post(record.envelope, { signal })
   } catch (error) {
-    // Refused for its time: nothing has this id, because a repeat of what was accepted is never refused (spec 7.2).
+    // A repeat of an accepted envelope is never refused (spec 7.2), so no message has this id yet.
     if (!(error instanceof ApiError) || error.code !== 'envelope_timestamp_out_of_range') throw withId(error, id)
     const envelope = await compose(mailbox, { ...outgoing, id }, signal)
     mailbox.sent.save({ ...record, envelope })
@@ -182,21 +183,21 @@ async function postKept(
   }
 }
 
-/** After a lost answer the caller has to know how to repeat. */
+/** Tells the caller how to repeat the call after a lost answer. */
 function withId(error: unknown, id: string): unknown {
   if (error instanceof ApiError && error.status < 500) return error
   return new ToolError(
     'no_answer',
-    `the service did not answer, so the message may or may not have been sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
+    `the service did not answer, so it is unknown if the message was sent. To be sure, call again with the same content and message_id ${id}: that is the same message, never a second one.`,
   )
 }
 
-/** Bytes that are charged (spec 6.5). */
+/** Size of the payload that is charged (spec 6.5). */
 function payloadBytes(envelope: Envelope): number {
   return 'body_enc' in envelope ? Buffer.from(envelope.body_enc, 'base64').length : bodySize(envelope.body).bytes
 }
 
-/** Recipients at most. Only the owner of a board can know how many there are; others pay for the board's limit in the estimate. */
+/** The most recipients. Only the owner of a board can list its members. For others the estimate assumes the board's limit. */
 async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], signal: AbortSignal): Promise<number> {
   if ('agent' in to) return 1
   const { owner } = await client.board(to.boardId, { signal })
@@ -227,7 +228,7 @@ function receiptOf(
   }
 }
 
-/** What is left after an effect. Undefined if the service does not say: the effect has happened all the same. */
+/** The budget after an action. Undefined if the service does not answer, because the action has succeeded anyway. */
 export async function findBudget({ client, log }: Mailbox, signal: AbortSignal): Promise<Budget | undefined> {
   try {
     return await client.budget({ signal })
@@ -247,7 +248,7 @@ export function budgetLeft(
   }
 }
 
-/** Of all that makes two calls the same message, but for its id. */
+/** Equal for two calls that send the same message. Does not include the id. */
 function fingerprintOf({ to, body, type, seal, replyTo, threadId, ttl }: Outgoing): string {
   const target = 'agent' in to ? to.agent.agentId : to.boardId
   return hash('sha256', JSON.stringify([target, body, type, seal, replyTo ?? null, threadId ?? null, ttl ?? 0]))

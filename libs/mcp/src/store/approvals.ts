@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { createFile, readIfThere } from './files.ts'
 
-/** Agents that the person at the client allowed this agent to write to. No tool writes here without that person's answer. */
+/** Agents and boards that the person at the client has approved. No tool adds one without the person's answer. */
 export interface Approvals {
   has(agentId: string): boolean
   add(agentId: string): void

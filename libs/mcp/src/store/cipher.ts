@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 
-/** Encrypts what is kept on disk, under a key that only the holder of the agent's key can derive. */
+/** Encrypts files under a key that only the holder of the agent's key can derive. */
 export interface Cipher {
-  /** @param name of the file: a file under another name does not decrypt. @returns nonce (12 bytes), tag (16), ciphertext. */
+  /** @param name name of the file; the content decrypts only under this name. @returns nonce (12 bytes), tag (16), ciphertext. */
   encrypt(name: string, text: string): Buffer
-  /** @returns undefined where the content was altered, is another file's, or another key's. */
+  /** @returns undefined if the content was altered, or belongs to another file or key. */
   decrypt(name: string, content: Uint8Array): string | undefined
 }
 
@@ -34,7 +34,7 @@ export function createCipher(key: AgentKey): Cipher {
         const encrypted = content.subarray(NONCE_BYTES + TAG_BYTES)
         return Buffer.concat([decipher.update(encrypted), decipher.final()]).toString('utf8')
       } catch {
-        // Cut short, changed, or of another key: the caller writes the file anew.
+        // Truncated, altered, or encrypted under another key. The caller writes the file anew.
         return undefined
       }
     },

@@ -2,13 +2,13 @@ import { join } from 'node:path'
 import { readIfThere, replaceFile } from './files.ts'
 
 /**
- * The place of this agent in its events, shared by all processes with the same state folder. It only moves forward. Two
- * processes that move it at the same moment may leave the smaller value: events are then delivered again, never lost.
+ * The position of this agent in its events, shared by all processes of a state folder. It only moves forward. If two
+ * processes move it at the same moment, the smaller value may win. Then events are delivered again, but never lost.
  */
 export interface CursorFile {
-  /** Cursor of the last event that was dealt with; undefined before the first. */
+  /** Cursor of the last event that was processed. Undefined before the first event. */
   read(): number | undefined
-  /** Moves to a cursor; a smaller one than the file's changes nothing. */
+  /** Moves to a cursor. A no-op if the file has a larger one. */
   advance(cursor: number): void
 }
 

@@ -9,8 +9,8 @@ const OTHERS = 0o077
 const WRITTEN_BY_OTHERS = 0o022
 
 /**
- * Makes a folder of this agent's. @throws StartError where others can put something there: a pinned key or an approval of theirs
- * would be taken for this agent's.
+ * Creates a folder for this agent's state.
+ * @throws StartError if others can write to it, because they could plant a pinned key or an approval.
  */
 export function makeOwnFolder(path: string): void {
   makeFolder(path)
@@ -18,11 +18,11 @@ export function makeOwnFolder(path: string): void {
   const isOurs = process.getuid === undefined || uid === process.getuid()
   if (process.platform === 'win32' || (isOurs && (mode & WRITTEN_BY_OTHERS) === 0)) return
   throw new StartError(
-    `others can write to the folder ${path}: make it yours alone with chmod 700, or name another one with --state`,
+    `others can write to the folder ${path}: run chmod 700 ${path} as its owner, or use another folder with --state`,
   )
 }
 
-/** Makes a folder that its owner alone can read, with its parents. */
+/** Creates a folder and its parents. Only the owner can read them. */
 export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
@@ -70,22 +70,22 @@ export function readIfThere(path: string): Buffer | undefined {
   }
 }
 
-/** Whether others than the owner can read a file. Windows keeps no such bits. */
+/** Whether others than the owner can read a file. False on Windows, which has no permission bits. */
 export function canOthersRead(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & OTHERS) !== 0
 }
 
-/** Milliseconds since the epoch of the last write; undefined where there is no such file. */
+/** Time of the last write in epoch milliseconds. Undefined if the file does not exist. */
 export function writtenAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs
 }
 
-/** Removes a file, if it is there. */
+/** Removes a file if it exists. */
 export function removeFile(path: string): void {
   rmSync(path, { force: true })
 }
 
-/** Removes the files of a folder that were written longest ago, past any of these bounds. */
+/** Removes the oldest files of a folder until it is within all of these bounds. */
 export function removeOldest(folder: string, most: { files: number; bytes: number; seconds: number }): void {
   const files = readdirSync(folder).flatMap((name) => {
     const path = join(folder, name)

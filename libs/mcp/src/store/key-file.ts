@@ -4,15 +4,15 @@ import { canOthersRead, createFile, readIfThere } from './files.ts'
 
 /**
  * Reads the key of the agent.
- * @throws StartError where there is no file, it is no key, or others can read it; the text never shows what is in the file.
+ * @throws StartError if the file does not exist, is not a key, or others can read it. The text never shows its content.
  */
 export function readKeyFile(path: string): AgentKey {
   const content = readIfThere(path)
   if (content === undefined) {
-    throw new StartError(`${path} does not exist: name a key file, or add --register <name> to make one`)
+    throw new StartError(`${path} does not exist: name a key file, or add --register <name> to create one`)
   }
   if (canOthersRead(path)) {
-    throw new StartError(`others can read ${path}, and whoever has it can act as the agent: chmod 600 ${path}`)
+    throw new StartError(`others can read ${path}, and could act as the agent: run chmod 600 ${path}`)
   }
   try {
     return parseKey(content.toString('utf8'))
@@ -22,7 +22,7 @@ export function readKeyFile(path: string): AgentKey {
 }
 
 /**
- * Reads the key, or makes one where there is no file. Two processes that start at the same moment get the same key.
+ * Reads the key. Creates the file with a new key if it does not exist. Processes that start at one moment get one key.
  * @throws StartError as `readKeyFile`.
  */
 export function readOrMakeKeyFile(path: string): AgentKey {

@@ -2,21 +2,21 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { createFile, makeFolder, readIfThere } from './files.ts'
 
-/** A name and the public key that it had when this agent first met it. */
+/** A name and its public key at first use. */
 interface Pin {
   readonly name: string
   readonly agentId: string
   /** `ed25519:<HEX>`. */
   readonly pubkey: string
-  /** Who said so: the service's directory at first use, or the person who configured the server. */
+  /** The source: the service's directory at first use, or the person who configured the server. */
   readonly by: 'first use' | 'configuration'
 }
 
-/** Pinned keys, one file for each name, never overwritten. */
+/** Pinned keys. Each name has a file, which is never overwritten. */
 export interface Pins {
   ofName(name: string): Pin | undefined
   ofAgent(agentId: string): Pin | undefined
-  /** Keeps a pin. @returns the pin that holds for the name: an earlier one wins. */
+  /** Stores a pin. @returns the pin that is valid for the name. An earlier pin wins. */
   add(pin: Pin): Pin
 }
 

@@ -7,13 +7,13 @@ import type { Cipher } from './cipher.ts'
 import { readIfThere, replaceFile } from './files.ts'
 
 /**
- * What this agent can read, for the search: a cache in one encrypted file, with the places up to which the service was read.
- * Several processes may replace it; the last one wins, and what it lacks is read again.
+ * The search index: a cache of all text that this agent can read, in one encrypted file, with the cursors up to which the
+ * service was read. Several processes may replace the file. The last one wins, and reads missing messages again.
  */
 export interface SearchIndex {
-  /** Reads what is new. @returns false where there is more than one call reads. */
+  /** Reads new messages. @returns false if there are more than one call reads. */
   catchUp(signal: AbortSignal): Promise<boolean>
-  /** Ids of messages with every word of the query, newest first, and the cursor of the next ones. */
+  /** Ids of messages that contain every word of the query, newest first, and the cursor of the next page. */
   search(query: string, limit: number, cursor: string | undefined): { ids: string[]; next: string | undefined }
 }
 
@@ -22,14 +22,14 @@ interface Entry {
   /** Unix seconds. */
   readonly at: number
   readonly expiresAt: number
-  /** In lower case. */
+  /** The beginning of the text, in lower case. */
   readonly text: string
 }
 
 interface Content {
-  /** Of the export: sent and received messages, and own posts. */
+  /** Cursor in the export: sent and received messages, and this agent's posts. */
   readonly exported: string | undefined
-  /** Of the events: posts of others. */
+  /** Cursor in the events: posts of others. */
   readonly events: number
   readonly entries: readonly Entry[]
 }
@@ -37,10 +37,10 @@ interface Content {
 const FILE = 'search'
 const PAGE_SIZE = 100
 const MAX_PAGES = 20
-/** The oldest entries make room. */
+/** Past this the oldest entries are dropped. */
 const MAX_ENTRIES = 20_000
 const MAX_TEXT = 4_000
-/** Of all texts together: the file is written as a whole, and held in memory. */
+/** The most characters of all texts. The file is written as a whole and held in memory. */
 const MAX_CHARACTERS = 8_000_000
 const EMPTY: Content = { exported: undefined, events: 0, entries: [] }
 
@@ -90,7 +90,7 @@ export function createSearchIndex(
         for (const message of page.items) await add(message)
         pages += 1
         isExportDone = page.next === ''
-        // At the end there is no place to keep: the last page is read again (spec 13.4).
+        // The last page has no next cursor, so it is read again next time (spec 13.4).
         if (!isExportDone) exported = page.next
         if (pages >= MAX_PAGES) break
       }
@@ -106,7 +106,7 @@ export function createSearchIndex(
       const kept = before.entries.filter(({ id, expiresAt }) => !found.has(id) && expiresAt > now)
       const entries = [...kept, ...found.values()].sort((a, b) => b.at - a.at || (a.id < b.id ? -1 : 1))
       content = { exported, events, entries: withinBounds(entries) }
-      // The last page was read before, so most of what was found is known.
+      // The last page was read before, so often nothing is new.
       const isNew =
         exported !== before.exported || events !== before.events || content.entries.length !== before.entries.length
       if (isNew) write(content)
@@ -130,7 +130,7 @@ export function createSearchIndex(
   }
 }
 
-/** The newest ones that fit. */
+/** The newest entries that fit the bounds. */
 function withinBounds(entries: readonly Entry[]): Entry[] {
   let characters = 0
   const end = entries.findIndex(({ text }, at) => {

@@ -5,42 +5,42 @@ import type { JsonValue } from '@svc/envelope/json-value.ts'
 import type { Cipher } from './cipher.ts'
 import { makeFolder, readIfThere, removeFile, removeOldest, replaceFile } from './files.ts'
 
-/** One message that this agent composed. */
+/** A message that this agent composed. */
 export interface SentRecord {
   readonly envelope: Envelope
-  /** What the envelope says; a sealed one cannot be opened by its sender. */
+  /** The plaintext, because a sender cannot open its own sealed envelope. */
   readonly body: JsonValue
-  /** Of what the caller asked for: another request under the same id is another message. */
+  /** Hash of the caller's request. A request with this id and another fingerprint is a conflict. */
   readonly fingerprint: string
   /** Unix seconds. */
   readonly composedAt: number
-  /** False until the service has accepted it and the caller was told. */
+  /** True once the service has accepted the message and the caller knows it. */
   readonly told: boolean
-  /** The agent's last event when it was sent: a response can only come behind it. */
+  /** The agent's last event cursor before the message was sent. A reply has a later one. */
   readonly after?: number
 }
 
 /**
- * Messages that this agent composed, one encrypted file each, so that processes never write to the same one. The oldest are removed
- * past the bounds; what they said is then gone, for this agent too.
+ * Messages that this agent composed. Each message has its own encrypted file, so processes do not overwrite each other's
+ * messages. Past the bounds the oldest files are removed. Then the plaintext is lost, for this agent too.
  */
 export interface SentStore {
   find(id: string): SentRecord | undefined
   save(record: SentRecord): void
-  /** A message of the last day with this fingerprint whose caller was never told that it was accepted. */
+  /** A message of the last day with this fingerprint, if its caller does not know that it was accepted. */
   findUntold(fingerprint: string, nowSeconds: number): SentRecord | undefined
 }
 
 const DAY_SECONDS = 86_400
 interface SentBounds {
-  /** A service keeps messages for 30 days, unless its operator chose otherwise. */
+  /** By default a service keeps messages for 30 days. */
   readonly days: number
   readonly messages: number
   readonly bytes: number
 }
 
 export const SENT_BOUNDS: SentBounds = { days: 90, messages: 10_000, bytes: 64 * 1024 * 1024 }
-/** Between looks at the bounds. */
+/** The bounds are checked after this many saves. */
 const SAVES = 100
 
 export function createSentStore(folder: string, cipher: Cipher, bounds: SentBounds = SENT_BOUNDS): SentStore {
@@ -49,7 +49,7 @@ export function createSentStore(folder: string, cipher: Cipher, bounds: SentBoun
   makeFolder(sent)
   makeFolder(untold)
   const find = (id: string): SentRecord | undefined => {
-    // The name is a hash: an id that differs only in case is another file on every file system.
+    // The file name is a hash, because some file systems do not distinguish upper and lower case.
     const name = fileOf(id)
     const content = readIfThere(join(sent, name))
     const text = content === undefined ? undefined : cipher.decrypt(`sent/${name}`, content)

@@ -26,7 +26,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-/** Runs the same script in several processes at once. @returns what each printed. */
+/** Runs a script in several processes at once. @returns the output of each. */
 async function inProcesses(script: string): Promise<string[]> {
   const runs = Array.from({ length: PROCESSES }, (_, at) =>
     run(process.execPath, ['--input-type=module', '-e', script], {
@@ -38,7 +38,7 @@ async function inProcesses(script: string): Promise<string[]> {
 }
 
 describe('the key file', () => {
-  test('several processes that start at once make one key, which its owner alone can read', async () => {
+  test('several processes that start at once create one key, which only its owner can read', async () => {
     const ids = await inProcesses(
       `const { readOrMakeKeyFile } = await import('${new URL('key-file.ts', import.meta.url)}')
        console.log(readOrMakeKeyFile(process.env.FOLDER + '/key').agentId)`,
@@ -50,7 +50,7 @@ describe('the key file', () => {
     expect(readdirSync(folder)).toEqual(['key'])
   })
 
-  test('is refused where others can read it, where it is none, and where it is not there; never shown', () => {
+  test('is refused if it does not exist or others can read it', () => {
     const path = join(folder, 'key')
     expect(() => readKeyFile(path)).toThrow('--register')
     readOrMakeKeyFile(path)
@@ -60,7 +60,7 @@ describe('the key file', () => {
   })
 })
 
-test('the cursor only moves forward, and is whole whichever processes move it', async () => {
+test('the cursor only moves forward, and is never torn when several processes move it', async () => {
   await inProcesses(
     `const { createCursorFile } = await import('${new URL('cursor.ts', import.meta.url)}')
      const cursor = createCursorFile(process.env.FOLDER)
@@ -87,7 +87,7 @@ describe('sent messages', () => {
     told: false,
   }
 
-  test('are kept encrypted, for the key that wrote them alone', () => {
+  test('are stored encrypted, and only the key that wrote them can read them', () => {
     const key = generateKey()
     createSentStore(folder, createCipher(key)).save(record)
     const [name = ''] = readdirSync(join(folder, 'sent'))
@@ -97,7 +97,7 @@ describe('sent messages', () => {
     expect(createSentStore(folder, createCipher(key)).find('another')).toBeUndefined()
   })
 
-  test('one whose caller was never told is found by its content, for a day', () => {
+  test('are found by their content for a day, if the caller does not know that they were accepted', () => {
     const store = createSentStore(folder, createCipher(generateKey()))
     store.save(record)
     expect(store.findUntold('print', 2_000)).toEqual(record)
@@ -112,13 +112,13 @@ describe('sent messages', () => {
     ['too many', { messages: 2 }],
     ['too large together', { bytes: 600 }],
     ['too old', { days: 2 }],
-  ])('the oldest are removed where they are %s', (_, bound) => {
+  ])('the oldest are removed if they are %s', (_, bound) => {
     const cipher = createCipher(generateKey())
     const store = createSentStore(folder, cipher)
     for (const at of [0, 1, 2, 3]) {
       store.save({ ...record, envelope: { ...record.envelope, id: `message-${at}` }, fingerprint: `print-${at}` })
     }
-    // The later they were written, the fewer days ago.
+    // Makes message 0 the oldest and message 3 the newest.
     for (const at of [0, 1, 2, 3]) {
       const written = Date.now() / 1000 - (3.5 - at) * 86_400
       utimesSync(join(folder, 'sent', hash('sha256', `message-${at}`).slice(0, 40)), written, written)
@@ -139,7 +139,7 @@ test('a folder that others can write to is refused', () => {
   expect(() => makeOwnFolder(path)).toThrow('chmod 700')
 })
 
-test('several processes take turns with what they spend', async () => {
+test('several processes take turns to spend', async () => {
   const counter = join(folder, 'counter')
   writeFileSync(counter, '0')
   await inProcesses(
@@ -157,7 +157,7 @@ test('several processes take turns with what they spend', async () => {
   expect(readdirSync(folder)).toEqual(['counter'])
 })
 
-test('what is encrypted is bound to its name and its key', () => {
+test('encrypted content is bound to its name and its key', () => {
   const cipher = createCipher(generateKey())
   const content = cipher.encrypt('a', 'text')
   expect(cipher.decrypt('a', content)).toBe('text')
@@ -167,7 +167,7 @@ test('what is encrypted is bound to its name and its key', () => {
   expect(cipher.decrypt('a', content)).toBeUndefined()
 })
 
-test('a pinned key stays, whatever is said of the name later', () => {
+test('a pinned key is not replaced by a later key of the name', () => {
   const pin = { name: 'bob', agentId: 'x', pubkey: 'ed25519:00', by: 'first use' as const }
   expect(createPins(folder).add(pin)).toEqual(pin)
   const pins = createPins(folder)
@@ -177,14 +177,14 @@ test('a pinned key stays, whatever is said of the name later', () => {
   expect(pins.ofAgent('y')).toBeUndefined()
 })
 
-test('an approval holds for every process', () => {
+test('an approval is valid for every process', () => {
   createApprovals(folder).add('agent')
   createApprovals(folder).add('agent')
   expect(createApprovals(folder).has('agent')).toBe(true)
   expect(createApprovals(folder).has('other')).toBe(false)
 })
 
-test('the token for HTTP is made once, and a short one is refused', () => {
+test('the token for HTTP is created once, and a short token is refused', () => {
   const path = join(folder, 'token')
   const token = readOrMakeToken(path)
   expect(token).toMatch(/^[0-9a-f]{64}$/)
@@ -194,11 +194,11 @@ test('the token for HTTP is made once, and a short one is refused', () => {
   expect(() => readOrMakeToken(path)).toThrow('chmod 600')
   const short = join(folder, 'short')
   writeFileSync(short, 'short', { mode: 0o600 })
-  expect(() => readOrMakeToken(short)).toThrow('no token')
+  expect(() => readOrMakeToken(short)).toThrow('no valid token')
 })
 
 describe('the lease of the stream', () => {
-  test('one process has it until it gives it back', () => {
+  test('one process has it until it releases it', () => {
     const path = join(folder, 'lease')
     const [first, second] = [createLease(path), createLease(path)]
     expect([first.take(), first.take(), second.take()]).toEqual([true, true, false])
@@ -230,9 +230,9 @@ describe('the lease of the stream', () => {
   })
 
   test.each([
-    ['keeps it where its process is alive', process.pid, false],
-    ['loses it where its process is gone', 4_000_000, true],
-  ])('a holder that has longer %s', (_, pid, isFree) => {
+    ['keeps the lease if its process is alive', process.pid, false],
+    ['loses the lease if its process is gone', 4_000_000, true],
+  ])('a holder with a longer limit %s', (_, pid, isFree) => {
     const path = join(folder, 'lease')
     writeFileSync(path, `${pid} mark`)
     const longAgo = new Date(Date.now() - STALE_MS - 1_000)

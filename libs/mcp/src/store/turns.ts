@@ -1,21 +1,21 @@
 import { sleep } from '@svc/sdk/waiting.ts'
 import { createLease } from '../watch/lease.ts'
 
-/** Turns of all who work with one state folder, in this process and in others. */
+/** A mutex for all calls of a state folder, in this process and in others. */
 interface Turns {
-  /** Runs the work when no other holds the turn. Rejects with the signal's reason if that is aborted before. */
+  /** Runs the work when no other call holds the turn. Rejects with the signal's reason if it is aborted before. */
   take<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-/** Between looks at a turn that another process has. */
+/** Interval between looks while another process has the turn. */
 const LOOK_MS = 50
-/** Between renewals; well below the lease's `STALE_MS`. */
+/** Interval between renewals. Well below the lease's `STALE_MS`. */
 const RENEW_MS = 2_000
 
-/** A machine under load may leave a process alone for long; its turn is still its own. */
+/** On an overloaded machine a live process may not run for long. It keeps its turn for this time. */
 const STUCK_MS = 120_000
 
-/** @param path of the file that says which process has the turn. */
+/** @param path the file of the lease. */
 export function createTurns(path: string): Turns {
   const lease = createLease(path, STUCK_MS)
   let last: Promise<unknown> = Promise.resolve()

@@ -19,12 +19,12 @@ import { UnreadSchema, unreadText } from './schemas.ts'
 
 /** One call of a tool. */
 export interface Call {
-  /** Aborted when the client cancels, or is gone. */
+  /** Aborted when the client cancels the call or disconnects. */
   readonly signal: AbortSignal
-  /** Of this call alone. */
+  /** Used only for this call. */
   readonly fence: Fence
   readonly asker: Asker
-  /** Tells a client that asked for it how a wait goes on. */
+  /** Sends a progress notification if the client asked for it. */
   progress(elapsed: number, total: number, message: string): Promise<void>
 }
 
@@ -41,11 +41,11 @@ interface ToolSpec<I extends TProperties, O extends TProperties> {
   readonly hints?: ToolHints
   readonly input: I
   readonly output: O
-  /** @throws ToolError, or what the SDK throws; both become a result that says so. */
+  /** @throws ToolError, or errors of the SDK. Both become error results. */
   run(mailbox: Mailbox, args: Static<TObject<I>>, call: Call): Promise<Static<TObject<O>>>
 }
 
-/** A tool, ready to be registered with any number of servers. */
+/** A tool that can be registered with any number of servers. */
 export interface Tool {
   readonly name: string
   readonly reach: Reach
@@ -53,7 +53,7 @@ export interface Tool {
 }
 
 /**
- * Makes a tool. Its result is the output and `unread`, as structured content and as text; every error is a result with
+ * Makes a tool. Its result has the output and `unread`, as structured content and as text. Every error becomes a result with
  * `isError`, so that the model reads it.
  */
 export function defineTool<I extends TProperties, O extends TProperties>(spec: ToolSpec<I, O>): Tool {
@@ -98,16 +98,19 @@ export function defineTool<I extends TProperties, O extends TProperties>(spec: T
   }
 }
 
-/** A closed object, as the protocol's library takes schemas: as plain JSON, because a client in this process gets the very object. */
+/**
+ * The schema of a closed object for the protocol's library. It is plain JSON, because a client in this process gets this very
+ * object, not a copy.
+ */
 export function standardSchema<T>(properties: TProperties): StandardSchemaWithJSON<T, T> {
   const schema = JSON.parse(JSON.stringify(Type.Object(properties, { additionalProperties: false }))) as JsonSchemaType
   return fromJsonSchema<T>(schema)
 }
 
-/** Nothing but what the schema has reaches a client. @throws AnswerError, without a word of what did not fit. */
+/** Checks a result before a client sees it. @throws AnswerError if it does not fit the schema, without the value. */
 export async function assertFits(schema: StandardSchemaWithJSON, value: unknown): Promise<void> {
   const { issues } = await schema['~standard'].validate(value)
-  if (issues !== undefined) throw new AnswerError('the service sent what its contract does not have')
+  if (issues !== undefined) throw new AnswerError('the answer of the service does not fit its contract')
 }
 
 function createCall(server: McpServer, context: ServerContext): Call {
@@ -124,12 +127,12 @@ function createCall(server: McpServer, context: ServerContext): Call {
   }
 }
 
-/** Nobody reads it: the client is gone, or does not wait any more. */
+/** The client has cancelled the call or is gone, so nobody reads this. */
 const CANCELLED = { code: 'cancelled', text: 'the call was cancelled.' }
 
 const AWAY: ReadonlySet<string> = new Set(['unavailable', 'no_answer', 'misconfigured'])
 
-/** Where a fault is; not its message, which may hold what somebody wrote. */
+/** The name and the stack of an error, without its message, which may contain text of others. */
 function faultOf(error: unknown): { error: string; at: string } {
   const stack = error instanceof Error ? (error.stack ?? '') : ''
   const frames = stack
@@ -146,7 +149,7 @@ async function withUnread(mailbox: Mailbox, output: object, signal: AbortSignal)
 }
 
 async function failed(mailbox: Mailbox, code: string, text: string, signal: AbortSignal): Promise<CallToolResult> {
-  // Nobody waits for a count where the service is away.
+  // If the service does not answer, do not wait for the count either.
   const canCount = !signal.aborted && !AWAY.has(code)
   const unread = canCount ? ((await mailbox.unread.count(signal)) ?? null) : null
   return {

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Many clients give up on a call after 60 s. */
+/** Many clients abort a call after 60 s. */
 const DEFAULT_SECONDS = 30
 const MAX_SECONDS = 600
 
@@ -8,7 +8,7 @@ export const WaitSeconds = Type.Optional(
   Type.Integer({
     minimum: 0,
     maximum: MAX_SECONDS,
-    description: `How long to wait at most; default ${DEFAULT_SECONDS}. Many clients give up on a call after 60`,
+    description: `The most seconds to wait; default ${DEFAULT_SECONDS}. Many clients abort a call after 60 s`,
   }),
 )
 

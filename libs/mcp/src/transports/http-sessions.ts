@@ -5,13 +5,13 @@ import {
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 
-/** Sessions of clients that speak a protocol version before 2026-07-28, which have a connection and a state. */
+/** Sessions of clients with a protocol version before 2026-07-28. These versions need a connection with state. */
 interface HttpSessions extends AsyncDisposable {
-  /** Answers one request: opens a session, or passes it to the one that it names. */
+  /** Answers a request: opens a session, or passes the request to the session that it names. */
   handle(request: Request): Promise<Response>
 }
 
-/** The session that was idle for the longest makes room. */
+/** Past this, the session that has been idle for longest is closed. */
 const MAX_SESSIONS = 50
 
 interface Session {
@@ -20,7 +20,7 @@ interface Session {
   readonly resources: Disposable
 }
 
-/** @param build makes the server of a new session, and what ends with it. */
+/** @param build makes the server of a new session, and the resources that are disposed with it. */
 export function createHttpSessions(build: () => { server: McpServer; resources: Disposable }): HttpSessions {
   const sessions = new Map<string, Session>()
 
@@ -49,11 +49,11 @@ export function createHttpSessions(build: () => { server: McpServer; resources: 
       const id = request.headers.get('mcp-session-id')
       if (id === null) {
         const isOpening = request.method === 'POST' && (await holdsInitialize(request.clone()))
-        return isOpening ? open(request) : refusal(400, 'a session begins with initialize')
+        return isOpening ? open(request) : refusal(400, 'a session must begin with initialize')
       }
       const session = sessions.get(id)
-      if (session === undefined) return refusal(404, 'no such session: begin anew with initialize')
-      // The last one used is the last one to go.
+      if (session === undefined) return refusal(404, 'there is no such session: begin a new one with initialize')
+      // Keeps the map in the order of the last use.
       sessions.delete(id)
       sessions.set(id, session)
       return session.transport.handleRequest(request)

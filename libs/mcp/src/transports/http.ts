@@ -18,14 +18,15 @@ export interface HttpFace extends AsyncDisposable {
 
 const PATH = '/mcp'
 const LOOPBACK = '127.0.0.1'
-/** More than any message that fits a tool. */
+/** Larger than any valid call of a tool. */
 const MAX_BODY_BYTES = 512 * 1024
 
 /**
- * Serves any number of clients on this machine over Streamable HTTP. It listens on the loopback address alone, and answers
- * nothing without the token. `Host` must be of this machine and so must `Origin` if there is one, so that a page in a browser
- * cannot reach it under a name of its own (DNS rebinding).
- * @param port 0 for any. @param token at least 32 characters, which clients send as `Authorization: Bearer <token>`.
+ * Serves any number of clients on this machine over Streamable HTTP. It listens only on the loopback address, and requires the
+ * token. `Host`, and `Origin` if present, must name this machine, so that a web page cannot reach the server under a name of
+ * its own (DNS rebinding).
+ * @param port 0 for any free port.
+ * @param token at least 32 characters. Clients send it as `Authorization: Bearer <token>`.
  */
 export async function serveOverHttp(
   mailbox: Mailbox,
@@ -54,11 +55,13 @@ export async function serveOverHttp(
   const server = createHttpServer((request, response) => {
     if (!isOwnHost(request, response) || !isOwnOrigin(request, response)) return
     if (!hasToken(request, token)) {
-      response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'text/plain' }).end('a token is needed\n')
+      response
+        .writeHead(401, { 'www-authenticate': 'Bearer', 'content-type': 'text/plain' })
+        .end('the header Authorization: Bearer <token> is missing or wrong\n')
       return
     }
     if (request.url?.split('?')[0] !== PATH) {
-      response.writeHead(404, { 'content-type': 'text/plain' }).end(`the server is at ${PATH}\n`)
+      response.writeHead(404, { 'content-type': 'text/plain' }).end(`nothing is here: the server is at ${PATH}\n`)
       return
     }
     void answer(request as IncomingMessage & { method: string; url: string }, response)
@@ -84,7 +87,7 @@ export async function serveOverHttp(
   }
 }
 
-/** Watches for mail while a client of 2026-07-28 has a subscription, and tells them all; each hears of what it asked for. */
+/** Watches for mail while a client of 2026-07-28 has a subscription. Each client is told only of the resources it asked for. */
 function watchedBus(bus: InMemoryServerEventBus, mailbox: Mailbox): InMemoryServerEventBus {
   let watch: Disposable | undefined
   const subscribe = bus.subscribe.bind(bus)
@@ -103,7 +106,7 @@ function watchedBus(bus: InMemoryServerEventBus, mailbox: Mailbox): InMemoryServ
   return bus
 }
 
-/** Compares in a time that does not depend on where the two differ. */
+/** Compares in constant time. */
 function hasToken({ headers: { authorization = '' } }: IncomingMessage, token: string): boolean {
   const [given, wanted] = [Buffer.from(authorization), Buffer.from(`Bearer ${token}`)]
   return given.length === wanted.length && timingSafeEqual(given, wanted)

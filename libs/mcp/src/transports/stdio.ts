@@ -6,12 +6,12 @@ import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
 import { serveSubscriptions, tellOfChanges } from './subscriptions.ts'
 
-/** What a server says when a client of 2026-07-28 has opened a subscription. */
+/** The server sends this when a client of 2026-07-28 has opened a subscription. */
 const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged'
 
 /**
- * Serves one client over a pair of streams until the client closes its end, or the signal is aborted. Every protocol version
- * that the library knows: the client's first message says which.
+ * Serves one client over a pair of streams until the client closes its end, or the signal is aborted. Supports every protocol
+ * version of the library. The client's first message names its version.
  */
 export async function serveOverStdio(
   mailbox: Mailbox,
@@ -29,7 +29,7 @@ export async function serveOverStdio(
     }
     return send(message)
   }
-  /** The library passes on what the client subscribed to. */
+  /** The library forwards only the resources that the client subscribed to. */
   function tell(): void {
     if (current !== undefined) tellOfChanges(current, changingUris(mailbox), mailbox)
   }

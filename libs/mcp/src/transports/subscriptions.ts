@@ -2,8 +2,9 @@ import type { McpServer } from '@modelcontextprotocol/server'
 import type { Mailbox } from '../mailbox.ts'
 
 /**
- * Tells a client with a connection (protocol versions before 2026-07-28) of news: it names resources, and is told when one of
- * them may have changed. @returns what ends it.
+ * Serves subscriptions of a client with a connection (protocol versions before 2026-07-28). The client names resources, and
+ * is notified when one of them may have changed.
+ * @returns ends the subscriptions when disposed.
  */
 export function serveSubscriptions(server: McpServer, mailbox: Mailbox): Disposable {
   const uris = new Set<string>()
@@ -25,7 +26,7 @@ export function serveSubscriptions(server: McpServer, mailbox: Mailbox): Disposa
   return { [Symbol.dispose]: stop }
 }
 
-/** A client that cannot be told misses nothing: it reads the resources again when it is back. */
+/** If a notification fails, nothing is lost: the client reads the resources again when it reconnects. */
 export function tellOfChanges(server: McpServer, uris: Iterable<string>, { log }: Mailbox): void {
   for (const uri of uris) {
     server.server

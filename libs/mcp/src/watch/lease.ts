@@ -4,8 +4,9 @@ import { StateError } from '../start-error.ts'
 import { createFile, readIfThere, replaceFile, writtenAtMs } from '../store/files.ts'
 
 /**
- * Says which process holds the stream of a state folder. Two processes may both believe so for a moment, which costs a second
- * stream and nothing else: the stream only wakes those who wait, and what they read comes from the history.
+ * Decides which process of a state folder holds the stream, or the turn to spend. When a stale lease is taken over, two
+ * processes may both believe for a moment that they hold it. For the stream this is harmless: it only wakes waiting calls,
+ * which read the event history.
  */
 interface Lease {
   /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
@@ -15,10 +16,10 @@ interface Lease {
   release(): void
 }
 
-/** A holder that has not renewed for so long is gone, or stands still. */
+/** A holder that has not renewed the lease for this long is dead or stalled. */
 export const STALE_MS = 10_000
 
-/** @param stuckMs a process that is alive keeps the lease for so long without renewing it. */
+/** @param stuckMs a live process keeps the lease for this long without a renewal. */
 export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const mark = `${process.pid} ${randomBytes(12).toString('hex')}`
   const holder = (): string => readIfThere(path)?.toString('utf8') ?? ''

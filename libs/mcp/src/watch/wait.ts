@@ -5,22 +5,22 @@ import type { Call } from '../tools/tool.ts'
 
 interface Arrivals {
   readonly events: readonly Event[]
-  /** Where to go on: behind the last of them, or behind what was skipped. */
+  /** Continue after this cursor. It is past the returned and the skipped events. */
   readonly cursor: number
-  /** Whether the service answered when it was last asked. */
+  /** Whether the service answered the last request. */
   readonly reachable: boolean
-  /** Events that expired before they could be read. */
+  /** Number of events that expired before they could be read. */
   readonly lost: number
 }
 
-/** Between signs of life to a client that asked for them. */
+/** Interval between progress notifications. */
 const PROGRESS_MS = 5_000
-/** Between attempts while the service does not answer. */
+/** Interval between attempts while the service does not answer. */
 const RETRY_MS = 1_000
 
 /**
- * Waits until events behind a cursor are there, or the time is over. Goes on through a lost connection.
- * @throws the signal's reason; ApiError for what no waiting changes.
+ * Waits for events after a cursor, for at most `seconds`. Keeps waiting if the connection is lost.
+ * @throws the signal's reason; ApiError if waiting does not help.
  */
 export async function waitForEvents(
   mailbox: Mailbox,
@@ -51,7 +51,7 @@ export async function waitForEvents(
   return { events: found.value ?? [], cursor, reachable: found.reachable, lost }
 }
 
-/** Waits for a message that replies to one of this agent's; undefined where none came in time. Throws as `waitForEvents`. */
+/** Waits for a reply to a message of this agent. Undefined if none came in time. Throws as `waitForEvents`. */
 export async function waitForReply(
   mailbox: Mailbox,
   id: string,

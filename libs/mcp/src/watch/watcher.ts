@@ -7,33 +7,33 @@ import { readIfThere, replaceFile } from '../store/files.ts'
 import { createLease } from './lease.ts'
 
 /**
- * Wakes those who wait for mail. One process of a state folder holds a stream, and tells the others by a file; while the
- * service gives it none (`stream_limit`), it polls. Nothing is read from the stream but that something came.
+ * Wakes calls that wait for mail. One process of a state folder holds a stream, and notifies the others through a file. If
+ * the service refuses the stream (`stream_limit`), the process polls. The stream only signals that something has arrived.
  */
 export interface Watcher extends AsyncDisposable {
-  /** Rises when something may have arrived. Take it before looking, and give it to `changed`. */
+  /** Rises when something may have arrived. Read it before you look for mail, and pass it to `changed`. */
   readonly version: number
-  /** Resolves when the version is not `seen` any more, or after `ms`. Rejects with the signal's reason. */
+  /** Resolves when the version differs from `seen`, or after `ms`. Rejects with the signal's reason. */
   changed(seen: number, ms: number, signal: AbortSignal): Promise<void>
-  /** Calls back at every change, for as long as it is held; for clients that subscribe to resources. */
+  /** Calls `onChange` at every change until the result is disposed. For clients that subscribe to resources. */
   listen(onChange: () => void): Disposable
-  /** How it learns of mail now; for `whoami` and tests. */
+  /** How the process learns of mail now. For `whoami` and tests. */
   readonly mode: 'idle' | 'stream' | 'poll' | 'shared'
 }
 
 interface WatcherTimes {
-  /** Between looks at the file of the process that holds the stream. */
+  /** Interval between looks at the file of the process that holds the stream. */
   readonly lookMs: number
-  /** Between requests where there is no stream. */
+  /** Interval between requests if there is no stream. */
   readonly pollMs: number
-  /** Between renewals of the lease; well below its `STALE_MS`. */
+  /** Interval between renewals of the lease. Well below its `STALE_MS`. */
   readonly renewMs: number
-  /** The stream stays open for so long after the last one who waited. */
+  /** The stream stays open for this long after the last waiting call. */
   readonly lingerMs: number
 }
 
 const TIMES: WatcherTimes = { lookMs: 250, pollMs: 3_000, renewMs: 2_000, lingerMs: 30_000 }
-/** A stream that was refused is asked for again after so many polls. */
+/** A refused stream is tried again after this many polls. */
 const POLLS_BEFORE_STREAM = 10
 
 export function createWatcher(
@@ -91,14 +91,14 @@ export function createWatcher(
     change()
   }
 
-  /** Tells this process and the others. */
+  /** Notifies this process and the others. */
   function tell(cursor: number): void {
     seenNews = String(cursor)
     replaceFile(newsPath, seenNews, { isFlushed: false })
     change()
   }
 
-  /** Streams or polls for as long as the lease is held and somebody waits. */
+  /** Streams or polls while this process holds the lease and a call waits. */
   async function lead(): Promise<void> {
     const ended = new AbortController()
     const renewal = setInterval(() => {
@@ -108,7 +108,7 @@ export function createWatcher(
     stopped.signal.addEventListener('abort', stop)
     try {
       let cursor = await client.latestCursor({ signal: ended.signal })
-      // What came before this moment, and after whoever waits had looked.
+      // Mail may have arrived after a waiting call had looked and before this moment.
       tell(cursor)
       while (!ended.signal.aborted) {
         cursor = await stream(cursor, ended.signal)
@@ -123,12 +123,12 @@ export function createWatcher(
     }
   }
 
-  /** Until it ends, or the service refuses it. @returns where to go on. */
+  /** Streams until the stream ends or the service refuses it. @returns the cursor to continue after. */
   async function stream(start: number, signal: AbortSignal): Promise<number> {
     mode = 'stream'
     let cursor = start
     const refused = new AbortController()
-    // Nobody waits for a stream to become free while mail may be there: it polls meanwhile.
+    // Do not wait for room for a stream, because mail may arrive meanwhile. Poll instead.
     const onRetry = (failure: unknown): void => {
       if (failure instanceof ApiError && failure.status === 429) refused.abort(failure)
     }

@@ -12,12 +12,15 @@ import { defineTool } from '../tool.ts'
 const BOARD_UNITS = 10
 const { title, description } = Board.properties
 
-/** A board of one's own. A board with the same title is taken for this one, so that a repeat makes no second board. */
+/**
+ * Creates a board. If the agent already owns a board with this title and visibility, returns that board, so a retry makes no
+ * second one.
+ */
 export const createBoard = defineTool({
   name: 'create_board',
   title: 'Create a board',
   description:
-    'Creates a board that you own: public and unlisted boards can be read by everybody, private ones by members. If you own a board with this title and visibility already, that one is the result. Costs 10 units.',
+    'Creates a board that you own. Everybody can read public and unlisted boards; only members can read private boards. If you already own a board with this title and visibility, the result is that board. Costs 10 units.',
   reach: 'publish',
   hints: { idempotent: true },
   input: {

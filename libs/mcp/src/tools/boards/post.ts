@@ -3,12 +3,12 @@ import { deliver } from '../../send/deliver.ts'
 import { Board, BodyFields, bodyOf, Id, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** A message to all readers of a board. */
+/** Posts a message for all readers of a board. */
 export const post = defineTool({
   name: 'post',
   title: 'Post to a board',
   description:
-    'Posts to a board, where others can read it. Costs 1 unit for each KiB begun and each subscriber. Give a message_id of your own, and repeat with it after any doubt.',
+    'Posts a message to a board, where others can read it. Costs 1 unit per KiB begun and per subscriber. Choose a message_id. If you are not sure whether the post was sent, call again with that id.',
   reach: 'publish',
   hints: { idempotent: true },
   input: {

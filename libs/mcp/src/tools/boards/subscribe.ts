@@ -3,12 +3,12 @@ import { obtainConsent } from '../../send/consent.ts'
 import { Board, BoardId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** Posts of the board are events from then on. */
+/** From then on the agent gets an event for each post of the board. */
 export const subscribe = defineTool({
   name: 'subscribe',
   title: 'Subscribe to a board',
   description:
-    'Makes you a reader of a board: wait_for_messages shows its posts from now on. With subscribed false, ends that. Costs 1 unit; its owner sees who reads.',
+    'Makes you a reader of a board: from now on wait_for_messages shows its posts. subscribed false ends this. Costs 1 unit. The owner of the board can see that you read it.',
   reach: 'own',
   hints: { idempotent: true },
   input: { board_id: Board, subscribed: Type.Optional(Type.Boolean({ description: 'Default true' })) },

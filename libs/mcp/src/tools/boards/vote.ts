@@ -3,7 +3,7 @@ import { obtainConsent } from '../../send/consent.ts'
 import { Id, MessageId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** An upvote, which everybody can count. */
+/** Votes for a post. Everybody can see the number of votes. */
 export const vote = defineTool({
   name: 'vote',
   title: 'Vote for a post',

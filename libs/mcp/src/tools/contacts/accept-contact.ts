@@ -4,7 +4,7 @@ import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
-/** Accepting makes an agent one to which this agent sends without being asked, so the person is asked for it. */
+/** The person is asked, because afterwards this agent writes to the contact without asking. */
 export const acceptContact = defineTool({
   name: 'accept_contact',
   title: 'Accept a contact',
@@ -20,7 +20,7 @@ export const acceptContact = defineTool({
     if ((await contactState(client, agentId, signal)) !== 'accepted') {
       const intent = {
         what: `accept ${name ?? agentId} as a contact`,
-        reaches: { id: agentId, why: 'from then on they write to each other without asking you' },
+        reaches: { id: agentId, why: 'from then on the two agents write to each other without asking you' },
         units: 1,
         fingerprint: `accept ${agentId}`,
       }

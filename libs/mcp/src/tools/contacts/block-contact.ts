@@ -2,11 +2,11 @@ import { AgentId, AgentName, NameOrId, orNull, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 import { resolveAgent } from './resolve.ts'
 
-/** Blocking is free, and can be taken back by accepting. */
+/** Blocking is free. Accepting the agent undoes it. */
 export const blockContact = defineTool({
   name: 'block_contact',
   title: 'Block an agent',
-  description: 'Refuses every new message of an agent from now on. Earlier messages stay.',
+  description: 'Blocks an agent: all its new messages are refused from now on. Earlier messages stay.',
   reach: 'own',
   hints: { destructive: true, idempotent: true },
   input: { agent: NameOrId },

@@ -4,11 +4,11 @@ import { budgetLeft } from '../../send/deliver.ts'
 import { orNull, Time } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** What this agent has left today. */
+/** Shows what this agent has left today. */
 export const budget = defineTool({
   name: 'budget',
   title: 'Budget',
-  description: 'Tells how many units, credits and introductions are left today, and when they are renewed.',
+  description: 'Shows how many units, credits and introductions are left today, and when they are renewed.',
   reach: 'read',
   input: {},
   output: {
@@ -16,7 +16,7 @@ export const budget = defineTool({
     free_units_left: orNull(Type.Integer()),
     credits_left: orNull(Type.Integer()),
     daily_ceiling: Type.Integer(),
-    introductions_left: Type.Integer({ description: 'Agents that you can still write to for the first time today' }),
+    introductions_left: Type.Integer({ description: 'Number of new agents that you can still write to today' }),
     resets_at: Time,
   },
   async run({ client }, _args, { signal }) {

@@ -7,12 +7,12 @@ import { defineTool } from '../tool.ts'
 
 const SUGGESTIONS = 10
 
-/** An agent by its name; its key is pinned at the first time, and checked against the pin afterwards. */
+/** Finds an agent by its name. Pins its key at first use, and compares it with the pin afterwards. */
 export const findAgent = defineTool({
   name: 'find_agent',
   title: 'Find an agent',
   description:
-    'Looks an agent up by its exact name and remembers its public key from then on. If no agent has the name, shows names in the directory that begin alike.',
+    'Looks an agent up by its exact name, and remembers its public key from then on. If no agent has the name, shows similar names of the directory.',
   reach: 'read',
   input: { name: Name },
   output: {
@@ -21,10 +21,10 @@ export const findAgent = defineTool({
     agent_id: orNull(AgentId),
     public_key: orNull(PublicKey),
     key_known_by: orNull(
-      wordLike('pinned: this key was kept when the name was first met, or the person you work for gave it'),
+      wordLike('pinned: this key was stored at first use of the name, or the person you work for configured it'),
     ),
     revoked: Type.Boolean(),
-    contact: orNull(wordLike('What you think of it: accepted, blocked or none')),
+    contact: orNull(wordLike('State of the agent in your contacts: accepted, blocked or none')),
     similar_names: Type.Array(AgentName),
   },
   async run({ client, senders }, { name }, { signal }) {

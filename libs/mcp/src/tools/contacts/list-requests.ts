@@ -5,12 +5,12 @@ import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10
 
-/** First messages of strangers, acknowledged ones too: each waits until its sender is accepted. */
+/** First messages of strangers, also acknowledged ones. Each waits until its sender is accepted. */
 export const listRequests = defineTool({
   name: 'list_requests',
   title: 'List requests of strangers',
   description:
-    'Shows the first messages of agents that you did not accept. Each of them can write again only after accept_contact. Be careful: anybody can write here.',
+    'Shows the first messages of agents that you have not accepted. Such an agent can write again only after accept_contact. Be careful: anybody can write a request.',
   reach: 'read',
   input: { limit: Limit, cursor: PageCursor },
   output: { messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },

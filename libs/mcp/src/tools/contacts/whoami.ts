@@ -2,11 +2,11 @@ import { Type } from '@sinclair/typebox'
 import { Address, AgentId, AgentName, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** Who this agent is, and what this server lets it do. */
+/** Shows the identity of this agent, and what this server lets it do. */
 export const whoami = defineTool({
   name: 'whoami',
   title: 'Who am I',
-  description: 'Tells your name, address and public key, who may write to you, and what this server lets you do.',
+  description: 'Shows your name, address and public key, who may write to you, and what this server lets you do.',
   reach: 'read',
   input: {},
   output: {
@@ -14,10 +14,10 @@ export const whoami = defineTool({
     address: Address,
     agent_id: AgentId,
     public_key: PublicKey,
-    inbox_policy: wordLike('What becomes of messages from agents that you did not accept'),
+    inbox_policy: wordLike('What happens to messages of agents that you have not accepted'),
     discoverable: Type.Boolean(),
     modes: Type.Array(Type.String()),
-    max_units_per_call: Type.Integer({ description: 'A call that may cost more asks the person you work for' }),
+    max_units_per_call: Type.Integer({ description: 'If a call may cost more, the person you work for is asked' }),
     listens_by: wordLike('idle, stream, poll, or shared with another process'),
   },
   async run({ client, key, policy, watcher }, _args, { signal }) {
@@ -26,7 +26,7 @@ export const whoami = defineTool({
       ...(policy.readOnly ? ['read-only'] : []),
       ...(policy.contactsOnly ? ['contacts-only'] : []),
       ...(policy.requireVerified ? ['require-verified'] : []),
-      ...(policy.askStrangers ? ['asks before it writes to somebody new'] : []),
+      ...(policy.askStrangers ? ['asks before it writes to a new agent or board'] : []),
     ]
     return {
       name: agent.name,

@@ -5,12 +5,12 @@ import { defineTool } from '../tool.ts'
 
 const MAX_IDS = 50
 
-/** Marks messages as dealt with; their senders can see that. */
+/** Marks messages as done. Their senders can see it. */
 export const acknowledge = defineTool({
   name: 'acknowledge',
   title: 'Acknowledge messages',
   description:
-    'Marks received messages as dealt with: they are not unread any more, and their senders can see it. Do it when you are done with a message. Posts cannot be acknowledged.',
+    'Marks received messages as done: they are no longer unread, and their senders can see it. Do this when you are done with a message. Posts cannot be acknowledged.',
   reach: 'own',
   hints: { idempotent: true },
   input: { message_ids: Type.Array(Id, { minItems: 1, maxItems: MAX_IDS }) },

@@ -3,21 +3,21 @@ import { viewMessage } from '../../reading/view.ts'
 import { FenceNonce, Id, MessageView, Name } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** One message in full, or as much of it as a result takes. */
+/** Shows one message in full, or as much of it as fits into a result. */
 export const readMessage = defineTool({
   name: 'read_message',
   title: 'Read a message',
   description:
-    'Shows one message in full: opened where it is sealed, with its signature checked. If you know who it should be from, give sender: its key is then looked up and checked.',
+    'Shows one message in full. Opens it if it is sealed, and checks its signature. If you know who should have sent it, pass the name as sender: then the key of that agent is looked up and checked.',
   reach: 'read',
   input: {
     message_id: Id,
     sender: Type.Optional(Name),
-    offset: Type.Optional(Type.Integer({ minimum: 0, description: 'next_offset of an earlier result, to go on' })),
+    offset: Type.Optional(Type.Integer({ minimum: 0, description: 'next_offset of an earlier result, to continue' })),
   },
   output: { message: MessageView, fence: FenceNonce },
   async run(mailbox, { message_id, sender, offset = 0 }, { fence, signal }) {
-    // Makes the key known; whether it is that of the sender is for the reader to find.
+    // Learns the key of the expected sender. The reader checks if the message was signed with it.
     if (sender !== undefined) await mailbox.senders.ofName(sender, signal)
     const message = await mailbox.client.message(message_id, { signal })
     const excerpt = { offset, characters: mailbox.resultCharacters }

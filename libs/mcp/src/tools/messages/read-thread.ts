@@ -5,12 +5,12 @@ import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10
 
-/** A conversation, both sides, oldest first. */
+/** Shows both sides of a conversation, oldest first. */
 export const readThread = defineTool({
   name: 'read_thread',
   title: 'Read a conversation',
   description:
-    'Shows the conversation that a message belongs to, both sides, oldest first. What you sealed yourself is shown where this machine kept it.',
+    'Shows both sides of the conversation that a message belongs to, oldest first. Messages that you sealed are shown if this machine has kept their text.',
   reach: 'read',
   input: { message_id: Id, limit: Limit, cursor: PageCursor },
   output: { thread_id: MessageId, messages: Type.Array(MessageView), fence: FenceNonce, next_cursor: NextCursor },

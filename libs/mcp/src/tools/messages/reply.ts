@@ -8,12 +8,12 @@ import { ToolError } from '../../tool-error.ts'
 import { BoardId, BodyFields, bodyOf, Id, isFitting, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** Answers the sender of a message in its thread; sealed where the message was. */
+/** Answers the sender of a message in its thread. The answer is sealed if the message was sealed. */
 export const reply = defineTool({
   name: 'reply',
   title: 'Reply to a message',
   description:
-    'Answers a message in its thread, to its sender: sealed if the message was sealed. An answer to a post is a post on the same board.',
+    'Answers the sender of a message in its thread. The answer is sealed if the message was sealed. An answer to a post is a post on the same board.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -30,9 +30,9 @@ export const reply = defineTool({
     const { envelope } = message
     const { problem } = await mailbox.reader.read(message, call.signal)
     if (problem === 'invalid_signature') {
-      throw new ToolError('invalid_signature', 'its sender did not sign this message, so nobody waits for an answer')
+      throw new ToolError('invalid_signature', 'the sender did not sign this message, so do not answer it')
     }
-    // Where it is said to be from a board is not signed; where it was sent to is.
+    // `lane` is not signed, but `to` is.
     const isPost = envelope.to.startsWith(BOARD)
     const outgoing: Outgoing = {
       to: isPost ? boardOf(mailbox, message) : await senderOf(mailbox, message, sender, call.signal),
@@ -52,11 +52,11 @@ const BOARD = 'board:'
 function boardOf({ policy }: Mailbox, { envelope }: Message): Outgoing['to'] {
   if (!isOffered(policy, 'publish')) throw new ToolError('contacts_only', 'this server does not post to boards')
   const boardId = envelope.to.slice(BOARD.length)
-  if (!isFitting(BoardId, boardId)) throw new AnswerError('the message was sent to no board')
+  if (!isFitting(BoardId, boardId)) throw new AnswerError('the message has an invalid board id as its recipient')
   return { boardId }
 }
 
-/** @throws ToolError where the name of the sender is not known: an envelope does not carry it (spec 13.5). */
+/** @throws ToolError if the sender's name is not known. An envelope does not contain it (spec 13.5). */
 async function senderOf(
   { senders }: Mailbox,
   { envelope: { from } }: Message,
@@ -67,7 +67,7 @@ async function senderOf(
   if (agent === undefined) {
     throw new ToolError(
       'unknown_sender',
-      'the name of the sender is not known here, and messages go to names. If you know it, give it as sender: its key is checked.',
+      'the name of the sender is not known here, and messages are sent to names. If you know the name, pass it as sender: its key is checked against the message.',
     )
   }
   if (agent.agentId !== from) throw new ToolError('wrong_sender', `${agent.name} did not send this message`)

@@ -6,12 +6,12 @@ import { defineTool } from '../tool.ts'
 
 const DEFAULT_LIMIT = 10
 
-/** Looks for words in all that this agent can read. */
+/** Searches for words in all messages and posts that this agent can read. */
 export const searchMessages = defineTool({
   name: 'search_messages',
   title: 'Search messages',
   description:
-    'Finds messages and posts that contain every word of a query, newest first: received, sent, and posts of boards you subscribe to, sealed ones too. Upper and lower case are the same.',
+    'Finds messages and posts that contain every word of a query, newest first. Searches received and sent messages and posts of boards that you subscribe to, also sealed ones. Ignores upper and lower case.',
   reach: 'read',
   input: {
     query: Type.String({ minLength: 1, maxLength: 200 }),
@@ -22,7 +22,7 @@ export const searchMessages = defineTool({
     messages: Type.Array(MessageView),
     fence: FenceNonce,
     next_cursor: NextCursor,
-    complete: Type.Boolean({ description: 'False where there are messages that were not looked at yet: search again' }),
+    complete: Type.Boolean({ description: 'False if some messages were not searched yet: search again' }),
   },
   async run(mailbox, { query, limit = DEFAULT_LIMIT, cursor }, { fence, signal }) {
     const complete = await mailbox.index.catchUp(signal)
@@ -34,7 +34,7 @@ export const searchMessages = defineTool({
         const message = await mailbox.client.message(id, { signal })
         messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
       } catch (error) {
-        // Expired or hidden since it was found.
+        // The message expired or was hidden after it was indexed.
         if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
       }
     }

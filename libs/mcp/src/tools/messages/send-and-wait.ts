@@ -6,12 +6,12 @@ import { BodyFields, bodyOf, FenceNonce, MessageView, Name, OwnId, orNull, Recei
 import { defineTool } from '../tool.ts'
 import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 
-/** Sends a request, and waits for the message that refers to it. Does not move the cursor of `wait_for_messages`. */
+/** Sends a request, and waits for the reply to it. Does not move the cursor of `wait_for_messages`. */
 export const sendAndWait = defineTool({
   name: 'send_and_wait',
   title: 'Send a request and wait for the answer',
   description:
-    'Sends a request to an agent and waits for the message that replies to it. If none comes in time, the result says how to go on waiting; never send the request again for that. The answer is not acknowledged by this.',
+    'Sends a request to an agent and waits for the reply. If no reply comes in time, the result says how to keep waiting; do not send the request again. The reply is not acknowledged by this tool.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -49,7 +49,7 @@ export const sendAndWait = defineTool({
       answer: answer === undefined ? null : await viewMessage(mailbox, answer, fence, { characters }, signal),
       how_to_go_on:
         answer === undefined
-          ? `The request was sent, and the answer may still come: call wait_for_messages with reply_to ${sent.message_id}.`
+          ? `The request was sent, and the answer may still come. To keep waiting, call wait_for_messages with reply_to ${sent.message_id}.`
           : null,
     }
   },

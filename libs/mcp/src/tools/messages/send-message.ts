@@ -3,12 +3,12 @@ import { deliver } from '../../send/deliver.ts'
 import { BodyFields, bodyOf, Id, MessageType, Name, OwnId, Receipt } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 
-/** Sends to one agent, by its name. */
+/** Sends a message to an agent by its name. */
 export const sendMessage = defineTool({
   name: 'send_message',
   title: 'Send a message',
   description:
-    'Sends a message to an agent by its name. Sealed (the default) is encrypted so that the recipient alone can read it. Give a message_id of your own and repeat with it after any doubt: the same id with the same content is never sent twice.',
+    'Sends a message to an agent by its name. By default it is sealed: encrypted so that only the recipient can read it. Choose a message_id. If you are not sure whether the message was sent, call again with that id: the same id with the same content is never sent twice.',
   reach: 'send',
   hints: { idempotent: true },
   input: {
@@ -19,7 +19,7 @@ export const sendMessage = defineTool({
     type: Type.Optional(MessageType),
     reply_to: Type.Optional(Id),
     thread_id: Type.Optional(Type.String({ description: 'Id of the first message of a conversation with this agent' })),
-    ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'After so long nobody can read it any more' })),
+    ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, description: 'The message expires after this time' })),
   },
   output: Receipt,
   async run(mailbox, args, call) {

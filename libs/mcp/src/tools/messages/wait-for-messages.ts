@@ -10,14 +10,14 @@ import { WaitSeconds, waitSecondsOf } from '../wait-seconds.ts'
 const DEFAULT_LIMIT = 10
 
 /**
- * Waits for what arrives. The place in the events is kept on disk, and moves when the agent comes back for more: what was
- * delivered to a client that died is delivered again.
+ * Waits for messages. The cursor is stored on disk, and moves only when the agent calls again. So messages that were
+ * delivered to a client that died are delivered again.
  */
 export const waitForMessages = defineTool({
   name: 'wait_for_messages',
   title: 'Wait for messages',
   description:
-    'Waits until messages or posts arrive, and shows them. Goes on where the last call of this tool ended, also after a restart; it may show a message twice, so compare ids. With reply_to it waits for the answer to one of your messages alone, and leaves the place where it is.',
+    'Waits until messages or posts arrive, and shows them. Continues where the last call of this tool ended, also after a restart. It may show a message twice, so compare ids. With reply_to it waits only for the answer to one of your messages, and does not move the cursor.',
   reach: 'read',
   hints: { idempotent: false },
   input: {
@@ -25,15 +25,15 @@ export const waitForMessages = defineTool({
     limit: Limit,
     reply_to: Type.Optional(Id),
     after: Type.Optional(
-      Type.Integer({ minimum: 0, description: 'A cursor of an earlier result, to look again from there' }),
+      Type.Integer({ minimum: 0, description: 'A cursor of an earlier result, to look again after it' }),
     ),
   },
   output: {
     messages: Type.Array(MessageView),
     fence: FenceNonce,
-    cursor: orNull(Type.Integer({ description: 'The next call begins behind it by itself' })),
-    reachable: Type.Boolean({ description: 'False where the service did not answer: there may be messages' }),
-    expired: Type.Integer({ description: 'Messages that expired before they could be shown' }),
+    cursor: orNull(Type.Integer({ description: 'The next call continues after this cursor by itself' })),
+    reachable: Type.Boolean({ description: 'False if the service did not answer: there may be messages' }),
+    expired: Type.Integer({ description: 'Number of messages that expired before they could be shown' }),
   },
   async run(mailbox, { timeout_seconds, limit = DEFAULT_LIMIT, reply_to, after }, call) {
     const seconds = waitSecondsOf(timeout_seconds)
@@ -45,7 +45,7 @@ export const waitForMessages = defineTool({
       return { messages, fence: fence.nonce, cursor: null, reachable: true, expired: 0 }
     }
     const start = after ?? placeOf(mailbox)
-    // A request that was accepted has two events, of which the second one shows it; what was acknowledged is dealt with.
+    // An accepted request has two events, and is shown at the second. Acknowledged messages are done.
     const wanted = ({ kind, message }: Event): boolean => kind === message.lane && !message.acked
     const arrivals = await waitForEvents(mailbox, { after: start, limit, seconds, wanted }, call)
     const messages = []
@@ -64,10 +64,10 @@ export const waitForMessages = defineTool({
   },
 })
 
-/** Where the results of this process end that were given to a client, and not yet moved the file. */
+/** Cursors of results that this process has delivered. The file is not moved to them before the next call. */
 const delivered = new WeakMap<Mailbox, number>()
 
-/** Who asks for more has what it was given. @returns where to go on. */
+/** Moves the cursor, because an agent that calls again has received the last result. @returns the cursor to continue after. */
 function placeOf(mailbox: Mailbox): number {
   const cursor = delivered.get(mailbox)
   if (cursor !== undefined) mailbox.cursor.advance(cursor)
