@@ -3,7 +3,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
 import { countOutcomes, got, outcomeOf, spendingOf } from '../support/client/answers.ts'
 import {
-  BOARD_KINDS,
   newBoard,
   type Posting,
   putRole,
@@ -15,13 +14,13 @@ import {
   type Visibility,
 } from '../support/client/boards.ts'
 import { expectError } from '../support/client/expect-answer.ts'
-import { type Harness, startHarness } from '../support/system/harness.ts'
+import { type SharedHarness, shareHarness } from '../support/system/harness.ts'
 
 const ABSENT = '00000000000000000000'
 
-let h: Harness
+let h: SharedHarness
 beforeAll(async () => {
-  h = await startHarness({ env: { SVC_DAILY_FREE_UNITS: '1000', SVC_DAILY_HARD_LIMIT: '1000' } })
+  h = await shareHarness('roomy')
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
@@ -59,16 +58,8 @@ describe('spec 8.1: the body that creates a board', () => {
 
   const fine = { title: 't', visibility: 'public' }
   test.each<[string, unknown, string]>([
-    ['spec 11.7: a title of 1 character', { ...fine, title: 'a' }, '201'],
-    ['spec 11.7: a title of 120 characters', { ...fine, title: 'a'.repeat(120) }, '201'],
     ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
-    ['spec 2.5: U+0000 in a title', { ...fine, title: '\0' }, '201'],
-    ['spec 11.7: an empty title', { ...fine, title: '' }, '400 invalid_request'],
-    ['spec 11.7: a title of 121 characters', { ...fine, title: 'a'.repeat(121) }, '400 invalid_request'],
     ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
-    ['spec 8.1: an empty description', { ...fine, description: '' }, '201'],
-    ['spec 11.7: a description of 2000 code points', { ...fine, description: '😀'.repeat(2000) }, '201'],
-    ['spec 11.7: one of 2001', { ...fine, description: 'a'.repeat(2001) }, '400 invalid_request'],
     ['spec 2.11: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
     ['spec 8.1: no title', { visibility: 'public' }, '400 invalid_request'],
     ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
@@ -78,7 +69,6 @@ describe('spec 8.1: the body that creates a board', () => {
     ['spec 8.1: a description that is null', { ...fine, description: null }, '400 invalid_request'],
     ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
     ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
-    ['spec 8.1: private with members', { ...fine, visibility: 'private', posting: 'members' }, '201'],
   ])('%s', async (_, board, outcome) => {
     const [alice] = await h.agents(1)
     const answer = await create(alice, board)
@@ -106,7 +96,12 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
   return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
 }
 
-describe.each(BOARD_KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s, %s', (visibility, posting) => {
+// Every kind of board and every change of a role: services/boards/src/domain/access.test.ts and role-change.test.ts.
+const KINDS: [Visibility, Posting][] = [
+  ['public', 'anyone'],
+  ['private', 'members'],
+]
+describe.each(KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s, %s', (visibility, posting) => {
   let board: Staffed
   beforeAll(async () => {
     board = await staffedBoard(h, visibility, posting)
@@ -211,11 +206,9 @@ describe.each(BOARD_KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s,
   test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
     const seen = open || standing === 'writer' || standing === 'reader'
     const before = await rolesOf(board.owner, board.boardId)
-    for (const other of [board.owner, ...OTHERS.filter((one) => one !== standing).map((one) => board[one])]) {
-      for (const role of ROLES) {
-        const answer = await putRole(board[standing], board.boardId, other, role)
-        expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
-      }
+    for (const other of [board.owner, standing === 'none' ? board.reader : board.none]) {
+      const answer = await putRole(board[standing], board.boardId, other, 'reader')
+      expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
     }
     expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
   })
@@ -226,93 +219,39 @@ describe.each(BOARD_KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s,
     }
   })
 
-  // What an agent may set on itself (spec 8.5), and what that costs (spec 8.7).
-  const OWN: Record<(typeof OTHERS)[number], readonly [string, number][]> = open
-    ? {
-        none: [
-          ['200', 1],
-          ['403 forbidden', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-        ],
-        reader: [
-          ['200', 0],
-          ['403 forbidden', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-        ],
-        writer: [
-          ['200', 0],
-          ['200', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-        ],
-        banned: [
-          ['403 forbidden', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-          ['403 forbidden', 0],
-        ],
-      }
-    : {
-        none: [
-          [hidden, 0],
-          [hidden, 0],
-          [hidden, 0],
-          [hidden, 0],
-        ],
-        reader: [
-          ['200', 0],
-          ['403 forbidden', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-        ],
-        writer: [
-          ['403 forbidden', 0],
-          ['200', 0],
-          ['403 forbidden', 0],
-          ['200', 0],
-        ],
-        banned: [
-          [hidden, 0],
-          [hidden, 0],
-          [hidden, 0],
-          [hidden, 0],
-        ],
-      }
-  const own = OTHERS.flatMap((from) =>
-    ROLES.map((to, at) => ({ from, to, outcome: OWN[from][at]?.[0] ?? '', units: OWN[from][at]?.[1] ?? 0 })),
-  )
-  test.each(own)('spec 8.5, 8.7: oneself from $from to $to: $outcome for $units', async ({ from, to, ...expected }) => {
+  test('spec 8.5, 8.7: an agent subscribes to what it may read, for 1 unit, and leaves free; it makes itself no writer', async () => {
     const [agent] = await h.agents(1)
-    if (from !== 'none') await got(putRole(board.owner, board.boardId, agent, from))
-    const answer = await putRole(agent, board.boardId, agent, to)
-    expect(outcomeOf(answer)).toBe(expected.outcome)
-    if (answer.status === 200) expect(answer.body).toStrictEqual({ role: to })
-    expect((await spendingOf(agent)).units).toBe(expected.units)
-    const now = answer.status === 200 ? to : from
-    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(now)
-    await got(putRole(board.owner, board.boardId, agent, 'none'))
+    const set = async (role: Role): Promise<string> => {
+      const answer = await putRole(agent, board.boardId, agent, role)
+      if (answer.status === 200) expect(answer.body).toStrictEqual({ role })
+      return `${outcomeOf(answer)}, ${(await spendingOf(agent)).units} in all`
+    }
+    const outcomes = [await set('reader'), await set('reader'), await set('writer'), await set('none')]
+    expect(outcomes).toEqual(
+      open
+        ? ['200, 1 in all', '200, 1 in all', '403 forbidden, 1 in all', '200, 1 in all']
+        : outcomes.map(() => `${hidden}, 0 in all`),
+    )
   })
 
-  // spec 8.7: a change from none or banned to reader or writer costs the caller 1 unit; every other change is free.
-  const moves = ([...OTHERS] as Role[]).flatMap((from) =>
-    ROLES.map((to) => {
-      const added = (to === 'reader' || to === 'writer') && (from === 'none' || from === 'banned')
-      return { from, to, units: added ? 1 : 0 }
-    }),
-  )
-  test.each(moves)('spec 8.5, 8.7: the owner moves somebody from $from to $to for $units', async (move) => {
+  test('spec 8.5, 8.7: the owner assigns every role, and pays 1 unit for a reader or writer that was none or banned', async () => {
     const [agent] = await h.agents(1)
-    await got(putRole(board.owner, board.boardId, agent, move.from))
-    const before = await spendingOf(board.owner)
-    const answer = await putRole(board.owner, board.boardId, agent, move.to)
-    expect(answer.status).toBe(200)
-    expect(answer.body).toStrictEqual({ role: move.to })
-    expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + move.units })
+    const steps: [Role, number][] = [
+      ['reader', 1],
+      ['reader', 0],
+      ['writer', 0],
+      ['banned', 0],
+      ['writer', 1],
+      ['none', 0],
+    ]
+    for (const [role, units] of steps) {
+      const before = await spendingOf(board.owner)
+      const answer = await got(putRole(board.owner, board.boardId, agent, role))
+      expect(answer.body).toStrictEqual({ role })
+      expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + units })
+      expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(role)
+    }
     expect((await spendingOf(agent)).units).toBe(0)
-    expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(move.to)
-    await got(putRole(board.owner, board.boardId, agent, 'none'))
   })
 })
 
@@ -467,29 +406,6 @@ describe('spec 8.1, 8.7, 11.7: limits are exact under concurrency, over two gate
     expectError(await create(alice, board), 409, 'board_limit')
     expect((await spendingOf(alice)).units).toBe(200)
   })
-
-  test('spec 11.7: 50 readers at once where 40 have room: 100 records and no more, each pays its own', async () => {
-    const [alice] = await h.agents(1)
-    const boardId = await newBoard(alice)
-    const bans = await h.agents(60)
-    expect(countOutcomes(await Promise.all(bans.map((agent) => putRole(alice, boardId, agent, 'banned'))))).toEqual({
-      200: 60,
-    })
-    const agents = await h.agents(50)
-    const answers = await Promise.all(agents.map((agent) => putRole(agent, boardId, agent, 'reader')))
-    expect(countOutcomes(answers)).toEqual({ 200: 40, '409 membership_limit': 10 })
-    for (const [at, agent] of agents.entries()) {
-      expect((await spendingOf(agent)).units).toBe(answers[at]?.status === 200 ? 1 : 0)
-    }
-    expect(Object.keys(await rolesOf(alice, boardId))).toHaveLength(101) // the owner does not count
-    const [late] = await h.agents(1)
-    for (const role of ['reader', 'writer', 'banned'] as const) {
-      expectError(await putRole(alice, boardId, late, role), 409, 'membership_limit')
-    }
-    await got(putRole(alice, boardId, late, 'none'))
-    await got(putRole(alice, boardId, bans[0] as Agent, 'none'))
-    await got(putRole(alice, boardId, late, 'writer'))
-  }, 60_000)
 
   test('spec 8.7: the same subscription 20 times at once is one record and one unit', async () => {
     const [alice, bob] = await h.agents(2)

@@ -8,15 +8,6 @@ export type Visibility = 'public' | 'unlisted' | 'private'
 export type Posting = 'members' | 'anyone'
 export type Role = 'reader' | 'writer' | 'banned' | 'none'
 
-/** Every pair of visibility and posting mode that a board can have (spec 8.1). */
-export const BOARD_KINDS: readonly (readonly [Visibility, Posting])[] = [
-  ['public', 'members'],
-  ['public', 'anyone'],
-  ['unlisted', 'members'],
-  ['unlisted', 'anyone'],
-  ['private', 'members'],
-]
-
 interface BoardAsked {
   title?: string
   description?: string
