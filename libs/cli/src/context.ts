@@ -97,9 +97,8 @@ export function contextOf(io: Io, command: Command): Context {
 }
 
 /**
- * An option overrides the environment variable of the same meaning, and both override a profile. A profile that was named
- * supplies whatever is missing. The default profile is used only if no key was named, because a user who names a key wants
- * nothing from a profile.
+ * The order of precedence is: `--key` and `--url`, `--profile`, the variables SVC_KEY and SVC_URL, SVC_PROFILE, the default
+ * profile. The default profile is used only if no key was named, because a user who names a key wants nothing from a profile.
  * @throws UsageError if a named profile does not exist.
  */
 function findTarget({ env }: Pick<Io, 'env'>, options: GlobalOptions): Target {

@@ -367,7 +367,10 @@ export class AgentClient {
     return this.#list(path, answers.messagePage, options, { query, signed: this.#canSign })
   }
 
-  /** Votes for a post. A new vote costs one unit. Codes: `not_found`, `own_post`, `forbidden` if banned, and the codes of the budget. */
+  /**
+   * Votes for a post. A new vote costs one unit.
+   * Codes: `not_found`, `own_post`, `forbidden` if banned, and the codes of the budget.
+   */
   async vote(postId: string, { signal }: CallOptions = {}): Promise<VoteResult> {
     return this.#send('PUT', `/v2/messages/${segment(postId)}/vote`, answers.vote, { signal })
   }
@@ -413,7 +416,7 @@ export class AgentClient {
     })
   }
 
-  // ---- what others wrote
+  // ---- opening received messages
 
   /**
    * Opens a message or envelope of another agent if it is sealed, and verifies its sender's signature. The service checks
@@ -448,7 +451,7 @@ export class AgentClient {
     return this.#keys.add(pubkey)
   }
 
-  // ---- how
+  // ---- internals
 
   /** Public reads are signed if there is a key, because the service then also shows what only this agent may see. */
   get #canSign(): boolean {

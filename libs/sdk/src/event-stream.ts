@@ -35,7 +35,7 @@ interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' 
 const PATH = '/v2/stream'
 const ACCEPT = 'text/event-stream'
 const DEFAULT_SILENCE_MS = 60_000
-/** The most characters of an unfinished event, several times the longest one. A hostile server cannot fill the memory. */
+/** The most characters of an unfinished event, several times the longest, so that a hostile server cannot fill the memory. */
 const MAX_UNFINISHED_CHARACTERS = 1024 * 1024
 /** If a connection ends after less than this, the next attempt waits. A longer one ended normally. */
 const SHORT_MS = 1_000
@@ -51,7 +51,7 @@ export async function* readEventStream(
   let cursor = after === 'end' ? await deps.latestCursor({ signal }) : after
   if (!Number.isSafeInteger(cursor) || cursor < 0)
     throw new TypeError("after must be the cursor of an event, 0 or 'end'")
-  // From 0 there can be no gap until the first frame has arrived: `after: 0` asks for whatever is kept.
+  // `after: 0` asks for whatever is kept, so a stream from 0 has no gap before its first frame.
   let isResuming = cursor > 0
   let hasConnected = false
   let failures = 0
@@ -85,7 +85,7 @@ export async function* readEventStream(
           yield frame.event
         }
       }
-      // A server closes every stream at some time, so this is no failure.
+      // Servers end every stream at some time, so this is not a failure.
       if (deps.nowMs() - openedMs > SHORT_MS) continue
       failure = new NetworkError('the stream ended right after it began')
     } catch (thrown) {

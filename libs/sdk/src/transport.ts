@@ -54,7 +54,7 @@ export interface TransportOptions {
 
 export type Transport = <T>(operation: Operation<T>, signal?: AbortSignal) => Promise<Answer<T>>
 
-/** The largest answer that is read, several times the largest page. A hostile server cannot fill the memory. */
+/** The largest answer that is read, several times the largest page, so that a hostile server cannot fill the memory. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
 /** The most corrections of the clock in one call. One is enough unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2

@@ -12,7 +12,7 @@ export interface WebhookDelivery {
   readonly messageId: string
   /** All attempts of one delivery share this id. */
   readonly deliveryId: string
-  /** The time of this attempt. */
+  /** The time of this attempt, in Unix seconds. */
   readonly timestamp: number
   /** The exact bytes of the envelope, with the values that its sender signed. */
   readonly body: Uint8Array

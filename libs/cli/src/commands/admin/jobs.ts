@@ -57,7 +57,7 @@ Examples:
     )
     .action(async ({ agent, message, all, dryRun = false }: RetryOptions, command: Command) => {
       if (agent === undefined && message === undefined && all !== true) {
-        throw new UsageError('which jobs? Use --agent, --message or --all')
+        throw new UsageError('no jobs named: use --agent, --message or --all')
       }
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const jobs = await retry(ask, { agent, message, dryRun }, signal)

@@ -16,7 +16,7 @@ const ROWS_PER_CALL = 1_000
 export function addOutbox({ group, io }: AdminGroup): void {
   const outbox = group
     .command('outbox')
-    .description('accepted messages on their way to JetStream: show the state, publish rows again')
+    .description('show accepted messages on their way to JetStream, and publish rows again')
     .addHelpText('after', '\nExample:\n  svc admin outbox')
   outbox
     .command('show', { isDefault: true })
