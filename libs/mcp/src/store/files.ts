@@ -1,5 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { StartError, StateError } from '../start-error.ts'
 
@@ -78,6 +88,37 @@ export function canOthersRead(path: string): boolean {
 /** Time of the last write in epoch milliseconds. Undefined if the file does not exist. */
 export function writtenAtMs(path: string): number | undefined {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs
+}
+
+/** Sets the time of the last write to now. @returns false if the file does not exist. @throws StateError. */
+export function touchFile(path: string): boolean {
+  try {
+    const now = new Date()
+    utimesSync(path, now, now)
+    return true
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return false
+    throw cannotWrite(path, error)
+  }
+}
+
+/**
+ * Removes a file if it still has this content. Of several processes that try, one alone succeeds, because only one can rename
+ * the file. @returns false if another process was first. @throws StateError.
+ */
+export function removeIfStill(path: string, content: string): boolean {
+  const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
+  try {
+    renameSync(path, moved)
+    if (readFileSync(moved, 'utf8') === content) return true
+    linkSync(moved, path)
+    return false
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' || codeOf(error) === 'EEXIST') return false
+    throw cannotWrite(path, error)
+  } finally {
+    rmSync(moved, { force: true })
+  }
 }
 
 /** Removes a file if it exists. */

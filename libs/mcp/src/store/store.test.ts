@@ -229,6 +229,31 @@ describe('the lease of the stream', () => {
     expect(first.take()).toBe(false)
   })
 
+  test('of several processes that find it stale at once, one takes it over', async () => {
+    const rounds = 20
+    const wins = await inProcesses(`
+      import { existsSync, utimesSync, writeFileSync } from 'node:fs'
+      import { createLease } from '../watch/lease.ts'
+      const { FOLDER, AT } = process.env
+      const untilThere = (path) => { while (!existsSync(path)); }
+      let wins = 0
+      for (let round = 0; round < ${rounds}; round += 1) {
+        const path = FOLDER + '/lease-' + round
+        if (AT === '0') {
+          writeFileSync(path, '4000000 mark')
+          utimesSync(path, new Date(0), new Date(0))
+        }
+        writeFileSync(path + '-here-' + AT, '')
+        for (let other = 0; other < ${PROCESSES}; other += 1) untilThere(path + '-here-' + other)
+        if (createLease(path).take()) wins += 1
+        writeFileSync(path + '-done-' + AT, '')
+        for (let other = 0; other < ${PROCESSES}; other += 1) untilThere(path + '-done-' + other)
+      }
+      console.log(wins)
+    `)
+    expect(wins.reduce((sum, won) => sum + Number(won), 0)).toBe(rounds)
+  })
+
   test.each([
     ['keeps the lease if its process is alive', process.pid, false],
     ['loses the lease if its process is gone', 4_000_000, true],

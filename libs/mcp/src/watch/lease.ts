@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
 import { StateError } from '../start-error.ts'
-import { createFile, readIfThere, replaceFile, writtenAtMs } from '../store/files.ts'
+import { createFile, readIfThere, removeIfStill, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**
- * Decides which process of a state folder holds the stream, or the turn to spend. When a stale lease is taken over, two
- * processes may both believe for a moment that they hold it. For the stream this is harmless: it only wakes waiting calls,
- * which read the event history.
+ * Decides which process of a state folder holds the stream, or the turn to spend. A stalled holder learns only at its next
+ * renewal that another process took the lease over. For the stream this is harmless: it only wakes waiting calls, which read
+ * the event history. The turn to spend is taken over from a live process only after a long time (turns.ts).
  */
 interface Lease {
   /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
@@ -27,11 +27,11 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
   const lease: Lease = {
     take() {
       if (createFile(path, mark)) return true
+      const found = holder()
+      if (found === mark) return touchFile(path)
       const ageMs = Date.now() - (writtenAtMs(path) ?? 0)
-      const isStale = ageMs > stuckMs || (ageMs > STALE_MS && isGone(Number(holder().split(' ')[0])))
-      if (!isOwn() && !isStale) return false
-      replaceFile(path, mark, { isFlushed: false })
-      return true
+      const isStale = ageMs > stuckMs || (ageMs > STALE_MS && isGone(Number(found.split(' ')[0])))
+      return isStale && removeIfStill(path, found) && createFile(path, mark)
     },
     renew() {
       try {
