@@ -44,11 +44,8 @@ async function admissionOf(agent: Agent): Promise<string> {
 
 // First, while there is nothing for the resolver: it passes the same places.
 describe('spec 11.3: of two equal changes at once, the one that finds nothing to do gives its unit back', () => {
-  const failpoints = ['charging.identity.fenced', 'charging.identity.resolved']
-  const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
-
-  test.each(rows)('identity dies at $failpoint, the client $client', async ({ failpoint, client }) => {
-    await withDeathAt(h.system, failpoint, 'identity-1', async () => {
+  test.each(CLIENTS)('identity dies when it has fenced one, the client %s', async (client) => {
+    await withDeathAt(h.system, 'charging.identity.fenced', 'identity-1', async () => {
       const [alice] = await h.agents(1)
       const done = Promise.all(Array.from({ length: 6 }, () => patchAs(client, alice, { discoverable: true })))
       outcomes.push({
@@ -66,14 +63,8 @@ describe('spec 11.3: of two equal changes at once, the one that finds nothing to
 })
 
 describe('spec 5.10, 12.3: a change that costs', () => {
-  const failpoints = [
-    'charging.identity.reserved',
-    'identity.settings.reserved',
-    'charging.identity.committed',
-    'identity.settings.committed',
-    'identity.mailbox.pushed',
-    'charging.identity.settled',
-  ]
+  // The other steps are in services/identity/test/faults.test.ts and libs/charging/test/faults.test.ts.
+  const failpoints = ['identity.settings.reserved', 'charging.identity.committed', 'identity.mailbox.pushed']
   const rows = failpoints.flatMap((failpoint) => CLIENTS.map((client) => ({ failpoint, client })))
   const settings = { inbox_policy: 'open', discoverable: true }
 
@@ -144,7 +135,7 @@ describe('in the end', () => {
   })
 
   test('each agent has paid for what took effect, and for nothing else', async () => {
-    expect(outcomes.length).toBeGreaterThan(15)
+    expect(outcomes.length).toBeGreaterThanOrEqual(8)
     for (const { check } of outcomes) await check()
   })
 
