@@ -243,23 +243,6 @@ describe('spec 11.1, 11.4: credits cover units above the free allowance', () => 
       expect(outcomeOf(listed)).toBe('429 hard_limit_reached')
     })
   })
-
-  test('never the introduction limit', async () => {
-    const [alice] = await h.agents(1)
-    await operator.grant(alice.id, 100, `introductions-${alice.id}`)
-    for (const other of await h.agents(INTRODUCTIONS)) await got(alice.send(other))
-    expect(outcomeOf(await sendPatiently(alice, open))).toBe('429 introduction_limit_reached')
-  })
-
-  test('where credits cover a part of the cost, nothing is taken', async () => {
-    const [alice] = await h.agents(1)
-    await operator.grant(alice.id, 2, `part-${alice.id}`)
-    await spend(alice, FREE)
-    await unchanged(alice, async () => {
-      expect(outcomeOf(await sendPatiently(alice, open, bodyOf(3)))).toBe('429 budget_exhausted')
-    })
-    expect(outcomeOf(await alice.send(open, bodyOf(2)))).toBe('202')
-  })
 })
 
 describe('spec 11.4: credits are granted once for each reference', () => {
@@ -278,13 +261,6 @@ describe('spec 11.4: credits are granted once for each reference', () => {
     expect(await operator.grant(alice.id, 5, `${reference} again`)).toEqual({ granted: true, credit_balance: 10 })
     expect((await spendingOf(alice)).credits).toBe(10)
     expect((await spendingOf(bob)).credits).toBe(0)
-  })
-
-  test('twenty at once: one grants', async () => {
-    const [alice] = await h.agents(1)
-    const grants = await Promise.all(Array.from({ length: 20 }, () => operator.grant(alice.id, 7, `once ${alice.id}`)))
-    expect(grants.filter(({ granted }) => granted)).toHaveLength(1)
-    expect((await spendingOf(alice)).credits).toBe(7)
   })
 })
 
@@ -379,7 +355,8 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
   })
 })
 
-describe('spec 11.3, 11.7: fifty at once over two gateways, at each border', () => {
+// Each other border, over two processes of budget: services/budget/test/contention.test.ts.
+describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
   const AT_ONCE = 50
 
   test('free units', async () => {
@@ -388,51 +365,6 @@ describe('spec 11.3, 11.7: fifty at once over two gateways, at each border', () 
     const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendAt(at, alice, open)))
     expect(countOutcomes(answers)).toEqual({ 202: FREE - 1, '429 budget_exhausted': AT_ONCE - FREE + 1 })
     expect(await spendingOf(alice)).toEqual({ units: FREE, introductions: 1, credits: 0 })
-  })
-
-  test('credits', async () => {
-    const [alice] = await h.agents(1)
-    await operator.grant(alice.id, 4, `border-${alice.id}`)
-    await spend(alice, FREE)
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendAt(at, alice, open)))
-    expect(countOutcomes(answers)).toEqual({ 202: 4, '429 budget_exhausted': AT_ONCE - 4 })
-    expect(await spendingOf(alice)).toEqual({ units: FREE + 4, introductions: 1, credits: 0 })
-  })
-
-  test('the ceiling', async () => {
-    const [alice] = await h.agents(1)
-    await operator.grant(alice.id, 1_000, `border-${alice.id}`)
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendAt(at, alice, open)))
-    expect(countOutcomes(answers)).toEqual({ 202: CEILING, '429 hard_limit_reached': AT_ONCE - CEILING })
-    expect(await spendingOf(alice)).toEqual({ units: CEILING, introductions: 1, credits: 1_000 - CEILING + FREE })
-  })
-
-  test('costs of several units', async () => {
-    const [alice] = await h.agents(1)
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendAt(at, alice, open, bodyOf(3))))
-    // 6 × 3 = 18, and a seventh would need 21.
-    expect(countOutcomes(answers)).toEqual({ 202: 6, '429 budget_exhausted': AT_ONCE - 6 })
-    expect((await spendingOf(alice)).units).toBe(18)
-  })
-
-  test('introductions', async () => {
-    const [alice] = await h.agents(1)
-    const strangers = await h.agents(AT_ONCE)
-    const answers = await Promise.all(strangers.map((stranger, at) => sendAt(at, alice, stranger)))
-    expect(countOutcomes(answers)).toEqual({
-      202: INTRODUCTIONS,
-      '429 introduction_limit_reached': AT_ONCE - INTRODUCTIONS,
-    })
-    expect(await spendingOf(alice)).toEqual({ units: INTRODUCTIONS, introductions: INTRODUCTIONS, credits: 0 })
-  })
-
-  test('one introduction, by fifty first messages', async () => {
-    const [alice, bob] = await h.agents(2)
-    await got(bob.patch('/v2/me', { inbox_policy: 'open' }))
-    const answers = await Promise.all(Array.from({ length: AT_ONCE }, (_, at) => sendAt(at, alice, bob)))
-    expect(countOutcomes(answers)).toEqual({ 202: FREE, '429 budget_exhausted': AT_ONCE - FREE })
-    expect(await spendingOf(alice)).toEqual({ units: FREE, introductions: 1, credits: 0 })
-    expect((await bob.get('/v2/events?limit=100')).body.events).toHaveLength(FREE)
   })
 
   test('settings: the same change by as many as the free units allow is one, and one is paid', async () => {

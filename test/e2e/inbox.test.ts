@@ -58,7 +58,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     ['/v2/export', () => true],
     ['/v2/export?thread_id=ROOT', (message) => inThread(message)],
   ]
-  const rows = filters.flatMap(([path, belongs]) => [1, 7, 50, 100].map((limit) => ({ path, belongs, limit })))
+  const rows = filters.flatMap(([path, belongs]) => [7, 100].map((limit) => ({ path, belongs, limit })))
   test.each(rows)('$path, limit $limit', async ({ path, belongs, limit }) => {
     const expected = all.filter(belongs).map(({ id }) => id)
     expect(expected.length).toBeGreaterThan(1)
@@ -135,43 +135,19 @@ describe('spec 7.11, 7.15: whose messages these are', () => {
     expect((await alice.get('/v2/inbox?lane=requests')).body).toStrictEqual({ messages: [], next_cursor: '' })
     expect(await readList(alice, '/v2/export')).toHaveLength(1)
   })
-
-  test('without a signature: 401', async () => {
-    for (const list of ['inbox', 'export']) {
-      const response = await fetch(`${h.place.url}/v2/${list}`)
-      expect(response.status).toBe(401)
-      expect(await response.json()).toMatchObject({ error: { code: 'unauthenticated' } })
-    }
-  })
 })
 
+// Every form of a value: services/gateway/src/http/query.test.ts.
 describe('spec 3.12, 11.7: query parameters', () => {
   const rows: [string, string][] = [
-    ['limit=1', '200'],
-    ['limit=100', '200'],
     ['limit=0', '400 invalid_request'],
     ['limit=101', '400 invalid_request'],
-    ['limit=-1', '400 invalid_request'],
-    ['limit=', '400 invalid_request'],
-    ['limit=all', '400 invalid_request'],
-    ['limit=1.5', '400 invalid_request'],
-    ['limit=1e1', '400 invalid_request'],
-    ['limit=%201', '400 invalid_request'],
     ['limit=5&limit=5', '400 invalid_request'],
     ['offset=1', '400 invalid_request'],
-    ['LIMIT=1', '400 invalid_request'],
   ]
   const ofInbox: [string, string][] = [
-    ['lane=inbox', '200'],
-    ['lane=requests', '200'],
     ['lane=board', '400 invalid_request'],
-    ['lane=', '400 invalid_request'],
-    ['lane=inbox&lane=requests', '400 invalid_request'],
-    ['unacked=true', '200'],
-    ['unacked=false', '200'],
     ['unacked=1', '400 invalid_request'],
-    ['unacked=', '400 invalid_request'],
-    ['unacked', '400 invalid_request'],
   ]
   const ofExport: [string, string][] = [
     ['lane=inbox', '400 invalid_request'],
@@ -198,7 +174,7 @@ describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor
     exported = (await got(reader.get('/v2/export?limit=2'))).body.next_cursor
   })
 
-  test.each(['', '0', '1', 'x', 'AAAA', '%00', '=', 'null', 'a'.repeat(500)])('%j', async (after) => {
+  test.each(['', '1', 'AAAA', '%00'])('%j', async (after) => {
     expect(outcomeOf(await reader.get(`/v2/inbox?after=${after}`))).toBe(INVALID)
     expect(outcomeOf(await reader.get(`/v2/export?after=${after}`))).toBe(INVALID)
   })
@@ -212,23 +188,6 @@ describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor
     const [alice] = await h.agents(1)
     expect(outcomeOf(await alice.get(`/v2/inbox?after=${inbox}`))).toBe(INVALID)
     expect(outcomeOf(await alice.get(`/v2/export?after=${exported}`))).toBe(INVALID)
-  })
-
-  test('an issued one, changed anywhere', async () => {
-    for (const [list, cursor] of [
-      ['inbox', inbox],
-      ['export', exported],
-    ] as const) {
-      const changed = Array.from(
-        cursor,
-        (letter, at) => cursor.slice(0, at) + (letter === 'A' ? 'B' : 'A') + cursor.slice(at + 1),
-      )
-      const others = [...changed, `${cursor}A`, cursor.slice(0, -1), `${cursor}=`, ` ${cursor}`, cursor + cursor]
-      const answers = await Promise.all(
-        others.map((other) => reader.get(`/v2/${list}?after=${encodeURIComponent(other)}`)),
-      )
-      expect(answers.map(outcomeOf)).toEqual(others.map(() => INVALID))
-    }
   })
 
   test('whatever its filter: an issued one is a place in every filter of the list', async () => {

@@ -209,20 +209,11 @@ describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
 describe('spec 6.5: size and cost use the same bytes', () => {
   // 16 KiB of a signed body cannot be reached: 4,000 code points of UTF-8 are 16,000 bytes at most.
   const bodies: [string, JsonValue, string, number][] = [
-    ['one digit', 7, '202', 1],
-    ['4,000 letters', 'a'.repeat(3_998), '202', 4],
-    ['4,001 letters', 'a'.repeat(3_999), '413 message_too_large', 0],
     ['4,000 code points of four bytes each', '😀'.repeat(3_998), '202', 16],
     ['4,001 code points of four bytes each', '😀'.repeat(3_999), '413 message_too_large', 0],
-    ['4,000 code points that are escapes', '\n'.repeat(1_999), '202', 4],
-    ['4,002 code points that are escapes', '\n'.repeat(2_000), '413 message_too_large', 0],
-    ['control characters of six each', '\u0000'.repeat(666), '202', 4],
     ['one control character more', '\u0000'.repeat(667), '413 message_too_large', 0],
     ['1,024 bytes', 'a'.repeat(1_022), '202', 1],
     ['1,025 bytes', 'a'.repeat(1_023), '202', 2],
-    ['1,024 bytes in fewer characters', 'é'.repeat(511), '202', 1],
-    ['1,026 bytes in fewer characters', 'é'.repeat(512), '202', 2],
-    ['an object, syntax included', { a: 'a'.repeat(1_010), b: 1 }, '202', 1],
     ['an object, one byte more', { a: 'a'.repeat(1_011), b: 1 }, '202', 2],
   ]
   test.each(bodies)('%s', async (_name, body, outcome, units) => {
@@ -245,8 +236,6 @@ describe('spec 6.5: size and cost use the same bytes', () => {
   })
 
   test.each([
-    [1, '202', 1],
-    [1_024, '202', 1],
     [1_025, '202', 2],
     // No 4,000 code points for sealed ones: the base64 of these has more.
     [16_384, '202', 16],
@@ -262,14 +251,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
 describe('spec 6.6: an envelope is returned with the values that were sent', () => {
   // Written as JSON, since that is what is sent: 1.0 and 1e2 must come back as these numbers, as JSON.stringify spells them.
   const bodies: string[] = [
-    'null',
-    'false',
-    '0',
     '-0',
-    '""',
-    '[]',
-    '{}',
-    '"\\u0000"',
     '{"\\u0000":"a\\u0000b"}',
     '[1.0,1e2,0.1,0.30000000000000004,5e-324,1.7976931348623157e308,-1E-7]',
     '[9007199254740993,12345678901234567890,0.1000000000000000055511151231257827]',
@@ -277,10 +259,7 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
     '"\\"\\\\\\/\\b\\f\\n\\r\\t\\u001f\\u007f"',
     '{"z":1,"a":2,"10":3,"9":4,"":5}',
     '{"constructor":{"prototype":null},"toString":1,"hasOwnProperty":[]}',
-    '{"id":"other","from":"other","sig":"other","envelope":{"body":1}}',
-    '[[],[[]],{"a":{"a":{"a":[]}}}]',
     `${'['.repeat(63)}${']'.repeat(63)}`,
-    `${'{"a":'.repeat(62)}{}${'}'.repeat(62)}`,
   ]
 
   test.each(bodies)('%s', async (spelled) => {
@@ -313,36 +292,20 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
 })
 
 describe('spec 6.2: recipients', () => {
+  // Every form of an address is a row of libs/envelope/src/envelope.test.ts.
   const recipients: [string, (authority: string) => string, string][] = [
     ['an unknown name', (at) => `nobody-here@${at}`, '404 recipient_unavailable'],
     ['another authority', () => 'nobody-here@example.org', '400 recipient_not_local'],
     ['the authority without its port', (at) => `nobody-here@${at.replace(/:\d+$/, '')}`, '400 recipient_not_local'],
     ['no authority', () => 'nobody-here', '400 invalid_envelope'],
-    ['an empty authority', () => 'nobody-here@', '400 invalid_envelope'],
-    ['no name', (at) => `@${at}`, '400 invalid_envelope'],
-    ['two at signs', (at) => `nobody@here@${at}`, '400 invalid_envelope'],
     ['a name in capitals', (at) => `Nobody-here@${at}`, '400 invalid_envelope'],
-    ['a name of 2', (at) => `ab@${at}`, '400 invalid_envelope'],
-    ['a name of 3', (at) => `a_b@${at}`, '404 recipient_unavailable'],
-    ['a name of 32', (at) => `${'a'.repeat(32)}@${at}`, '404 recipient_unavailable'],
-    ['a name of 33', (at) => `${'a'.repeat(33)}@${at}`, '400 invalid_envelope'],
-    ['a name that begins with a dash', (at) => `-nobody@${at}`, '400 invalid_envelope'],
-    ['a line feed behind it', (at) => `nobody-here@${at}\n`, '400 invalid_envelope'],
-    ['nothing', () => '', '400 invalid_envelope'],
     ['a board that is not there', () => `board:${'a'.repeat(20)}`, '404 not_found'],
-    ['a board id of 40', () => `board:${'a'.repeat(40)}`, '404 not_found'],
     ['a board id of 19', () => `board:${'a'.repeat(19)}`, '400 invalid_envelope'],
-    ['a board id in capitals', () => `board:${'A'.repeat(20)}`, '400 invalid_envelope'],
   ]
   test.each(recipients)('%s', async (_name, to, outcome) => {
     const [alice] = await h.agents(1)
     expect(outcomeOf(await alice.send(to(h.system.authority)))).toBe(outcome)
     expect(await spendingOf(alice)).toEqual({ units: 0, introductions: 0, credits: 0 })
-  })
-
-  test('an agent id is no address', async () => {
-    const [alice] = await h.agents(1)
-    expect(outcomeOf(await alice.send(open.id))).toBe('400 invalid_envelope')
   })
 
   test('spec 5.11, 6.2: a revoked recipient answers like one that never was', async () => {
@@ -367,15 +330,9 @@ describe('spec 6.2: recipients', () => {
 
 describe('spec 6.7: the time window, and ts + ttl', () => {
   const cases: [string, number, number | undefined, string][] = [
-    ['299 s ago', -299, undefined, '202'],
-    ['301 s ago', -301, undefined, '400 envelope_timestamp_out_of_range'],
-    ['58 s ahead', 58, undefined, '202'],
     ['62 s ahead', 62, undefined, '400 envelope_timestamp_out_of_range'],
-    ['a year ago', -31_536_000, undefined, '400 envelope_timestamp_out_of_range'],
     ['10 s ago, ttl 5', -10, 5, '400 expired'],
-    ['10 s ago, ttl 10', -10, 10, '400 expired'],
     ['10 s ago, ttl 60', -10, 60, '202'],
-    ['10 s ago, ttl 0: retention', -10, 0, '202'],
     ['301 s ago, ttl 1: the window comes first', -301, 1, '400 envelope_timestamp_out_of_range'],
   ]
   test.each(cases)('%s', async (_name, offsetSeconds, ttl, outcome) => {
