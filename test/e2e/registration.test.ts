@@ -229,6 +229,11 @@ describe('spec 5.6: the order of the checks', () => {
     expectError(await register(agent, both), first.status, first.code)
   })
 
+  test('spec 5.5: 400 pow_invalid: a nonce that is not printable ASCII, whatever its work', async () => {
+    const agent = newAgent()
+    expectError(await register(agent, await prepare(agent, { nonce: 'é' })), 400, 'pow_invalid')
+  })
+
   test('spec 5.6, 5.12: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
     const [owner, taker] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))
