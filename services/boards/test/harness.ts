@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { type AgentStanding, createBoard, setMember } from '@svc/contracts/boards.ts'
-import type { Call } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
 import type { AssignableRole, Board, BoardDetails } from '@svc/contracts/resources.ts'
-import { createBus } from '@svc/nats/bus.ts'
-import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
+import type { TestProcess } from '@svc/test/support/system/processes.ts'
+import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/test/support/system/service-harness.ts'
 import type { BoardsConfig } from '../src/config.ts'
 import { startBoards } from '../src/service.ts'
 
@@ -20,17 +16,13 @@ export const silent = createLogger('test', 'silent')
 /** A gateway's is 5 s; these are for what is right, on a machine that others use as well. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
 
-export interface Harness extends AsyncDisposable {
+export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly config: BoardsConfig
   /** As the service's own role. */
   readonly database: Database
   /** As superuser. */
   readonly admin: Database
   readonly budget: BudgetPeer
-  /** Calls boards as the gateway does. */
-  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
-  /** The code that the call is refused with, or `ok`. */
-  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
   /** A board as asked for, public where nothing is said. */
   create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
   /** Sets a role. @returns the code that it is refused with, or `ok`. */
@@ -64,26 +56,10 @@ export async function startHarness({
     poolSize: 4,
   }
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startBoards(config))
-  const gateway = stack.adopt(
-    await connectNats({ url: nats.urlFor('gateway'), name: 'test-gateway', logger: silent }),
-    drainNats,
-  )
-  const bus = stack.use(createBus(gateway))
+  const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), callTimeoutMs)
   const open = (url: string): Database => stack.use(openDatabase({ url, application: 'test', logger: silent }))
   const database = open(config.databaseUrl)
   const admin = open(testDatabase.adminUrl)
-
-  const call: Harness['call'] = (definition, request) =>
-    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + callTimeoutMs })
-  const codeOf: Harness['codeOf'] = async (definition, request) => {
-    try {
-      await call(definition, request)
-      return 'ok'
-    } catch (error) {
-      if (error instanceof ServiceError) return error.code
-      throw error
-    }
-  }
   const running = stack.move()
   return {
     config,
@@ -96,32 +72,9 @@ export async function startHarness({
       call(createBoard, { owner, board: { title: 'a board', visibility: 'public', ...board } }),
     assign: (board_id, caller, agent_id, role, standing = 'active') =>
       codeOf(setMember, { caller, board_id, agent_id, standing, role }),
-    async start() {
-      // It may end before the harness does.
-      const own = running.use(new AsyncDisposableStack())
-      own.use(await startBoards(config))
-      return own
-    },
-    async spawn(env = {}) {
-      const { mark } = await findTestRun()
-      const child = running.adopt(
-        startTestProcess({
-          service: 'boards',
-          mark,
-          env: {
-            PATH: process.env.PATH,
-            SVC_NATS_URL: config.natsUrl,
-            SVC_DATABASE_URL: config.databaseUrl,
-            ...env,
-          },
-        }),
-        async (one) => {
-          await one.stop()
-        },
-      )
-      await child.untilReady()
-      return child
-    },
+    start: () => startWithin(running, () => startBoards(config)),
+    spawn: (env = {}) =>
+      spawnWithin(running, 'boards', { SVC_NATS_URL: config.natsUrl, SVC_DATABASE_URL: config.databaseUrl, ...env }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

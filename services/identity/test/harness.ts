@@ -1,19 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import type { Call } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
 import { issueChallenge, registerAgent } from '@svc/contracts/identity.ts'
 import type { Registration } from '@svc/contracts/resources.ts'
-import { createBus } from '@svc/nats/bus.ts'
-import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import type { KeyPair } from '@svc/svc1/key-pair.ts'
 import { solveWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
-import { findTestRun, startTestNats } from '@svc/test/support/engines/engines.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
+import type { TestProcess } from '@svc/test/support/system/processes.ts'
+import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/test/support/system/service-harness.ts'
 import type { IdentityConfig } from '../src/config.ts'
 import { startIdentity } from '../src/service.ts'
 import { type MessagingPeer, startMessagingPeer, startWebhookPeer, type WebhookPeer } from './peers.ts'
@@ -24,17 +20,13 @@ const DIFFICULTY = 4
 /** A gateway's is 5 s; these are for what is right, on a machine that others use as well. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
 
-export interface Harness extends AsyncDisposable {
+export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly config: IdentityConfig
   /** As the service's own role. */
   readonly database: Database
   readonly messaging: MessagingPeer
   readonly webhook: WebhookPeer
   readonly budget: BudgetPeer
-  /** Calls identity as the gateway does. */
-  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
-  /** The code that the call is refused with, or `ok`. */
-  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
   /** A challenge with its work done, ready to be sent. */
   prepare(key: KeyPair, name: string): Promise<Registration>
   /** Registers a new key. @returns the key. */
@@ -75,15 +67,9 @@ export async function startHarness({
     poolSize: 4,
   }
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startIdentity(config))
-  const gateway = stack.adopt(
-    await connectNats({ url: nats.urlFor('gateway'), name: 'test-gateway', logger: silent }),
-    drainNats,
-  )
-  const bus = stack.use(createBus(gateway))
+  const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), callTimeoutMs)
   const database = stack.use(openDatabase({ url: config.databaseUrl, application: 'test', logger: silent }))
 
-  const call: Harness['call'] = (definition, request) =>
-    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + callTimeoutMs })
   const prepare: Harness['prepare'] = async (key, name) => {
     const pubkey = formatPublicKey(key.publicKey)
     const { challenge, difficulty } = await call(issueChallenge, { pubkey })
@@ -98,49 +84,22 @@ export async function startHarness({
     budget,
     call,
     prepare,
-    async codeOf(definition, request) {
-      try {
-        await call(definition, request)
-        return 'ok'
-      } catch (error) {
-        if (error instanceof ServiceError) return error.code
-        throw error
-      }
-    },
+    codeOf,
     async register(name) {
       const key = newKey()
       await call(registerAgent, await prepare(key, name))
       return key
     },
-    async start() {
-      // It may end before the harness does.
-      const own = running.use(new AsyncDisposableStack())
-      own.use(await startIdentity(config))
-      return own
-    },
-    async spawn(env = {}) {
-      const { mark } = await findTestRun()
-      const child = running.adopt(
-        startTestProcess({
-          service: 'identity',
-          mark,
-          env: {
-            PATH: process.env.PATH,
-            SVC_NATS_URL: config.natsUrl,
-            SVC_DATABASE_URL: config.databaseUrl,
-            SVC_AUTHORITY: config.authority,
-            SVC_POW_DIFFICULTY: String(config.powDifficulty),
-            SVC_CHALLENGE_KEY: config.challengeKeys.join(','),
-            ...env,
-          },
-        }),
-        async (one) => {
-          await one.stop()
-        },
-      )
-      await child.untilReady()
-      return child
-    },
+    start: () => startWithin(running, () => startIdentity(config)),
+    spawn: (env = {}) =>
+      spawnWithin(running, 'identity', {
+        SVC_NATS_URL: config.natsUrl,
+        SVC_DATABASE_URL: config.databaseUrl,
+        SVC_AUTHORITY: config.authority,
+        SVC_POW_DIFFICULTY: String(config.powDifficulty),
+        SVC_CHALLENGE_KEY: config.challengeKeys.join(','),
+        ...env,
+      }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -1,24 +1,21 @@
 import { randomBytes } from 'node:crypto'
 import { acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
-import type { Call } from '@svc/contracts/define.ts'
-import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Lane, WebhookState } from '@svc/contracts/resources.ts'
 import { getWebhook, setWebhook } from '@svc/contracts/webhook.ts'
-import { createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
-import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
-import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
+import { startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { type BudgetPeer, startBudgetPeer } from '@svc/test/support/stand-ins/budget-peer.ts'
 import { type MessagingPeer, startMessagingPeer } from '@svc/test/support/stand-ins/messaging-peer.ts'
 import { startReceiver, type WebhookReceiver } from '@svc/test/support/stand-ins/webhook-receiver.ts'
-import { startTestProcess, type TestProcess } from '@svc/test/support/system/processes.ts'
+import type { TestProcess } from '@svc/test/support/system/processes.ts'
+import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/test/support/system/service-harness.ts'
 import type { WebhookConfig } from '../src/config.ts'
 import type { Resolve } from '../src/http/resolve.ts'
 import { startWebhook } from '../src/service.ts'
@@ -29,7 +26,7 @@ const CALL_TIMEOUT_MS = 5_000
 const HOUR_SECONDS = 3_600
 const NATS_BACK = { timeoutMs: 20_000, what: 'the stream being there' }
 
-export interface Harness extends AsyncDisposable {
+export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly config: WebhookConfig
   /** As the service's own role. */
   readonly database: Database
@@ -37,10 +34,6 @@ export interface Harness extends AsyncDisposable {
   readonly messaging: MessagingPeer
   readonly nats: TestNats
   readonly receiver: WebhookReceiver
-  /** Calls webhook as the gateway does. */
-  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
-  /** The code that the call is refused with, or `ok`. */
-  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
   /** Sets a webhook of an agent to a path of the receiver. */
   set(agentId: string, path: string, after?: number): Promise<WebhookState>
   state(agentId: string): Promise<WebhookState>
@@ -99,25 +92,13 @@ export async function startHarness({
     reconcileSeconds: 3_600,
     ...changes,
   }
-  const connect = async (user: 'gateway' | 'messaging') =>
-    stack.adopt(await connectNats({ url: nats.urlFor(user), name: `test-${user}`, logger: silent }), drainNats)
-  const bus = stack.use(createBus(await connect('gateway')))
-  const stream = stack.use(await StreamPublisher.open(await connect('messaging'), acceptedStream(1)))
+  const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), CALL_TIMEOUT_MS)
+  const messagingNats = await connectNats({ url: nats.urlFor('messaging'), name: 'test-messaging', logger: silent })
+  const stream = stack.use(await StreamPublisher.open(stack.adopt(messagingNats, drainNats), acceptedStream(1)))
   await stream.state()
   for (let replica = 0; replica < replicas; replica += 1) stack.use(await startWebhook(config, resolve))
   const database = stack.use(openDatabase({ url: testDatabase.urlFor('webhook'), application: 'test', logger: silent }))
 
-  const call: Harness['call'] = (definition, request) =>
-    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_TIMEOUT_MS })
-  const codeOf: Harness['codeOf'] = async (definition, request) => {
-    try {
-      await call(definition, request)
-      return 'ok'
-    } catch (error) {
-      if (error instanceof ServiceError) return error.code
-      throw error
-    }
-  }
   const append = (agentId: string, cursor: number, event: AcceptedEvent): Publication => {
     const publication = publicationOf(agentId, cursor, event)
     messaging.append({ agentId, cursor, ...event, text: publication.text })
@@ -158,27 +139,8 @@ export async function startHarness({
       return whole.messageId
     },
     acceptAll,
-    async start(more = {}) {
-      // It may end before the harness does.
-      const own = running.use(new AsyncDisposableStack())
-      own.use(await startWebhook({ ...config, ...more }, resolve))
-      return own
-    },
-    async spawn(env = {}) {
-      const { mark } = await findTestRun()
-      const child = running.adopt(
-        startTestProcess({
-          service: 'webhook',
-          mark,
-          env: { PATH: process.env.PATH, ...environmentOf(config, receiver), ...env },
-        }),
-        async (one) => {
-          await one.stop()
-        },
-      )
-      await child.untilReady()
-      return child
-    },
+    start: (more = {}) => startWithin(running, () => startWebhook({ ...config, ...more }, resolve)),
+    spawn: (env = {}) => spawnWithin(running, 'webhook', { ...environmentOf(config, receiver), ...env }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   }
 }

@@ -1,0 +1,69 @@
+/** What the harnesses of single services share: calls as the gateway makes them, and processes beside those in the test. */
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type { ServiceName } from '@svc/local/topology.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { findTestRun } from '../engines/engines.ts'
+import { startTestProcess, type TestProcess } from './processes.ts'
+
+export interface ServiceCalls {
+  /** Calls the service as the gateway does. */
+  call<Q, R>(call: Call<Q, R>, request: Q): Promise<R>
+  /** The code that the call is refused with, or `ok`. */
+  codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
+}
+
+/** Over a connection that the stack closes. */
+export async function connectCalls(
+  stack: AsyncDisposableStack,
+  natsUrl: string,
+  timeoutMs: number,
+): Promise<ServiceCalls> {
+  const logger = createLogger('test', 'silent')
+  const gateway = stack.adopt(await connectNats({ url: natsUrl, name: 'test-gateway', logger }), drainNats)
+  const bus = stack.use(createBus(gateway))
+  const call: ServiceCalls['call'] = (definition, request) =>
+    bus.call(definition, request, { traceparent: newTraceparent(), deadlineMs: Date.now() + timeoutMs })
+  return {
+    call,
+    async codeOf(definition, request) {
+      try {
+        await call(definition, request)
+        return 'ok'
+      } catch (error) {
+        if (error instanceof ServiceError) return error.code
+        throw error
+      }
+    },
+  }
+}
+
+/** Starts the service in this process. It may end before the stack does. */
+export async function startWithin(
+  stack: AsyncDisposableStack,
+  start: () => Promise<AsyncDisposable>,
+): Promise<AsyncDisposable> {
+  const own = stack.use(new AsyncDisposableStack())
+  own.use(await start())
+  return own
+}
+
+/** Starts a process of the service: for one that is killed. */
+export async function spawnWithin(
+  stack: AsyncDisposableStack,
+  service: ServiceName,
+  env: NodeJS.ProcessEnv,
+): Promise<TestProcess> {
+  const { mark } = await findTestRun()
+  const child = stack.adopt(
+    startTestProcess({ service, mark, env: { PATH: process.env.PATH, ...env } }),
+    async (one) => {
+      await one.stop()
+    },
+  )
+  await child.untilReady()
+  return child
+}
