@@ -346,10 +346,7 @@ describe('spec 6.7: the time window, and ts + ttl', () => {
 
   const DAY = 86_400
   const expiries: [string, number | undefined, (createdAt: number, tsSeconds: number) => number][] = [
-    ['no ttl: retention', undefined, (createdAt) => createdAt + 30 * DAY],
-    ['ttl 0: retention', 0, (createdAt) => createdAt + 30 * DAY],
     ['a ttl counts from ts', 100, (_, tsSeconds) => tsSeconds + 100],
-    ['a ttl past retention: retention', 31 * DAY, (createdAt) => createdAt + 30 * DAY],
     ['a ttl past all calendars', Number.MAX_VALUE, (createdAt) => createdAt + 30 * DAY],
   ]
   test.each(expiries)('expires_at: %s', async (_name, ttl, expected) => {

@@ -57,17 +57,6 @@ function gatewaysFrom(at: number): readonly string[] {
   return [...h.system.urls.slice(at), ...h.system.urls.slice(0, at)]
 }
 
-/**
- * Sends what depends on the second it is sent in, until one second saw all of it: the server reads the same clock.
- */
-async function withinOneSecond(sendAt: (now: number) => Promise<HttpAnswer>): Promise<HttpAnswer> {
-  for (;;) {
-    const now = unixSeconds()
-    const answer = await sendAt(now)
-    if (unixSeconds() === now) return answer
-  }
-}
-
 /** Another spelling of the signature, or another one. */
 function editSignature(change: (base64: string) => string): Draft['edit'] {
   return (headers) => {
@@ -143,21 +132,6 @@ describe('spec 2.4, 3.2: header syntax', () => {
   test.each(rows)('spec 3.2, 4.3: 401 unauthenticated: %s', async (_, edit) => {
     expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
   })
-})
-
-describe('spec 3.6: timestamp', () => {
-  test.each([-60, 60])('spec 3.6, 11.7: %d s from the clock of the server is within tolerance', async (offset) => {
-    const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
-    expect(answer).toMatchObject({ status: 200 })
-  })
-
-  test.each([-61, 61])(
-    'spec 3.6, 11.7: 401 timestamp_out_of_range: %d s from the clock of the server',
-    async (offset) => {
-      const answer = await withinOneSecond((now) => send(draft(alice, { timestamp: now + offset })))
-      expectError(answer, 401, 'timestamp_out_of_range')
-    },
-  )
 })
 
 describe('spec 3.3, 3.5: signer and signature', () => {
