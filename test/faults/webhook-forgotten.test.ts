@@ -35,7 +35,7 @@ interface SceneOptions {
 /** Messaging and webhook without the rest, readers with a webhook each, and senders. */
 async function startScene({ natsUrlFor, env }: SceneOptions) {
   await using stack = new AsyncDisposableStack()
-  const { mark } = await findTestRun()
+  const run = await findTestRun()
   const database = stack.use(await createTestDatabase(['messaging', 'webhook']))
   const sql = stack.adopt(postgres(database.adminUrl, { max: 2 }), (one) => one.end())
   const connect = async (user: NatsLogin): Promise<Nats> =>
@@ -50,7 +50,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
   const start = async (service: 'messaging' | 'webhook'): Promise<TestProcess> => {
     const child = startTestProcess({
       service,
-      mark,
+      run,
       env: {
         PATH: process.env.PATH,
         SVC_NATS_URL: natsUrlFor(service),

@@ -51,7 +51,7 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
   )
   const port = await takePorts()
   const metricsPort = await takePorts()
-  const { mark } = await findTestRun()
+  const run = await findTestRun()
   const env = {
     PATH: process.env.PATH,
     SVC_NATS_URL: nats.urlFor('gateway'),
@@ -60,7 +60,7 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
     SVC_METRICS_PORT: String(metricsPort),
   }
   const gateway = stack.adopt(
-    startTestProcess({ service: 'gateway', mark, env }),
+    startTestProcess({ service: 'gateway', run, env }),
     async (child) => void (await child.stop()),
   )
   await gateway.untilReady()

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { startChild } from '@svc/local/processes/child.ts'
-import { type Mark, markOf } from '@svc/local/processes/marks.ts'
+import { markOf } from '@svc/local/processes/marks.ts'
 import { openDatabase, type Sql } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
+import type { TestRun } from '@svc/test/support/engines/engine-broker.ts'
 import { findTestRun, startTestNats, type TestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { startTestProcess } from '@svc/test/support/system/processes.ts'
@@ -17,12 +18,12 @@ const RESOLVED_WITHIN_MS = 45_000
 describe('ADR 21: killed between any two steps, neither a charge without its effect nor an effect without its charge', () => {
   const stack = new AsyncDisposableStack()
   let database: TestDatabase
-  let mark: Mark
+  let run: TestRun
   /** May read all schemas, unlike any process of the system. */
   let sql: Sql
 
   beforeAll(async () => {
-    mark = (await findTestRun()).mark
+    run = await findTestRun()
     database = stack.use(await createTestDatabase(['identity', 'budget']))
     const logger = createLogger('test', 'silent')
     sql = stack.use(openDatabase({ url: database.adminUrl, application: 'test', logger })).sql
@@ -37,7 +38,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
       SVC_DATABASE_URL: database.urlFor('budget'),
       SVC_FAILPOINTS: failpoints,
     }
-    const process = startTestProcess({ service: 'budget', mark, env })
+    const process = startTestProcess({ service: 'budget', run, env })
     await process.untilReady()
     return { ...process, [Symbol.asyncDispose]: async () => void (await process.stop()) }
   }
@@ -46,7 +47,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
     const child = startChild({
       name: 'owner-1',
       command: process.execPath,
-      args: [`--title=${markOf(mark, 'owner-1')}`, PROGRAM],
+      args: [`--title=${markOf(run.mark, 'owner-1')}`, PROGRAM],
       env: {
         SVC_NATS_URL: nats.urlFor('identity'),
         SVC_DATABASE_URL: database.urlFor('identity'),

@@ -27,12 +27,12 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
   let second: Charging
 
   beforeAll(async () => {
-    const { mark } = await findTestRun()
+    const run = await findTestRun()
     const logger = createLogger('test', 'silent')
     testDatabase = stack.use(await createTestDatabase(['identity', 'budget']))
     const server = stack.use(await startTestNats())
     const env = { SVC_NATS_URL: server.urlFor('budget'), SVC_DATABASE_URL: testDatabase.urlFor('budget') }
-    budget = startTestProcess({ service: 'budget', mark, env })
+    budget = startTestProcess({ service: 'budget', run, env })
     stack.defer(async () => void (await budget.stop()))
     await budget.untilReady()
     database = stack.use(openDatabase({ url: testDatabase.urlFor('identity'), application: 'test', logger }))

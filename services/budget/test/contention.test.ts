@@ -31,7 +31,7 @@ describe('two processes of the service', () => {
   let made = 0
 
   beforeAll(async () => {
-    const { mark } = await findTestRun()
+    const run = await findTestRun()
     const database = stack.use(await createTestDatabase(['budget']))
     const server = stack.use(await startTestNats())
     const env = {
@@ -41,7 +41,7 @@ describe('two processes of the service', () => {
       SVC_DAILY_HARD_LIMIT: '60',
       SVC_DAILY_INTRODUCTIONS: '10',
     }
-    const processes = [1, 2].map((index) => startTestProcess({ service: 'budget', index, mark, env }))
+    const processes = [1, 2].map((index) => startTestProcess({ service: 'budget', index, run, env }))
     stack.defer(async () => void (await Promise.all(processes.map((process) => process.stop()))))
     await Promise.all(processes.map((process) => process.untilReady()))
     for (let caller = 0; caller < CALLERS; caller += 1) {

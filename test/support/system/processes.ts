@@ -1,11 +1,13 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
 import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
 import { type Child, type Ending, startChild } from '@svc/local/processes/child.ts'
-import type { Mark } from '@svc/local/processes/marks.ts'
 import { type ServiceOptions, startService } from '@svc/local/processes/services.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
+import type { TestRun } from '../engines/engine-broker.ts'
 import { eventually } from '../eventually.ts'
+import { bundleOf } from '../run/bundle.ts'
 
 export interface TestProcess {
   /** `messaging-2` */
@@ -32,14 +34,16 @@ const PASSED = /^(?:SVC_|NODE_EXTRA_CA_CERTS$)/
 export function startTestProcess(options: {
   service: ServiceName
   index?: number
-  mark: Mark
+  run: TestRun
   env: NodeJS.ProcessEnv
 }): TestProcess {
   const log: LogEvent[] = []
-  const start = process.env.SVC_TEST_IMAGE === undefined ? startService : startFromImage(process.env.SVC_TEST_IMAGE)
+  const { SVC_TEST_IMAGE: image } = process.env
+  const start = image === undefined ? startBundle(options.run.folder) : startFromImage(image)
   const child = start({
     index: 1,
     ...options,
+    mark: options.run.mark,
     onLine: (line) => log.push(parseLogLine(line, Date.now())),
   })
   let ended: Ending | undefined
@@ -65,6 +69,13 @@ export function startTestProcess(options: {
       return child.ended
     },
   }
+}
+
+/** From one module, which Node loads four times as fast as the sources. */
+function startBundle(folder: string): (options: ServiceOptions) => Child {
+  const env = { NODE_COMPILE_CACHE: join(folder, 'compiled') }
+  return (options) =>
+    startService({ ...options, env: { ...env, ...options.env }, entry: bundleOf(options.service, folder) })
 }
 
 /**

@@ -57,9 +57,9 @@ export async function spawnWithin(
   service: ServiceName,
   env: NodeJS.ProcessEnv,
 ): Promise<TestProcess> {
-  const { mark } = await findTestRun()
+  const run = await findTestRun()
   const child = stack.adopt(
-    startTestProcess({ service, mark, env: { PATH: process.env.PATH, ...env } }),
+    startTestProcess({ service, run, env: { PATH: process.env.PATH, ...env } }),
     async (one) => {
       await one.stop()
     },

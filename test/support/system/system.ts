@@ -83,7 +83,7 @@ export async function startUnwatched({
   natsUrl = (url) => url,
 }: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
-  const { mark } = await findTestRun()
+  const run = await findTestRun()
   const database = started.use(await createTestDatabase(STORES))
   const nats = started.use(await startTestNats())
   const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
@@ -109,7 +109,7 @@ export async function startUnwatched({
       databaseUrlFor: (store) => databaseUrl(database.urlFor(store), name),
     }
     const own = { ...environmentFor(service, index, urls), ...envOf[name], ...extra }
-    const child = startTestProcess({ service, index, mark, env: own })
+    const child = startTestProcess({ service, index, run, env: own })
     processes.set(name, child)
     return child
   }

@@ -16,6 +16,8 @@ export interface ServiceOptions {
   onLine: (line: string) => void
   /** The folder of the code to run; by default this working tree. */
   root?: string
+  /** The module to run instead of the service's own, `services/<name>/src/main.ts`. */
+  entry?: string
 }
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url))
@@ -57,9 +59,10 @@ export function environmentFor(service: ServiceName, index: number, settings: Sy
 }
 
 /** Starts one process of a service: `node services/<name>/src/main.ts`. */
-export function startService({ service, index, mark, env, onLine, root = ROOT }: ServiceOptions): Child {
+export function startService(options: ServiceOptions): Child {
+  const { service, index, mark, env, onLine, root = ROOT, entry = `services/${service}/src/main.ts` } = options
   const name = `${service}-${index}`
-  const args = [`--title=${markOf(mark, name)}`, ...heapArgs(service), `services/${service}/src/main.ts`]
+  const args = [`--title=${markOf(mark, name)}`, ...heapArgs(service), entry]
   return startChild({
     name,
     command: process.execPath,

@@ -1,7 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 import { Type } from '@sinclair/typebox'
 import { defineOperation, type Operation } from '../api/operation.ts'
 import { createDocument } from '../http/document.ts'
+
+const { resolve } = createRequire(import.meta.url)
 
 /**
  * The reference page at `/docs`, a viewer of `/openapi.json`. This process serves all of it, from its own files and the viewer's
@@ -61,5 +65,5 @@ function own(path: string, name: string, type: string, headers: DocsFile['header
 }
 
 function viewers(path: string, name: string, type: string): DocsFile {
-  return { path, type, url: new URL(import.meta.resolve(`swagger-ui-dist/${name}`)), headers: {} }
+  return { path, type, url: pathToFileURL(resolve(`swagger-ui-dist/${name}`)), headers: {} }
 }
