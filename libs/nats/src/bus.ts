@@ -222,7 +222,9 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
         round.waiting.delete(index)
         waiting.reject(new ServiceError('unavailable', { cause: new Error('no answer in time') }))
       }
-      if (round.waiting.size === 0) rounds.delete(reply)
+      if (round.waiting.size > 0) continue
+      rounds.delete(reply)
+      round.release() // nobody looks at it any more
     }
   }
 }

@@ -122,6 +122,13 @@ describe('spec 3.17: never a hang', () => {
     expect(await codeOf(h.bus.call(double, { value: 1 }, context(200)))).toBe('unavailable')
   })
 
+  test('no answer to several calls by a deadline right after they left: each is unavailable', async () => {
+    await using h = await startHarness([])
+    for (let call = 0; call < 5; call += 1) {
+      expect(await codeOf(h.bus.call(double, { value: 1 }, context(20)))).toBe('unavailable')
+    }
+  })
+
   test('a deadline that has passed, or too little of it left, is not worked for', async () => {
     let worked = 0
     const counting = handle(double, async ({ value }) => {
