@@ -6,10 +6,11 @@ import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Operation } from './api/operation.ts'
 import { createAnswerWriter } from './http/answer-writer.ts'
+import { createBackpressure } from './http/connections/backpressure.ts'
 import type { ConnectionLimits } from './http/connections/connection-limits.ts'
 import { createHttpServer, SERVER_LIMITS, type ServerLimits } from './http/connections/connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './http/cors.ts'
-import type { Load } from './http/load/load.ts'
+import { type Load, Overloaded } from './http/load/load.ts'
 import type { Outflow } from './http/load/outflow.ts'
 import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './metrics.ts'
 import type { Pipeline } from './pipeline.ts'
@@ -52,10 +53,11 @@ export function createHttpApp({
   ...connectionLimits
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
+  const backpressure = createBackpressure(connectionLimits)
   const app = fastify({
     logger: false,
     genReqId: newTraceparent,
-    serverFactory: (handle) => createHttpServer({ limits, connectionLimits, handle }),
+    serverFactory: (handle) => createHttpServer({ limits, connectionLimits, backpressure, handle }),
     return503OnClosing: false,
     exposeHeadRoutes: false,
     clientErrorHandler: () => {}, // connections.ts handles client errors
@@ -109,6 +111,7 @@ export function createHttpApp({
           answered(operation, beganMs, answer.stream === undefined ? reply.raw.statusCode : answer.status, 'ok')
         },
         (error: unknown) => {
+          if (error instanceof Overloaded) backpressure.refused(request.raw.socket)
           const { status, code } = sendError(error, operation, request, reply)
           answered(operation, beganMs, status, code)
         },

@@ -37,6 +37,12 @@ export const httpClosed = defineCount({
   labels: ['reason'],
 })
 
+export const httpPaused = defineCount({
+  name: 'agentmsg_http_paused_total',
+  help: 'Times that nothing was read from a client for a while, because it sent more than others to a busy process',
+  labels: [],
+})
+
 export const httpUnsent = defineLevel({
   name: 'agentmsg_http_unsent_bytes',
   help: 'Memory that answers hold until clients take them',

@@ -11,6 +11,7 @@ import { newTraceparent, requestIdOf } from '@svc/telemetry/trace.ts'
 import { httpClosed, httpRefused } from '../../metrics.ts'
 import type { Answer } from '../answer.ts'
 import { errorAnswer } from '../errors.ts'
+import type { Backpressure } from './backpressure.ts'
 import { type ConnectionLimits, createConnectionRoom } from './connection-limits.ts'
 import { stopParsing, watchPieces } from './parsing.ts'
 
@@ -73,28 +74,32 @@ interface Connection {
 interface HttpServerOptions {
   readonly limits: ServerLimits
   readonly connectionLimits: ConnectionLimits
+  readonly backpressure: Backpressure
   /** Handles every well-formed request. */
   readonly handle: RequestListener
 }
 
 /** Creates an HTTP server that answers even malformed requests, and enforces the limits on connections. */
-export function createHttpServer({ limits, connectionLimits, handle }: HttpServerOptions): Server {
+export function createHttpServer({ limits, handle, ...guards }: HttpServerOptions): Server {
   const server = createServer({ ...limits, requireHostHeader: false })
   server.setTimeout(limits.connectionTimeout)
   server.maxHeadersCount = MAX_HEADERS
-  watch(server, connectionLimits, handle)
+  watch(server, guards, handle)
   return server
 }
 
-function watch(server: Server, limits: ConnectionLimits, handle: RequestListener): void {
+type Guards = Pick<HttpServerOptions, 'connectionLimits' | 'backpressure'>
+
+function watch(server: Server, { connectionLimits, backpressure }: Guards, handle: RequestListener): void {
   const connections = new WeakMap<Duplex, Connection>()
-  const room = createConnectionRoom(limits, (socket) =>
+  const room = createConnectionRoom(connectionLimits, (socket) =>
     [...connectionOf(connections, socket).open].some(({ req }) => req.complete),
   )
   let waiting = 0
 
   server.on('connection', (socket) => {
     room.enter(socket)
+    backpressure.enter(socket)
     socket.once('close', () => {
       waiting -= connectionOf(connections, socket).waiting.splice(0).length
     })
@@ -105,6 +110,7 @@ function watch(server: Server, limits: ConnectionLimits, handle: RequestListener
     connection.heads += 1
     connection.open.add(response)
     room.touch(socket)
+    backpressure.note(socket)
     response.once('close', () => {
       connection.open.delete(response)
       room.touch(socket)
