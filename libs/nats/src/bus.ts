@@ -224,7 +224,7 @@ export function createBus({ connection, inboxPrefix }: Nats): Bus & Disposable {
       }
       if (round.waiting.size > 0) continue
       rounds.delete(reply)
-      round.release() // nobody looks at it any more
+      round.release() // no later sweep finds it
     }
   }
 }

@@ -6,7 +6,7 @@ import { inRootSpan } from '@svc/telemetry/tracing.ts'
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Operation } from './api/operation.ts'
 import { createAnswerWriter } from './http/answer-writer.ts'
-import { createBackpressure } from './http/connections/backpressure.ts'
+import { type Backpressure, createBackpressure } from './http/connections/backpressure.ts'
 import type { ConnectionLimits } from './http/connections/connection-limits.ts'
 import { createHttpServer, SERVER_LIMITS, type ServerLimits } from './http/connections/connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './http/cors.ts'
@@ -26,6 +26,8 @@ interface HttpAppOptions extends ConnectionLimits {
   readonly isDraining: () => boolean
   /** Shorter limits, for tests. */
   readonly limits?: Partial<ServerLimits>
+  /** For tests. */
+  readonly backpressure?: Backpressure
 }
 
 /** Handles every request that matches no route, HEAD and OPTIONS included. A signature must still be valid (spec 3.1, 3.11). */
@@ -50,10 +52,11 @@ export function createHttpApp({
   logger,
   isDraining,
   limits: changed,
+  backpressure: given,
   ...connectionLimits
 }: HttpAppOptions): FastifyInstance {
   const limits = { ...SERVER_LIMITS, ...changed }
-  const backpressure = createBackpressure(connectionLimits)
+  const backpressure = given ?? createBackpressure(connectionLimits)
   const app = fastify({
     logger: false,
     genReqId: newTraceparent,

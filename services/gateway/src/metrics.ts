@@ -39,7 +39,7 @@ export const httpClosed = defineCount({
 
 export const httpPaused = defineCount({
   name: 'agentmsg_http_paused_total',
-  help: 'Times that nothing was read from a client for a while, because it sent more than others to a busy process',
+  help: 'Pauses in reading from a client that sent more than the average to a busy process',
   labels: [],
 })
 

@@ -1,11 +1,15 @@
 /** Clients that keep a process busy, against those that do not. */
 import type { AddressInfo } from 'node:net'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 import { createBackpressure } from '../src/http/connections/backpressure.ts'
 import { createClients } from '../src/http/connections/client.ts'
 import { parseAddressRange } from '../src/http/connections/client-address.ts'
-import { createHttpServer, SERVER_LIMITS } from '../src/http/connections/connections.ts'
+import { createLoad, Overloaded } from '../src/http/load/load.ts'
+import { createOutflow } from '../src/http/load/outflow.ts'
+import { createHttpApp } from '../src/http-app.ts'
 import { openRaw } from './harness.ts'
 
 const PROXY = '127.0.9.1'
@@ -21,18 +25,25 @@ async function startServer() {
     turn: { hasUsed: () => isBusy },
     after: (work) => void pauses.push(work),
   })
-  const server = createHttpServer({
-    limits: SERVER_LIMITS,
-    connectionLimits: { clients, maxConnectionsPerClient: 100 },
-    backpressure,
-    handle(request, response) {
-      handled.push(request.url ?? '')
-      if (request.url === '/refused') backpressure.refused(request.socket)
-      response.end('ok')
+  const logger = createLogger('test', 'silent')
+  const outflow = createOutflow({ maxRequests: 10 })
+  const app = createHttpApp({
+    operations: [],
+    pipeline: async ({ raw: { url = '' } }) => {
+      handled.push(url)
+      throw url === '/refused' ? new Overloaded('as the test says') : new ServiceError('not_found')
     },
+    load: createLoad({ logger, maxRequests: 10 }),
+    outflow,
+    clients,
+    backpressure,
+    maxConnectionsPerClient: 100,
+    corsOrigins: [],
+    logger,
+    isDraining: () => false,
   })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
   const connections: ReturnType<typeof openRaw>[] = []
   return {
     handled,
@@ -52,7 +63,8 @@ async function startServer() {
     },
     async [Symbol.asyncDispose]() {
       for (const { socket } of connections) socket.destroy()
-      await new Promise((resolve) => server.close(resolve))
+      await app.close()
+      outflow[Symbol.dispose]()
     },
   }
 }
@@ -71,7 +83,7 @@ test.each([
   for (const path of ['/h1', '/h2']) await heavy.ask(path)
   server.beBusy(isBusy)
   await heavy.ask(last)
-  expect(server.pauses).toHaveLength(1)
+  await eventually(() => server.pauses.length === 1)
   heavy.write('/kept')
   sameHeavy.write('/other')
   server.open('127.0.0.3').write('/new')

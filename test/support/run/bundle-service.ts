@@ -1,6 +1,6 @@
 /**
- * `node bundle-service.ts <service> <folder>`: makes one module of a service, for the processes that tests start. Node spends half
- * of their CPU time on loading 500 modules each, and a whole run starts a thousand processes.
+ * `node bundle-service.ts <service> <folder>`: bundles a service into one module, for the processes that tests start. A service has
+ * 500 to 1,000 modules, and Node needs three to four times as much CPU time to load them as to load one.
  */
 import { randomUUID } from 'node:crypto'
 import { renameSync } from 'node:fs'

@@ -7,9 +7,9 @@ import type { ServiceName } from '@svc/local/topology.ts'
 const SCRIPT = fileURLToPath(new URL('bundle-service.ts', import.meta.url))
 
 /**
- * The first test of a run that asks for it makes it (bundle-service.ts).
- * @param folder the run's.
- * @returns the path of the one module that has all of a service's code.
+ * Bundles a service (bundle-service.ts), if no other test of the run has done so.
+ * @param folder the folder of the run.
+ * @returns the path of the bundle.
  */
 export function bundleOf(service: ServiceName, folder: string): string {
   const bundles = join(folder, 'bundles')

@@ -1,4 +1,4 @@
-/** What the harnesses of single services share: calls as the gateway makes them, and processes beside those in the test. */
+/** Helps the test harnesses of single services: it calls a service as the gateway does, and starts further processes of it. */
 import type { Call } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { ServiceName } from '@svc/local/topology.ts'

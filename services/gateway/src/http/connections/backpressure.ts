@@ -1,7 +1,7 @@
 /**
  * Shares a busy process fairly. Even a refusal needs a request that was read and parsed, and long heads or bodies make that
- * expensive. So when a turn of the event loop takes long, this process stops reading for a while from clients that send more
- * than others. What they send waits in the kernel, and then with them.
+ * expensive. So when a turn of the event loop takes long, or a request is refused because of overload, this process stops reading
+ * for a while from clients that send more than the average. Their data waits in the kernel's buffers, and then in their own.
  */
 import { randomInt } from 'node:crypto'
 import type { Socket } from 'node:net'
@@ -13,16 +13,16 @@ import { createShares } from './shares.ts'
 export interface Backpressure {
   /** A connection is new. */
   enter(socket: Socket): void
-  /** The head of a request has arrived. Its client is not read for a while, if it is one of those that keep others waiting. */
+  /** Call this when the head of a request has arrived. Pauses its client if the turn is long and the client sends a lot. */
   note(socket: Socket): void
-  /** A request was refused because of overload. Its client is not read for a while, if it is one of those. */
+  /** Call this when a request was refused because of overload. Pauses its client if the client sends a lot. */
   refused(socket: Socket): void
 }
 
-/** Whose connection it is. Trusted proxies are none: their connections carry requests of many clients. */
+/** The client of a connection. Trusted proxies have none, because their connections carry requests of many clients. */
 interface Sender {
   readonly client: string
-  /** Read from the connection before its last request. */
+  /** Bytes that had been read from the connection when its last request was noted. */
   bytes: number
 }
 
@@ -34,12 +34,12 @@ interface BackpressureOptions {
   readonly after?: (work: () => void, ms: number) => void
 }
 
-/** CPU time of a turn from which on clients are paused. A request needs about five turns, each as long as this at most. */
+/** Clients are paused once a turn has used this much CPU. A request takes several turns, so long turns delay every client. */
 const LONG_TURN_MS = 50
-/** Far below the 5 s in which a client gets its answer (spec 3.17). Chosen at random, or all would come back at once. */
+/** One pause is far below the 5 s in which a client gets its answer (spec 3.17). It is random, so that not all come back at once. */
 const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 2_000
-/** The work for a request that does not depend on its bytes, as a number of bytes. */
+/** The fixed cost of a request, expressed in bytes. */
 const REQUEST_BYTES = 1_024
 
 export function createBackpressure({
@@ -94,7 +94,7 @@ export function createBackpressure({
   }
 }
 
-/** Node's HTTP server starts reading again after every request, except where it set `_paused` itself, to wait for a slow reader. */
+/** Node's HTTP server resumes reading after every request unless `_paused` is set. It sets it itself, to wait for slow readers. */
 interface ReadSocket extends Socket {
   _paused?: boolean
   readonly parser?: { resume(): void } | null

@@ -5,9 +5,9 @@ interface Shares {
   isAboveAverage(client: string): boolean
 }
 
-/** What was asked for counts half after this time. */
+/** After this time, every amount counts half. */
 const HALF_LIFE_MS = 1_000
-/** A client of which less is left is forgotten, so this holds few more clients than ask for something within seconds. */
+/** A client with less than this is forgotten, so only clients of the last seconds take memory. */
 const LEAST = 1_024
 
 export function createShares(now: () => number = () => performance.now()): Shares {
