@@ -105,12 +105,12 @@ export async function stop(child: ChildProcess): Promise<void> {
   await ended
 }
 
-/** Starts one of this folder's processes that print their port. */
+/** Starts a floor: a process of `floors/` that prints its port. */
 export async function startFloor(
-  file: string,
+  name: 'fixed' | 'notify' | 'one-process',
   env: NodeJS.ProcessEnv = {},
 ): Promise<{ child: ChildProcess; port: number }> {
-  const child = spawn(process.execPath, [fileURLToPath(new URL(file, import.meta.url))], {
+  const child = spawn(process.execPath, [fileURLToPath(new URL(`./floors/${name}.ts`, import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, ...env },
   })
@@ -119,7 +119,7 @@ export async function startFloor(
 }
 
 export function startGenerator(): ChildProcess {
-  return fork(fileURLToPath(new URL('./generator.ts', import.meta.url)))
+  return fork(fileURLToPath(new URL('./load/generator.ts', import.meta.url)))
 }
 
 async function untilHealthy(url: string, launcher: ChildProcess): Promise<void> {

@@ -1,15 +1,15 @@
 /** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
-import { benchHostile } from './hostile.ts'
-import { benchIdleStreams, benchLive, benchStreams } from './live.ts'
-import { benchWebhooks } from './live-webhooks.ts'
+import { benchHostile } from './hostile/hostile.ts'
+import { benchIdleStreams, benchLive, benchStreams } from './live/live.ts'
+import { benchWebhooks } from './live/live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
-import { benchReads } from './reads.ts'
 import { benchSend } from './send.ts'
-import { benchSteady } from './steady.ts'
-import { benchStorage } from './storage.ts'
+import { benchReads } from './storage/reads.ts'
+import { benchSteady } from './storage/steady.ts'
+import { benchStorage } from './storage/storage.ts'
 
 const BENCHMARKS = [
   'send',

@@ -4,11 +4,11 @@
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { type BenchAgent, createBenchAgent, dataOf, registerAgent, signedRequest } from './bench-agents.ts'
 import { type BenchSystem, startBenchSystem, startGenerator } from './bench-system.ts'
-import { median, percentile } from './http-load.ts'
-import type { OpenLoadResult } from './open-load.ts'
-import type { OverloadOrder } from './overload-generator.ts'
+import { type BenchAgent, createBenchAgent, dataOf, registerAgent, signedRequest } from './load/bench-agents.ts'
+import { median, percentile } from './load/http-load.ts'
+import type { OpenLoadResult } from './load/open-load.ts'
+import type { OverloadOrder } from './load/overload-generator.ts'
 import { type Round, rateOf, runRound } from './rounds.ts'
 
 interface OverloadOptions {
@@ -57,7 +57,7 @@ export async function benchOverload(options: OverloadOptions): Promise<boolean> 
   const before = system.memory()
   const perSecond = Math.round(capacity * options.times)
   const generator = stack.adopt(
-    fork(fileURLToPath(new URL('./overload-generator.ts', import.meta.url))),
+    fork(fileURLToPath(new URL('./load/overload-generator.ts', import.meta.url))),
     (child) => void child.kill(),
   )
   const watching = watch(system, agents)

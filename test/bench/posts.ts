@@ -1,7 +1,8 @@
 /** What a post to a full board costs beside a direct message, in CPU of all processes together. */
-import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './bench-agents.ts'
+
 import { startBenchSystem, startGenerator } from './bench-system.ts'
-import type { Work } from './generator.ts'
+import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './load/bench-agents.ts'
+import type { Work } from './load/generator.ts'
 import { canMeasureCpu } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 

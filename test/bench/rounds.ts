@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process'
-import type { Order, Report } from './generator.ts'
-import { median } from './http-load.ts'
+import type { Order, Report } from './load/generator.ts'
+import { median } from './load/http-load.ts'
 import { cpuMs } from './process-cpu.ts'
 
 /** One order carried out. */

@@ -2,9 +2,10 @@
  * Direct messages, durable at 202, beside the floors, in one run: rounds of each alternate, and what is quoted are
  * medians and their ratios, since machines are shared.
  */
-import { createBenchAgent, dataOf, registerAgent } from './bench-agents.ts'
+
 import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
-import { median } from './http-load.ts'
+import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
+import { median } from './load/http-load.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
@@ -41,9 +42,9 @@ export async function benchSend(options: SendOptions): Promise<void> {
   const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
   for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
 
-  const fixed = await startFloor('./floor-fixed.ts')
+  const fixed = await startFloor('fixed')
   floors.defer(() => stop(fixed.child))
-  const one = await startFloor('./floor-one-process.ts', {
+  const one = await startFloor('one-process', {
     FLOOR_DATABASE_URL: system.adminUrl,
     FLOOR_AUTHORITY: system.authority,
     FLOOR_KEYS: JSON.stringify(

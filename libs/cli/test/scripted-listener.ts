@@ -11,7 +11,7 @@ import { workThrough } from '@svc/cli/listen/work.ts'
 import { createOutput } from '@svc/cli/output/output.ts'
 import type { Event } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import type { StreamOptions } from '@svc/sdk/event-stream.ts'
+import type { StreamOptions } from '@svc/sdk/events/event-stream.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 
 const [folder = '', jobs = '1'] = process.argv.slice(2)

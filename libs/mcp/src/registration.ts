@@ -1,7 +1,7 @@
 import { isAgentName } from '@svc/contracts/ids.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
-import { sleep, untilAborted } from '@svc/sdk/waiting.ts'
+import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
 import { StartError } from './start-error.ts'
 import { ToolError } from './tool-error.ts'
 

@@ -23,17 +23,13 @@ import type {
   Webhook,
   WebhookState,
 } from '@svc/contracts/resources.ts'
-import * as answers from './answers.ts'
-import { type Clock, createClock } from './clock.ts'
-import { composeEnvelope, type Draft } from './compose.ts'
 import { AnswerError, ApiError, VerificationError } from './errors.ts'
-import { createEventListing, type EventListing, type EventOptions } from './event-listing.ts'
-import { readEventStream, type StreamOptions } from './event-stream.ts'
-import { createKeyBook, type KeyBook, publicKeyOf } from './key-book.ts'
-import type { AgentKey } from './keys.ts'
-import { createListing, type Listing, type Page } from './listing.ts'
-import type { Manifest } from './manifest.ts'
-import { type Opened, openReceived } from './open.ts'
+import { createEventListing, type EventListing, type EventOptions } from './events/event-listing.ts'
+import { readEventStream, type StreamOptions } from './events/event-stream.ts'
+import * as answers from './http/answers.ts'
+import { type Clock, createClock } from './http/clock.ts'
+import { createListing, type Listing, type Page } from './http/listing.ts'
+import type { Manifest } from './http/manifest.ts'
 import type {
   CallOptions,
   ClientOptions,
@@ -43,18 +39,22 @@ import type {
   InboxOptions,
   OpenOptions,
   PageOptions,
-} from './options.ts'
-import { type RegisterOptions, register } from './register.ts'
-import { DEFAULT_RETRY } from './retry.ts'
+} from './http/options.ts'
+import { DEFAULT_RETRY } from './http/retry.ts'
 import {
   createStreamOpener,
   createTransport,
   type Operation,
   type Transport,
   type TransportOptions,
-} from './transport.ts'
-import { originOf, segment } from './url-parts.ts'
-import { sleep, untilAborted } from './waiting.ts'
+} from './http/transport.ts'
+import { originOf, segment } from './http/url-parts.ts'
+import { sleep, untilAborted } from './http/waiting.ts'
+import type { AgentKey } from './keys.ts'
+import { composeEnvelope, type Draft } from './messages/compose.ts'
+import { createKeyBook, type KeyBook, publicKeyOf } from './messages/key-book.ts'
+import { type Opened, openReceived } from './messages/open.ts'
+import { type RegisterOptions, register } from './register.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
 const SIGNATURE_VERSION = 'SVC1'

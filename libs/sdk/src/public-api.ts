@@ -37,16 +37,12 @@ export type { EnvelopeType } from '@svc/envelope/envelope.ts'
 export type { JsonObject, JsonValue } from '@svc/envelope/json-value.ts'
 export type { SolveProgress } from '@svc/svc1/pow.ts'
 export { AgentClient } from './client.ts'
-export type { Draft } from './compose.ts'
 export type { UnknownErrorCode, VerificationFailure } from './errors.ts'
 export { AnswerError, ApiError, EventGapError, NetworkError, VerificationError } from './errors.ts'
-export type { EventGap, EventListing, EventOptions, EventPage, LogEnds } from './event-listing.ts'
-export type { StreamOptions } from './event-stream.ts'
-export type { AgentKey } from './keys.ts'
-export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
-export type { Listing, Page } from './listing.ts'
-export type { Manifest } from './manifest.ts'
-export type { Opened } from './open.ts'
+export type { EventGap, EventListing, EventOptions, EventPage, LogEnds } from './events/event-listing.ts'
+export type { StreamOptions } from './events/event-stream.ts'
+export type { Listing, Page } from './http/listing.ts'
+export type { Manifest } from './http/manifest.ts'
 export type {
   CallOptions,
   ClientOptions,
@@ -55,9 +51,13 @@ export type {
   InboxOptions,
   OpenOptions,
   PageOptions,
-} from './options.ts'
+} from './http/options.ts'
+export type { RetryPolicy } from './http/retry.ts'
+export type { AgentKey } from './keys.ts'
+export { formatKey, generateKey, keyFromSeed, parseKey, seedOf } from './keys.ts'
+export type { Draft } from './messages/compose.ts'
+export type { Opened } from './messages/open.ts'
 export type { RegisterOptions } from './register.ts'
-export type { RetryPolicy } from './retry.ts'
 export type {
   AcceptedDeliveries,
   WebhookDelivery,
@@ -67,5 +67,5 @@ export type {
   WebhookRequest,
   WebhookResponse,
   WebhookVerifyOptions,
-} from './webhook-receiver.ts'
-export { createWebhookHandler, verifyWebhook, WebhookError } from './webhook-receiver.ts'
+} from './webhook/webhook-receiver.ts'
+export { createWebhookHandler, verifyWebhook, WebhookError } from './webhook/webhook-receiver.ts'

@@ -1,6 +1,6 @@
 import { AgentClient } from '@svc/sdk/client.ts'
+import type { ClientOptions } from '@svc/sdk/http/options.ts'
 import { type AgentKey, generateKey } from '@svc/sdk/keys.ts'
-import type { ClientOptions } from '@svc/sdk/options.ts'
 import type { FakeService } from './fake-service.ts'
 
 interface TestAgent extends AgentClient {

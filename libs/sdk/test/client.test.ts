@@ -1,5 +1,5 @@
 import { AnswerError, ApiError } from '@svc/sdk/errors.ts'
-import type { EventGap } from '@svc/sdk/event-listing.ts'
+import type { EventGap } from '@svc/sdk/events/event-listing.ts'
 import { generateKey } from '@svc/sdk/keys.ts'
 import { describe, expect, test } from 'vitest'
 import { clientOf, collect, registered } from './agents.ts'

@@ -2,9 +2,9 @@ import { auditEndpoints } from '@svc/charging/audit.ts'
 import * as calls from '@svc/contracts/admin.ts'
 import { type Endpoint, handle } from '@svc/nats/serve.ts'
 import type { Deps } from './deps.ts'
-import { judgeMessages, verifyLogs, verifyMessages } from './handlers/audit.ts'
-import { inspectOutbox, republish } from './handlers/inspect-outbox.ts'
-import { purgeExpired } from './handlers/purge-expired.ts'
+import { judgeMessages, verifyLogs, verifyMessages } from './handlers/operate/audit.ts'
+import { inspectOutbox, republish } from './handlers/operate/inspect-outbox.ts'
+import { purgeExpired } from './handlers/operate/purge-expired.ts'
 
 /** The calls of messaging that serve the operator's tool (`svc admin`). */
 export function adminEndpoints(deps: Pick<Deps, 'database'>): Endpoint[] {

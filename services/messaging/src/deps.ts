@@ -3,11 +3,11 @@ import type { Charging } from '@svc/charging/charging.ts'
 import type { Operations } from '@svc/charging/operations.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Boards } from './boards.ts'
-import type { PostDeps } from './handlers/send-post.ts'
+import type { PostDeps } from './handlers/send/send-post.ts'
 import type { Publisher } from './outbox/publisher.ts'
-import type { Append, Appended } from './store/append.ts'
-import type { Preflight, PreflightQuestion } from './store/preflight.ts'
-import type { Standings } from './store/standings.ts'
+import type { Append, Appended } from './store/send/append.ts'
+import type { Preflight, PreflightQuestion } from './store/send/preflight.ts'
+import type { Standings } from './store/send/standings.ts'
 
 /** Dependencies of `sendMessage`. */
 export interface SendDeps {

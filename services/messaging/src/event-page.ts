@@ -3,7 +3,7 @@ import type { listEvents as listEventsCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from './deps.ts'
 import { eventText } from './domain/event-text.ts'
 import { takePage } from './domain/pages.ts'
-import { listEvents as listRows } from './store/events.ts'
+import { listEvents as listRows } from './store/read/events.ts'
 import { listVisible } from './visible.ts'
 
 /** A page of live events. */

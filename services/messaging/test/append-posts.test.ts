@@ -5,9 +5,9 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
-import { createAppend } from '../src/store/append.ts'
-import { type CommittedPost, createAppendPosts, type PostAppend } from '../src/store/append-posts.ts'
-import { createFences } from '../src/store/message-fences.ts'
+import { createAppend } from '../src/store/send/append.ts'
+import { type CommittedPost, createAppendPosts, type PostAppend } from '../src/store/send/append-posts.ts'
+import { createFences } from '../src/store/send/message-fences.ts'
 import { withNotedErrors } from './noted-errors.ts'
 
 const logger = createLogger('test', 'silent')

@@ -5,9 +5,9 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Append, type CommittedEntry, createAppend } from '../src/store/append.ts'
-import { createFences } from '../src/store/message-fences.ts'
-import { createPreflight } from '../src/store/preflight.ts'
+import { type Append, type CommittedEntry, createAppend } from '../src/store/send/append.ts'
+import { createFences } from '../src/store/send/message-fences.ts'
+import { createPreflight } from '../src/store/send/preflight.ts'
 import { withNotedErrors } from './noted-errors.ts'
 
 const logger = createLogger('test', 'silent')

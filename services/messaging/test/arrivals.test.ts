@@ -1,6 +1,6 @@
 import { ARRIVALS_MAX } from '@svc/contracts/messaging.ts'
 import { expect, test } from 'vitest'
-import { listArrivals, readArrivals } from '../src/handlers/arrivals.ts'
+import { listArrivals, readArrivals } from '../src/handlers/read/arrivals.ts'
 import { type Harness, startHarness } from './harness.ts'
 
 const listOf = async (h: Harness, agent_id: string, after: number) => {

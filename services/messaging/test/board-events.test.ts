@@ -1,7 +1,7 @@
 import type { Sql } from '@svc/postgres/database.ts'
 import { describe, expect, test } from 'vitest'
-import { createAppendPosts } from '../src/store/append-posts.ts'
-import { MAX_EXAMINED } from '../src/store/events.ts'
+import { MAX_EXAMINED } from '../src/store/read/events.ts'
+import { createAppendPosts } from '../src/store/send/append-posts.ts'
 import { type Harness, newId, startHarness } from './harness.ts'
 import { outcomeOf } from './outcome.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { purgeOnce } from '../src/loops/purge.ts'
-import { MAX_EXAMINED } from '../src/store/events.ts'
+import { MAX_EXAMINED } from '../src/store/read/events.ts'
 import { type Harness, newId, startHarness } from './harness.ts'
 
 const cursorsOf = (page: Awaited<ReturnType<Harness['events']>>) => page.events.map((event) => event.cursor)

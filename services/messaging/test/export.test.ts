@@ -2,8 +2,8 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import type { MessageList } from '@svc/contracts/resources.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
 import { describe, expect, test } from 'vitest'
-import { exportMessages } from '../src/handlers/export-messages.ts'
-import { createAppend } from '../src/store/append.ts'
+import { exportMessages } from '../src/handlers/read/export-messages.ts'
+import { createAppend } from '../src/store/send/append.ts'
 import { contextNow, type Harness, newId, startHarness } from './harness.ts'
 
 /** Everything, page by page. */

@@ -12,9 +12,9 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { readAccepted } from '@svc/test/support/system/accepted.ts'
 import { expect, test } from 'vitest'
 import { createPublisher } from '../src/outbox/publisher.ts'
-import { createAppend } from '../src/store/append.ts'
-import { createAppendPosts } from '../src/store/append-posts.ts'
 import { oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../src/store/outbox.ts'
+import { createAppend } from '../src/store/send/append.ts'
+import { createAppendPosts } from '../src/store/send/append-posts.ts'
 
 const logger = createLogger('test', 'silent')
 

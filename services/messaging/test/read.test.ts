@@ -1,6 +1,6 @@
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { getReceipt } from '../src/handlers/get-receipt.ts'
+import { getReceipt } from '../src/handlers/read/get-receipt.ts'
 import { type Harness, newId, startHarness } from './harness.ts'
 import { outcomeOf } from './outcome.ts'
 

@@ -1,8 +1,8 @@
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import { describe, expect, test } from 'vitest'
-import { listHeads } from '../src/handlers/list-heads.ts'
-import { replayEvents } from '../src/handlers/replay-events.ts'
-import { resolvePost } from '../src/handlers/resolve-post.ts'
+import { listHeads } from '../src/handlers/read/list-heads.ts'
+import { replayEvents } from '../src/handlers/read/replay-events.ts'
+import { resolvePost } from '../src/handlers/read/resolve-post.ts'
 import { startHarness } from './harness.ts'
 
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })

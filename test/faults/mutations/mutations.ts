@@ -123,7 +123,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Accepting a contact leaves its pending request where it is',
     edits: [
       {
-        file: 'services/messaging/src/handlers/set-contact.ts',
+        file: 'services/messaging/src/handlers/change/set-contact.ts',
         find: "const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))",
         replace:
           "const promoted = state === 'accepted' && other === '' && (await promoteRequest(tx, agent_id, other, position))",

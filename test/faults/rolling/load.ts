@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { verifyWebhook } from '@svc/sdk/webhook-receiver.ts'
+import { verifyWebhook } from '@svc/sdk/webhook/webhook-receiver.ts'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
 import { newBoard, subscribe } from '../../support/client/boards.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ApiError, NetworkError } from '@svc/sdk/errors.ts'
-import { DEFAULT_RETRY, delayBeforeRetry } from '@svc/sdk/retry.ts'
+import { DEFAULT_RETRY, delayBeforeRetry } from '@svc/sdk/http/retry.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import type { Agent } from '../../support/client/agent.ts'
 import type { Body, Call } from '../history/calls.ts'

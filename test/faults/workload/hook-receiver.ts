@@ -1,4 +1,4 @@
-import { verifyWebhook } from '@svc/sdk/webhook-receiver.ts'
+import { verifyWebhook } from '@svc/sdk/webhook/webhook-receiver.ts'
 import { type Received, startReceiver } from '../../support/stand-ins/webhook-receiver.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'

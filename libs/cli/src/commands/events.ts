@@ -1,5 +1,5 @@
 import type { Event } from '@svc/contracts/resources.ts'
-import type { EventListing } from '@svc/sdk/event-listing.ts'
+import type { EventListing } from '@svc/sdk/events/event-listing.ts'
 import type { Command } from 'commander'
 import { wholeNumber } from '../arguments.ts'
 import { contextOf } from '../context.ts'

@@ -1,6 +1,6 @@
 import type { VoteResult } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
-import type { CallOptions } from '@svc/sdk/options.ts'
+import type { CallOptions } from '@svc/sdk/http/options.ts'
 import type { Command } from 'commander'
 import { nameOrId } from '../arguments.ts'
 import { contextOf } from '../context.ts'

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Event } from '@svc/contracts/resources.ts'
-import type { Opened } from '@svc/sdk/open.ts'
+import type { Opened } from '@svc/sdk/messages/open.ts'
 import type { Io } from '../io.ts'
 import { bodyText } from '../output/format.ts'
 import type { KnownSenders } from '../output/received.ts'

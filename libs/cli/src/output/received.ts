@@ -2,7 +2,7 @@
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { VerificationError } from '@svc/sdk/errors.ts'
-import type { Opened } from '@svc/sdk/open.ts'
+import type { Opened } from '@svc/sdk/messages/open.ts'
 import { parsePublicKey } from '@svc/svc1/public-key.ts'
 import { type Command, InvalidArgumentError } from 'commander'
 import { nameOrId } from '../arguments.ts'

@@ -1,4 +1,4 @@
-import { sleep } from '@svc/sdk/waiting.ts'
+import { sleep } from '@svc/sdk/http/waiting.ts'
 import { createLease } from '../watch/lease.ts'
 
 /** A mutex for all calls of a state folder, in this process and in others. */

@@ -50,7 +50,7 @@ declare
   now_seconds bigint;
   transaction_id bigint;
 begin
-  -- The lock is taken before the transaction gets an id: an export sees by it which appends are under way (src/store/export.ts).
+  -- The lock is taken before the transaction gets an id: an export sees by it which appends are under way (src/store/read/export.ts).
   perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
     pg_catalog.pg_advisory_xact_lock_shared(7305001);
 

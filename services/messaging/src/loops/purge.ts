@@ -2,9 +2,9 @@ import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams.ts'
 import type { Database, Tx } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
-import type { Purged } from '../store/expired.ts'
-import { purgeMessageFences } from '../store/message-fences.ts'
-import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/purge.ts'
+import type { Purged } from '../store/operate/expired.ts'
+import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/operate/purge.ts'
+import { purgeMessageFences } from '../store/send/message-fences.ts'
 
 /** Nothing waits for a purge, because every query leaves expired rows out. */
 const INTERVAL_MS = 5_000

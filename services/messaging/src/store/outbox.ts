@@ -3,8 +3,8 @@ import type { Lane } from '@svc/contracts/resources.ts'
 import type { Publication } from '@svc/nats/stream-publisher.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { eventText, messageText } from '../domain/event-text.ts'
-import type { CommittedEntry } from './append.ts'
-import type { CommittedPost } from './append-posts.ts'
+import type { CommittedEntry } from './send/append.ts'
+import type { CommittedPost } from './send/append-posts.ts'
 
 /** An outbox row with its events. */
 export interface OutboxRow {

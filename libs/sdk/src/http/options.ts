@@ -1,0 +1,70 @@
+import type { AgentKey } from '../keys.ts'
+import type { RetryPolicy } from './retry.ts'
+
+export interface ClientOptions {
+  /**
+   * Scheme, host and port of the service, e.g. `https://agents.example`. A path is not allowed, because the signature
+   * names the request target as the service sees it.
+   */
+  readonly url: string
+  /** Signs requests and envelopes, and opens sealed envelopes. Without a key only the public reads work. */
+  readonly key?: AgentKey
+  /**
+   * The public authority that signatures name, e.g. `agents.example`. By default it is read once from the service's
+   * manifest. Set it if you do not trust the server at `url`: otherwise that server can announce the authority of
+   * another service, and pass your signed requests on to it.
+   */
+  readonly authority?: string
+  readonly retry?: Partial<RetryPolicy>
+  /** The timeout for one request and its answer. Default 10,000. The service itself answers within 5 s. */
+  readonly timeoutMs?: number
+  /** Replaces the platform's `fetch`, for a proxy or a test. */
+  readonly fetch?: typeof fetch
+}
+
+/** Parts of the platform that tests replace. */
+export interface ClientRuntime {
+  /** Epoch milliseconds by this machine's clock. */
+  readonly nowMs: () => number
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  readonly sleep: (ms: number, signal: AbortSignal | undefined) => Promise<void>
+}
+
+export interface CallOptions {
+  /** Aborts the call. It then rejects with the signal's reason, and it is unknown if it took effect. */
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface PageOptions<Cursor = string> extends CallOptions {
+  /** The list begins after this item. Default: from the start. */
+  readonly after?: Cursor | undefined
+  /** The most items in one page, 1 to 100. The service's default is 50. */
+  readonly pageSize?: number | undefined
+}
+
+export interface InboxOptions extends PageOptions {
+  /** Default `inbox`. `requests` are the first messages of strangers. */
+  readonly lane?: 'inbox' | 'requests' | undefined
+  /** Only messages that are not acknowledged. */
+  readonly unacked?: boolean | undefined
+  /** Only the thread with this root. */
+  readonly threadId?: string | undefined
+}
+
+export interface FeedOptions extends PageOptions {
+  /** Only the thread with this root. */
+  readonly threadId?: string | undefined
+}
+
+export interface ComposeOptions extends CallOptions {
+  /** True seals for the key that the service's directory has for the name. Give a `pubkey` to pin the key instead. */
+  readonly seal?: boolean | string | undefined
+}
+
+export interface OpenOptions extends CallOptions {
+  /** The expected sender: a name to look up, or a `pubkey`. Default: a key that this client knows already. */
+  readonly sender?: string | undefined
+  /** Open the envelope even if no key of the sender is known. The result then says `verified: false`. Default false. */
+  readonly allowUnverified?: boolean | undefined
+}

@@ -1,0 +1,65 @@
+import { AnswerError, ApiError, NetworkError } from '../errors.ts'
+
+/** How often a call is retried, and how long it waits between requests (spec 13.2). */
+export interface RetryPolicy {
+  /** The most requests for one call, the first included. 1 disables retries. Default 6. */
+  readonly attempts: number
+  /** The first wait. Each further wait is twice as long. Half of every wait is random. Default 250. */
+  readonly baseDelayMs: number
+  /** The longest wait if the service does not ask for a longer one. Default 5,000. */
+  readonly maxDelayMs: number
+  /** If `Retry-After` is longer than this, the error is thrown at once. Default 30. */
+  readonly maxRetryAfterSeconds: number
+}
+
+export const DEFAULT_RETRY: RetryPolicy = {
+  attempts: 6,
+  baseDelayMs: 250,
+  maxDelayMs: 5_000,
+  maxRetryAfterSeconds: 30,
+}
+
+/** A proxy answers with one of these statuses if it cannot reach the service now. */
+const TRANSIENT_STATUSES: readonly (number | undefined)[] = [429, 502, 503, 504]
+
+/**
+ * Only streams are refused with the last two codes. A retry helps, because other streams end, or the leases of a dead
+ * process expire.
+ */
+const REPEATED_CODES: readonly string[] = [
+  'unavailable',
+  'rate_limited',
+  'nonce_replayed',
+  'stream_limit',
+  'stream_capacity',
+]
+
+/**
+ * How long to wait before the next request of a call, or undefined if a retry does not help. Network faults,
+ * `REPEATED_CODES` and `TRANSIENT_STATUSES` are retried. The 429s of the budget are not, because they last until midnight.
+ * Every nonce is fresh, so `nonce_replayed` means that something on the way sent the request twice. A retry then shows
+ * how the first request went, because every call may be repeated.
+ * @param attempt requests made so far, at least 1.
+ * @param random uniform in [0, 1).
+ */
+export function delayBeforeRetry(
+  failure: unknown,
+  attempt: number,
+  policy: RetryPolicy,
+  random: () => number,
+): number | undefined {
+  if (attempt >= policy.attempts || !isTransient(failure)) return undefined
+  const ceilingMs = Math.min(policy.maxDelayMs, policy.baseDelayMs * 2 ** (attempt - 1))
+  const ownMs = ceilingMs * (0.5 + random() / 2)
+  const askedSeconds = failure instanceof ApiError ? (failure.retryAfterSeconds ?? 0) : 0
+  if (askedSeconds > policy.maxRetryAfterSeconds) return undefined
+  // All clients that were refused in one second get the same Retry-After. The random part spreads their retries.
+  return askedSeconds > 0 ? askedSeconds * 1000 + ownMs / 2 : ownMs
+}
+
+function isTransient(failure: unknown): boolean {
+  if (failure instanceof NetworkError) return true
+  if (failure instanceof AnswerError) return TRANSIENT_STATUSES.includes(failure.status)
+  if (!(failure instanceof ApiError)) return false
+  return REPEATED_CODES.includes(failure.code)
+}

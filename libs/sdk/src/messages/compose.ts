@@ -1,0 +1,78 @@
+import type { Envelope, EnvelopeType, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
+import { parseIJson } from '@svc/envelope/i-json.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { signEnvelope } from '@svc/envelope/sign-envelope.ts'
+import type { AgentKey } from '../keys.ts'
+
+/** The content and the recipient of a message. The rest of the envelope is derived from them. */
+export interface Draft {
+  /** A name, an address `name@authority`, or `board:<id>`. */
+  readonly to: string
+  /**
+   * Any JSON value. A direct message may have 4,000 code points of JSON and 16 KiB. It costs one unit per 1,024 bytes
+   * begun. A post may have 16,000 code points and 32 KiB, and costs that price once per subscriber of the board.
+   */
+  readonly body: unknown
+  /** Default `event`, which does not ask for a reply. */
+  readonly type?: EnvelopeType | undefined
+  /** After this many seconds nobody can read the message any more. 0 or absent: as long as the service keeps messages. */
+  readonly ttl?: number | undefined
+  /** Id of the message that this one replies to. It must be live, and of these two agents or this board. */
+  readonly replyTo?: string | undefined
+  /** Id of the thread's root: a live message of these two agents or this board, without a `thread_id` of its own. */
+  readonly threadId?: string | undefined
+  /** 8 to 80 characters of `A-Za-z0-9_-` that no message had before. Default: 32 random hex digits. */
+  readonly id?: string | undefined
+}
+
+interface Composition {
+  readonly key: AgentKey
+  /** `name@authority` or `board:<id>`. */
+  readonly address: string
+  /** Epoch milliseconds, by the service's clock. */
+  readonly nowMs: number
+  /** Seals the envelope for this key of 32 bytes. If absent, the envelope is signed and its body is readable. */
+  readonly sealFor?: Uint8Array | undefined
+}
+
+const encoder = new TextEncoder()
+
+/**
+ * Builds an envelope, and signs or seals it.
+ * @throws TypeError if the body is not I-JSON.
+ * @throws RangeError if `sealFor` is not a usable key.
+ */
+export async function composeEnvelope(draft: Draft, { key, address, nowMs, sealFor }: Composition): Promise<Envelope> {
+  const { type = 'event', ttl, replyTo, threadId, id = randomId() } = draft
+  const envelope: UnsignedEnvelope = {
+    id,
+    from: key.agentId,
+    to: address,
+    type,
+    ts: new Date(nowMs).toISOString(),
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(replyTo === undefined ? {} : { reply_to: replyTo }),
+    ...(threadId === undefined ? {} : { thread_id: threadId }),
+    body: jsonOf(draft.body),
+  }
+  if (sealFor === undefined) return signEnvelope(envelope, key.secretKey)
+  // Loaded on first use, because it is the larger half of the code that a page would load.
+  const { sealEnvelope } = await import('@svc/envelope/seal.ts')
+  return sealEnvelope(envelope, sealFor, key.secretKey)
+}
+
+/** The body as the recipient will read it, e.g. a Date as its text. Refuses a body that the service would refuse. */
+function jsonOf(body: unknown): JsonValue {
+  const text = JSON.stringify(body)
+  if (text === undefined) throw new TypeError('the body is not JSON')
+  try {
+    return parseIJson(encoder.encode(text)).value
+  } catch (cause) {
+    throw new TypeError(`the body is not I-JSON: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** 128 random bits in hex. Hex never begins with `-`, which a command line would take for an option. */
+function randomId(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

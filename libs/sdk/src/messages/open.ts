@@ -1,0 +1,64 @@
+import type { Envelope } from '@svc/contracts/resources.ts'
+import type { SealedEnvelope, SignedEnvelope } from '@svc/envelope/envelope.ts'
+import type { JsonValue } from '@svc/envelope/json-value.ts'
+import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { VerificationError } from '../errors.ts'
+import type { AgentKey } from '../keys.ts'
+
+/** The content of a received envelope. */
+export interface Opened {
+  readonly body: JsonValue
+  /** Whether the envelope was sealed. */
+  readonly sealed: boolean
+  /**
+   * Whether the sender's own signature was checked. False only with `allowUnverified`, if no key of the sender is known.
+   * Then only the service vouches for the sender.
+   */
+  readonly verified: boolean
+}
+
+/**
+ * Opens an envelope if it is sealed, and verifies the signature of its sender.
+ * @param key the recipient's, needed for sealed envelopes.
+ * @param senderPublicKey 32 bytes. If undefined, nothing is verified.
+ * @throws VerificationError.
+ */
+export async function openReceived(
+  envelope: Envelope,
+  key: AgentKey | undefined,
+  senderPublicKey: Uint8Array | undefined,
+): Promise<Opened> {
+  if (senderPublicKey !== undefined && agentIdOf(senderPublicKey) !== envelope.from) {
+    throw new VerificationError('wrong_key', `the key does not belong to the sender ${envelope.from}`)
+  }
+  const sealed = 'body_enc' in envelope
+  const signed = sealed ? await decrypt(envelope as SealedEnvelope, key) : (envelope as SignedEnvelope)
+  if (senderPublicKey !== undefined && !isSignedBy(signed, senderPublicKey)) {
+    throw new VerificationError('invalid_signature', `the envelope ${envelope.id} is not signed by ${envelope.from}`)
+  }
+  return { body: signed.body, sealed, verified: senderPublicKey !== undefined }
+}
+
+async function decrypt(envelope: SealedEnvelope, key: AgentKey | undefined): Promise<SignedEnvelope> {
+  if (key === undefined) throw new TypeError('only a client with a key can open a sealed envelope: set `key`')
+  // Loaded on first use, because it is the larger half of the code that a page would load.
+  const { decryptEnvelope, SealError } = await import('@svc/envelope/seal.ts')
+  try {
+    return await decryptEnvelope(envelope, key.secretKey)
+  } catch (cause) {
+    if (!(cause instanceof SealError)) throw cause
+    throw new VerificationError('cannot_open', `the envelope ${envelope.id} cannot be opened: ${cause.message}`, {
+      cause,
+    })
+  }
+}
+
+/** False also for an envelope without a canonical form, e.g. with a lone surrogate that a service let pass. */
+function isSignedBy(envelope: SignedEnvelope, publicKey: Uint8Array): boolean {
+  try {
+    return verifyEnvelope(envelope, publicKey)
+  } catch {
+    return false
+  }
+}

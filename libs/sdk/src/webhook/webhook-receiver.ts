@@ -1,0 +1,207 @@
+/**
+ * Receives webhooks on an HTTP server with Node's interface. It checks that the timestamp is fresh, detects duplicates by
+ * delivery id and message id, and answers 2xx only after durable acceptance (spec 10.8).
+ */
+import type { Envelope } from '@svc/contracts/resources.ts'
+import { parseAnswer } from '../http/answer-json.ts'
+import { envelope as envelopeShape } from '../http/answers.ts'
+
+export interface WebhookDelivery {
+  /** Its sender is not verified here. `AgentClient.open` verifies it without trusting the service. */
+  readonly envelope: Envelope
+  readonly messageId: string
+  /** All attempts of one delivery share this id. */
+  readonly deliveryId: string
+  /** The time of this attempt, in Unix seconds. */
+  readonly timestamp: number
+  /** The exact bytes of the envelope, with the values that its sender signed. */
+  readonly body: Uint8Array
+}
+
+/** Why a request is refused. */
+export type WebhookRefusal = 'malformed' | 'signature_invalid' | 'timestamp_out_of_range'
+
+export class WebhookError extends Error {
+  override name = 'WebhookError'
+  readonly kind: WebhookRefusal
+
+  constructor(kind: WebhookRefusal, message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.kind = kind
+  }
+}
+
+/** Remembers accepted deliveries. To survive a restart, store them together with your messages. */
+export interface AcceptedDeliveries {
+  has(id: string): boolean | Promise<boolean>
+  add(id: string): unknown
+}
+
+/** Headers as Node gives them, with names in lower case. */
+export type WebhookHeaders = Readonly<Record<string, string | readonly string[] | undefined>>
+
+export interface WebhookVerifyOptions {
+  readonly secret: string
+  /** How far the timestamp may differ from this machine's clock. Default 300. */
+  readonly toleranceSeconds?: number
+  /** For tests. */
+  readonly nowMs?: () => number
+}
+
+export interface WebhookHandlerOptions extends WebhookVerifyOptions {
+  /** Called once per message. If it throws, the answer is 500 and the service retries. Otherwise the message is accepted. */
+  readonly onMessage: (delivery: WebhookDelivery) => unknown
+  /** Default: the last 10,000 ids in memory, so after a restart a message may be delivered again. */
+  readonly accepted?: AcceptedDeliveries
+}
+
+/** The parts of `http.IncomingMessage` and `http.ServerResponse` that the handler uses. */
+export interface WebhookRequest extends AsyncIterable<Uint8Array> {
+  readonly method?: string | undefined
+  readonly headers: WebhookHeaders
+}
+export interface WebhookResponse {
+  statusCode: number
+  end(): unknown
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300
+const DEFAULT_REMEMBERED = 10_000
+/** A request to the service has at most 96 KiB, so an envelope cannot be larger. */
+const MAX_BODY_BYTES = 96 * 1024
+const STATUS = { malformed: 400, signature_invalid: 401, timestamp_out_of_range: 401 } as const
+
+/**
+ * Verifies one request by its headers and exact body bytes. Does not detect duplicates.
+ * @throws WebhookError if the request is refused.
+ */
+export async function verifyWebhook(
+  headers: WebhookHeaders,
+  body: Uint8Array,
+  { secret, toleranceSeconds = DEFAULT_TOLERANCE_SECONDS, nowMs = Date.now }: WebhookVerifyOptions,
+): Promise<WebhookDelivery> {
+  const timestampText = headerOf(headers, 'x-svc-timestamp', /^\d{1,15}$/)
+  const messageId = headerOf(headers, 'x-svc-message-id', /^[A-Za-z0-9_-]{8,80}$/)
+  const deliveryId = headerOf(headers, 'x-svc-delivery-id', /^[\w-]{1,128}$/)
+  const signature = headerOf(headers, 'x-svc-signature', /^sha256=[0-9a-f]{64}$/)
+  const prefix = new TextEncoder().encode(`${timestampText}.${messageId}.`)
+  const signed = new Uint8Array(prefix.length + body.length)
+  signed.set(prefix)
+  signed.set(body, prefix.length)
+  if (!(await isSignedBy(secret, signature.slice('sha256='.length), signed))) {
+    throw new WebhookError('signature_invalid', 'the signature does not match the secret and the body')
+  }
+  const timestamp = Number(timestampText)
+  if (Math.abs(timestamp - nowMs() / 1000) > toleranceSeconds) {
+    throw new WebhookError(
+      'timestamp_out_of_range',
+      `the timestamp ${timestamp} is more than ${toleranceSeconds} s from this machine's clock`,
+    )
+  }
+  const envelope = parseEnvelope(body)
+  if (envelope.id !== messageId) throw new WebhookError('malformed', 'x-svc-message-id is not the id of the envelope')
+  return { envelope, messageId, deliveryId, timestamp, body }
+}
+
+/**
+ * A listener for `http.createServer`, `https.createServer`, or a route of a framework that has not read the body. Calls
+ * `onMessage` once per message. A retry of an accepted message is answered 200. A retry that arrives while the message is
+ * still being processed waits, and gets the same answer.
+ */
+export function createWebhookHandler({
+  onMessage,
+  accepted = rememberLast(DEFAULT_REMEMBERED),
+  ...verify
+}: WebhookHandlerOptions): (request: WebhookRequest, response: WebhookResponse) => Promise<void> {
+  const underWay = new Map<string, Promise<number>>()
+
+  return async (request, response) => {
+    response.statusCode = await answer(request)
+    response.end()
+  }
+
+  async function answer(request: WebhookRequest): Promise<number> {
+    if (request.method !== 'POST') return 405
+    try {
+      const body = await readBody(request)
+      if (body === undefined) return 413
+      const delivery = await verifyWebhook(request.headers, body, verify)
+      return await takeOnce(delivery)
+    } catch (error) {
+      return error instanceof WebhookError ? STATUS[error.kind] : 500
+    }
+  }
+
+  /** Concurrent requests for one message share one call of `take`, so that none slips past the duplicate check. */
+  function takeOnce(delivery: WebhookDelivery): Promise<number> {
+    const { messageId } = delivery
+    const before = underWay.get(messageId)
+    if (before !== undefined) return before
+    const taking = take(delivery).finally(() => underWay.delete(messageId))
+    underWay.set(messageId, taking)
+    return taking
+  }
+
+  async function take(delivery: WebhookDelivery): Promise<number> {
+    const { deliveryId, messageId } = delivery
+    if ((await accepted.has(deliveryId)) || (await accepted.has(messageId))) return 200
+    await onMessage(delivery)
+    await accepted.add(messageId)
+    await accepted.add(deliveryId)
+    return 204
+  }
+}
+
+function headerOf(headers: WebhookHeaders, name: string, form: RegExp): string {
+  const value = headers[name]
+  if (typeof value !== 'string' || !form.test(value))
+    throw new WebhookError('malformed', `${name} is missing or malformed`)
+  return value
+}
+
+/** Compares in constant time. */
+async function isSignedBy(secret: string, signatureHex: string, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  const algorithm = { name: 'HMAC', hash: 'SHA-256' }
+  const key = await crypto.subtle.importKey('raw', new TextEncoder().encode(secret), algorithm, false, ['verify'])
+  const signature = Uint8Array.from(signatureHex.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16))
+  return crypto.subtle.verify(algorithm, key, signature, signed)
+}
+
+function parseEnvelope(body: Uint8Array): Envelope {
+  try {
+    return envelopeShape(parseAnswer(new TextDecoder('utf-8', { fatal: true }).decode(body)), 'the envelope')
+  } catch (cause) {
+    throw new WebhookError('malformed', 'the body is not an envelope', { cause })
+  }
+}
+
+/** @returns undefined if the body is longer than any envelope. It then stops reading. */
+async function readBody(request: AsyncIterable<Uint8Array>): Promise<Uint8Array | undefined> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request) {
+    length += chunk.length
+    if (length > MAX_BODY_BYTES) return undefined
+    chunks.push(chunk)
+  }
+  const body = new Uint8Array(length)
+  let at = 0
+  for (const chunk of chunks) {
+    body.set(chunk, at)
+    at += chunk.length
+  }
+  return body
+}
+
+/** Remembers the last `count` ids. */
+function rememberLast(count: number): AcceptedDeliveries {
+  const ids = new Set<string>()
+  return {
+    has: (id) => ids.has(id),
+    add(id) {
+      ids.add(id)
+      const [oldest] = ids
+      if (ids.size > count && oldest !== undefined) ids.delete(oldest)
+    },
+  }
+}

@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import { NotCommitted, type Reservation } from '@svc/charging/fences.ts'
+import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
+import type { setContact as setContactCall } from '@svc/contracts/messaging.ts'
+import { failpoint } from '@svc/failpoints/failpoint.ts'
+import type { Tx } from '@svc/postgres/database.ts'
+import type { Deps } from '../../deps.ts'
+import { contactOperation } from '../../domain/operations.ts'
+import { PUBLISH_LEASE_SECONDS } from '../../outbox/publisher.ts'
+import { contactState, saveContactState } from '../../store/contacts.ts'
+import { lockLog, raiseStanding } from '../../store/logs.ts'
+import { findOutboxRows, insertOutbox } from '../../store/outbox.ts'
+import { promoteRequest } from '../../store/requests.ts'
+
+type ContactDeps = Pick<Deps, 'database' | 'charging' | 'operations' | 'publisher'>
+type Request = RequestOf<typeof setContactCall>
+type Result = ReplyOf<typeof setContactCall>
+
+/** Accepting a contact costs 1 unit (spec 11.2). */
+const ACCEPT_UNITS = 1
+
+/**
+ * Sets the caller's contact state for another agent. The new state applies to every append after the answer, because the change
+ * raises the standing of the caller's log under its lock.
+ *
+ * Only accepting costs anything. Blocking, removing and repeating never call budget. So they work with an exhausted budget, and
+ * while budget is down (spec 7.7, 11.2).
+ */
+export async function setContact(deps: ContactDeps, request: Request, context: CallContext): Promise<Result> {
+  const { agent_id, other, state } = request
+  if (agent_id === other) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
+  const current = await deps.database.run((sql) => contactState(sql, agent_id, other))
+  if (current === state) return { state }
+  if (state === 'accepted') await accept(deps, request, context)
+  else await deps.database.transaction((tx) => change(tx, request), agent_id)
+  return { state }
+}
+
+/** Each change to `accepted` is charged once. A retry after a lost answer finds the state set, and is free. */
+async function accept(deps: ContactDeps, request: Request, context: CallContext): Promise<void> {
+  const { agent_id } = request
+  const operation = contactOperation(randomUUID())
+  const cost = { operation, agentId: agent_id, units: ACCEPT_UNITS, introductionPeer: null }
+  try {
+    const outboxId = await deps.charging.charge(cost, context, (reservation) =>
+      commitAccept(deps, request, reservation),
+    )
+    if (outboxId !== undefined) await announce(deps, outboxId)
+  } catch (error) {
+    // Another request of the caller has accepted the contact in the meantime, and has paid for it.
+    if (!(error instanceof NotCommitted)) throw error
+  }
+}
+
+/** @returns the outbox row of the request that was promoted, if any. @throws NotCommitted if the state is set already. */
+function commitAccept(
+  { database, operations }: ContactDeps,
+  request: Request,
+  reservation: Reservation,
+): Promise<number | undefined> {
+  return database.transaction(async (tx) => {
+    const changed = await change(tx, request)
+    if (changed === undefined || (await operations.commit(tx, reservation)) === 'duplicate') throw new NotCommitted()
+    return changed.outboxId
+  }, request.agent_id)
+}
+
+/**
+ * Changes the state under the lock of the caller's log. If the caller accepts, the other agent's pending request is promoted
+ * in the same transaction (spec 7.7). @returns undefined if nothing had to change.
+ */
+async function change(
+  tx: Tx,
+  { agent_id, other, state }: Request,
+): Promise<{ outboxId: number | undefined } | undefined> {
+  const { head } = await lockLog(tx, agent_id)
+  failpoint('messaging.contact.locked')
+  if ((await contactState(tx, agent_id, other)) === state) return undefined
+  await saveContactState(tx, agent_id, other, state)
+  const position = head + 1
+  const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))
+  await raiseStanding(tx, agent_id, promoted ? position : head)
+  if (!promoted) return { outboxId: undefined }
+  return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position }, PUBLISH_LEASE_SECONDS) }
+}
+
+/** Publishes the promoted message as it is now. The change is committed, so after a failure the outbox loop publishes it. */
+async function announce({ database, publisher }: ContactDeps, outboxId: number): Promise<void> {
+  const [row] = await database.run((sql) => findOutboxRows(sql, [outboxId])).catch(unlessFault([]))
+  if (row !== undefined) publisher.publishCommitted(row)
+}

@@ -1,0 +1,19 @@
+import type { ReplyOf, RequestOf } from '@svc/contracts/define.ts'
+import type { setMailbox as setMailboxCall } from '@svc/contracts/messaging.ts'
+import type { Deps } from '../../deps.ts'
+import { applyMailbox } from '../../store/logs.ts'
+
+type Request = RequestOf<typeof setMailboxCall>
+type Result = ReplyOf<typeof setMailboxCall>
+
+/**
+ * Takes an agent's inbox policy and revocation from identity. After the answer, no message is accepted that was decided on
+ * older settings.
+ */
+export async function setMailbox(
+  { database }: Pick<Deps, 'database'>,
+  { agent_id: agentId, policy, revoked, version }: Request,
+): Promise<Result> {
+  await database.transaction((tx) => applyMailbox(tx, { agentId, policy, revoked, version }), agentId)
+  return {}
+}

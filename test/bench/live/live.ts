@@ -1,0 +1,170 @@
+/**
+ * Event streams: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
+ * pushes what Postgres notifies; what an open stream costs in memory; how much slower sending is with streams open.
+ */
+import type { ChildProcess } from 'node:child_process'
+import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
+import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { median } from '../load/http-load.ts'
+import { cpuMs } from '../process-cpu.ts'
+import { cpuPerRequest, type Round, rateOf, runRound } from '../rounds.ts'
+import type { LiveOrder, LiveReport } from './live-client.ts'
+import { askClient, type LiveOptions, startClient } from './live-client-process.ts'
+import { benchWebhooks } from './live-webhooks.ts'
+
+const STREAMS = 200
+/** Idle ones, for their memory: so many that a heap which has just grown, or is about to be collected, is little of each. Two for each agent. */
+const IDLE_STREAMS = 4_000
+
+/** A stream that was closed may still have its lease. */
+const CLOSED_MS = 1_500
+/** Until what the work before has left is done. */
+const QUIET_MS = 3_000
+
+type Sent = Extract<LiveReport, { kind: 'sent' }>
+
+export async function benchLive(options: LiveOptions): Promise<void> {
+  await benchStreams(options)
+  await benchIdleStreams()
+  await benchWebhooks(options)
+}
+
+export async function benchStreams(options: LiveOptions): Promise<void> {
+  const { rounds, secondsPerRound } = options
+  await using system = await startBenchSystem()
+  await using stack = new AsyncDisposableStack()
+  const url = `http://${system.authority}`
+  const agents = Array.from({ length: STREAMS }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, url, system.authority)
+  const floor = stack.adopt(await startNotifyFloor(system, agents), ({ child }) => stop(child))
+  const generator = stack.adopt(startGenerator(), (child) => void child.kill())
+  const [client, floorClient] = [startClient(), startClient()].map((child) => stack.adopt(child, (c) => void c.kill()))
+  if (client === undefined || floorClient === undefined) throw new Error('no clients')
+
+  const cpu = (): Record<string, number> => ({ ...system.cpu(), reader: cpuMs(client.pid ?? 0) })
+  const load = (): Promise<Round> =>
+    runRound(generator, cpu, {
+      work: { kind: 'messages' },
+      port: system.port,
+      connections: options.connections,
+      count: 12_000 * secondsPerRound,
+      cycle: false,
+      limitMs: secondsPerRound * 1_000,
+      authority: system.authority,
+      agents: agents.map(dataOf),
+    })
+  await load() // warm-up: every pair is known
+  const of = { authority: system.authority, agents: agents.map(dataOf) }
+  await askClient(floorClient, { kind: 'open', port: floor.port, ...of })
+  const [without, withStreams]: [Round[], Round[]] = [[], []]
+  for (let round = 0; round < rounds; round += 1) {
+    without.push(await load())
+    await delay(QUIET_MS)
+    await askClient(client, { kind: 'open', port: system.port, ...of })
+    withStreams.push(await load())
+    await askClient(client, { kind: 'close' })
+    await delay(CLOSED_MS)
+  }
+  await askClient(client, { kind: 'open', port: system.port, ...of })
+
+  const throughput = rateOf(without)
+  const shares = [0.25, 0.75].map((share) => ({ share, system: [] as Sent[], floor: [] as Sent[] }))
+  for (let round = 0; round < rounds; round += 1) {
+    for (const each of shares) {
+      const order = { kind: 'send', perSecond: throughput * each.share, seconds: secondsPerRound, ...of } as const
+      each.system.push(await send(client, { ...order, port: system.port }))
+      each.floor.push(await send(floorClient, { ...order, port: floor.port }))
+    }
+  }
+  console.log(`${STREAMS} open streams, medians of ${rounds} rounds of ${secondsPerRound} s; sending at most`)
+  console.log(`${throughput.toFixed(0)}/s with no stream open, ${options.connections} connections\n`)
+  printDelivery(shares, throughput)
+  const ratio = median(withStreams.map((round, at) => rateOf([round]) / rateOf(without.slice(at, at + 1))))
+  console.log(`Sending with the streams open: ${rateOf(withStreams).toFixed(0)}/s, ${ratio.toFixed(2)} of without`)
+  console.log(`CPU milliseconds for each accepted message, without and with streams: ${cpuOf(without, withStreams)}`)
+}
+
+/** A table of how long deliveries took, of the system and of the floor. */
+function printDelivery(shares: readonly { share: number; system: Sent[]; floor: Sent[] }[], throughput: number): void {
+  console.log(
+    '| from acceptance to delivery | sent/s | p50 ms | p99 ms | floor p50 ms | floor p99 ms | p99 of the floor |',
+  )
+  console.log('|---|---|---|---|---|---|---|')
+  for (const { share, system: ours, floor: floors } of shares) {
+    const [p50, p99, f50, f99] = [
+      median(ours.map((each) => each.p50Ms)),
+      median(ours.map((each) => each.p99Ms)),
+      median(floors.map((each) => each.p50Ms)),
+      median(floors.map((each) => each.p99Ms)),
+    ]
+    const cells = [
+      `${share * 100} % of that`,
+      (throughput * share).toFixed(0),
+      p50.toFixed(1),
+      p99.toFixed(1),
+      f50.toFixed(1),
+      f99.toFixed(1),
+      (p99 / f99).toFixed(1),
+    ]
+    console.log(`| ${cells.join(' | ')} |`)
+    const [accepted, delivered] = [sum(ours, 'accepted'), sum(ours, 'delivered')]
+    if (delivered < accepted) console.log(`\n${accepted - delivered} of ${accepted} were not delivered in time`)
+  }
+}
+
+/** `gateway 0.145 0.168, …`: of those to which the streams make a difference that shows. */
+function cpuOf(without: Round[], withStreams: Round[]): string {
+  const [before, after] = [cpuPerRequest(without), cpuPerRequest(withStreams)]
+  const names = Object.keys(after).filter((name) => Math.abs((after[name] ?? 0) - (before[name] ?? 0)) >= 0.005)
+  return names.map((name) => `${name} ${before[name]?.toFixed(3)} ${after[name]?.toFixed(3)}`).join(', ')
+}
+
+/** What an open stream holds where nothing happens, in the processes that hold it. */
+export async function benchIdleStreams(): Promise<void> {
+  await using system = await startBenchSystem({ SVC_STREAMS_PER_PROCESS: String(IDLE_STREAMS) })
+  await using stack = new AsyncDisposableStack()
+  const agents = Array.from({ length: IDLE_STREAMS / 2 }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  const client = stack.adopt(startClient(), (child) => void child.kill())
+  const order = { kind: 'open', port: system.port, authority: system.authority } as const
+  const open = async (some: readonly BenchAgent[]): Promise<void> => {
+    // A few at a time, as they come in life: all at once would be the memory of a crowd of requests.
+    for (let at = 0; at < some.length; at += 10)
+      await askClient(client, { ...order, agents: some.slice(at, at + 10).map(dataOf) })
+  }
+  await open(agents) // warm-up
+  await askClient(client, { kind: 'close' })
+  await delay(CLOSED_MS)
+  const before = system.memory()
+  await open(agents)
+  await open(agents)
+  await delay(QUIET_MS)
+  const after = system.memory()
+  const each = (name: string): number => ((after[name] ?? 0) - (before[name] ?? 0)) / 1024 / IDLE_STREAMS
+  console.log(`\nResident memory for each of ${IDLE_STREAMS} idle streams, KiB:`)
+  console.log(`stream ${each('stream').toFixed(0)}, gateway ${each('gateway').toFixed(0)}`)
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}
+
+async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {
+  const hex = (agent: BenchAgent): string => Buffer.from(agent.publicKey).toString('hex')
+  return startFloor('notify', {
+    FLOOR_DATABASE_URL: system.adminUrl,
+    FLOOR_AUTHORITY: system.authority,
+    FLOOR_KEYS: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, hex(agent)]))),
+    FLOOR_NAMES: JSON.stringify(Object.fromEntries(agents.map((agent) => [agent.agentId, agent.name]))),
+  })
+}
+
+async function send(client: ChildProcess, order: LiveOrder): Promise<Sent> {
+  const report = await askClient(client, order)
+  if (report.kind !== 'sent') throw new Error('another report was asked for')
+  return report
+}
+
+function sum(reports: Sent[], member: 'accepted' | 'delivered'): number {
+  return reports.reduce((total, report) => total + report[member], 0)
+}

@@ -1,0 +1,158 @@
+/**
+ * The pace of direct messages over their number. Senders work at full speed until so many messages are stored. With a time to live,
+ * as many messages expire as arrive, so the sizes of tables should stop growing. Each row is one period of sending.
+ */
+import { writeFileSync } from 'node:fs'
+import postgres from 'postgres'
+import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
+import { lineChart } from '../line-chart.ts'
+import { type BenchAgentData, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { type Round, runRound } from '../rounds.ts'
+import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-counts.ts'
+
+interface SteadyOptions {
+  readonly connections: number
+  readonly agents: number
+  /** Ends when so many were accepted. */
+  readonly messages: number
+  /** Seconds after which a message expires; 0 for the retention of the service. */
+  readonly ttlSeconds: number
+  /** Where an SVG of the pace is written. */
+  readonly chart: string | undefined
+}
+
+/** What a row shows, beside the counts of the server. */
+interface Row extends ServerCounts {
+  readonly messages: number
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  /** CPU milliseconds for each message. */
+  readonly postgresMs: number
+  readonly servicesMs: number
+}
+
+const ROW_SECONDS = 10
+/** More than most machines accept. The generator signs them before the row begins, while nothing else happens. */
+const PREPARED_PER_SECOND = 6_000
+/** Requests that are signed for a row, compared with those that the row before needed. */
+const PREPARED_SHARE = 1.3
+const WARM_UP_SECONDS = 12
+const MIB = 1024 * 1024
+
+export async function benchSteady(options: SteadyOptions): Promise<void> {
+  const { messages, ttlSeconds, connections, chart } = options
+  await using system = await startBenchSystem()
+  await using stack = new AsyncDisposableStack()
+  const generator = stack.adopt(startGenerator(), (child) => void child.kill())
+  const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (open) => open.end())
+  const agents = await register(system, options.agents)
+  const send = (seconds: number, count: number): Promise<Round> =>
+    runRound(generator, system.cpu, {
+      work: { kind: 'messages', ttlSeconds },
+      port: system.port,
+      connections,
+      count,
+      cycle: false,
+      limitMs: seconds * 1_000,
+      authority: system.authority,
+      agents,
+    })
+
+  const warmUp = await send(WARM_UP_SECONDS, WARM_UP_SECONDS * PREPARED_PER_SECOND)
+  const life = ttlSeconds === 0 ? 'kept' : `expiring after ${ttlSeconds} s`
+  console.log(`Direct messages, ${connections} connections, ${life}; each row is ${ROW_SECONDS} s of sending\n`)
+  console.log(
+    '| messages | accepted/s | p50 ms | p99 ms | Postgres CPU ms | services CPU ms | WAL bytes | of it full pages | checkpoints | dead rows | MiB | expired, not purged |',
+  )
+  console.log('|---|---|---|---|---|---|---|---|---|---|---|---|')
+  const began = await relationsOf(sql)
+  const rows: Row[] = []
+  let accepted = 0
+  let lastAccepted = (warmUp.accepted * ROW_SECONDS) / WARM_UP_SECONDS
+  let before = await diskOf(sql)
+  while (accepted < messages) {
+    const round = await send(ROW_SECONDS, Math.ceil(lastAccepted * PREPARED_SHARE))
+    const after = await diskOf(sql)
+    if (round.accepted === 0) throw new Error(`nothing was accepted: ${JSON.stringify(round.refused)}`)
+    accepted += round.accepted
+    lastAccepted = round.accepted
+    const row = rowOf(round, accepted, before, after)
+    before = after
+    rows.push(row)
+    print(row)
+  }
+  printRelations(began, await relationsOf(sql), accepted)
+  if (chart !== undefined) {
+    writeFileSync(chart, chartOf(rows, life))
+    console.log(`\nchart: ${chart}`)
+  }
+}
+
+async function register(system: BenchSystem, count: number): Promise<BenchAgentData[]> {
+  const agents = Array.from({ length: count }, (_, index) => createBenchAgent(`bench-${index}`))
+  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+  return agents.map(dataOf)
+}
+
+function rowOf(
+  { accepted, elapsedMs, p50Ms, p99Ms, cpu }: Round,
+  messages: number,
+  before: ServerCounts,
+  after: ServerCounts,
+): Row {
+  const { postgres: postgresMs = 0, generator: _, ...services } = cpu
+  return {
+    ...after,
+    walBytes: (after.walBytes - before.walBytes) / accepted,
+    fullPageBytes: (after.fullPageBytes - before.fullPageBytes) / accepted,
+    messages,
+    perSecond: (accepted / elapsedMs) * 1_000,
+    p50Ms,
+    p99Ms,
+    postgresMs: postgresMs / accepted,
+    servicesMs: Object.values(services).reduce((sum, ms) => sum + ms, 0) / accepted,
+  }
+}
+
+function print(row: Row): void {
+  const cells = [
+    row.messages,
+    row.perSecond.toFixed(0),
+    row.p50Ms.toFixed(1),
+    row.p99Ms.toFixed(1),
+    row.postgresMs.toFixed(3),
+    row.servicesMs.toFixed(3),
+    row.walBytes.toFixed(0),
+    row.fullPageBytes.toFixed(0),
+    row.checkpoints,
+    row.deadRows,
+    (row.bytes / MIB).toFixed(0),
+    row.overdue,
+  ]
+  console.log(`| ${cells.join(' | ')} |`)
+}
+
+/** Which tables and indexes the messages have made larger. */
+function printRelations(before: readonly Relation[], after: readonly Relation[], messages: number): void {
+  console.log('\n| table or index | bytes for each message |\n|---|---|')
+  const grown = after
+    .map(({ name, bytes }) => ({
+      name,
+      each: (bytes - (before.find((one) => one.name === name)?.bytes ?? 0)) / messages,
+    }))
+    .filter(({ each }) => Math.abs(each) >= 1)
+    .sort((a, b) => b.each - a.each)
+  for (const { name, each } of grown) console.log(`| ${name} | ${each.toFixed(0)} |`)
+}
+
+function chartOf(rows: readonly Row[], life: string): string {
+  return lineChart({
+    title: `Pace of direct messages (${life})`,
+    across: 'messages accepted',
+    lines: [
+      { name: 'accepted per second', points: rows.map((row) => [row.messages, row.perSecond]) },
+      { name: 'p99, ms', points: rows.map((row) => [row.messages, row.p99Ms]) },
+    ],
+  })
+}

@@ -1,0 +1,284 @@
+/** The public directory, lookup by name, and the own identity. */
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+import { ONE_OF_EACH } from '../../support/system/system.ts'
+
+// In byte order; a collation of a language would put - and _ elsewhere, or ignore them.
+const LISTED = [
+  '0-zero',
+  '00zero',
+  '9__',
+  '9ab',
+  'a--',
+  'a-b',
+  'a-z',
+  'a0b',
+  'a_b',
+  'aa9',
+  'aab',
+  'ab-',
+  'ab0',
+  'ab_',
+  'aba',
+  'abz',
+  'b-0',
+  // More than a page has where nobody says how much.
+  ...Array.from({ length: 36 }, (_, at) => `c${String(at).padStart(2, '0')}`),
+  'zz_',
+]
+
+/** Registered at once: all of them would wait for each other, longer than a request may. */
+const AT_ONCE = 10
+/** The database's clock may differ from this one by so much. */
+const CLOCKS_SECONDS = 5
+
+let h: Harness
+let startedSeconds: number
+const agents = new Map<string, Agent>()
+let revoked: Agent
+let hidden: Agent
+/** Was discoverable and is not any more. */
+let withdrawn: Agent
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, identity: 2, gateway: 2 } })
+  startedSeconds = Math.floor(Date.now() / 1000)
+  const names = [...LISTED, 'abc-revoked', 'abc-hidden', 'abc-withdrawn'].entries()
+  const registerAll = async (): Promise<void> => {
+    for (const [at, name] of names) {
+      const place = { ...h.place, url: h.system.urls[at % h.system.urls.length] ?? '' }
+      const agent = await new Agent(place, name).register()
+      agents.set(name, agent)
+      if (name !== 'abc-hidden')
+        expect(await agent.patch('/v2/me', { discoverable: true })).toMatchObject({ status: 200 })
+    }
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, registerAll))
+  revoked = agentOf('abc-revoked')
+  hidden = agentOf('abc-hidden')
+  withdrawn = agentOf('abc-withdrawn')
+  expect(await revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id })).toMatchObject({ status: 200 })
+  expect(await withdrawn.patch('/v2/me', { discoverable: false })).toMatchObject({ status: 200 })
+  return () => h[Symbol.asyncDispose]()
+})
+
+function agentOf(name: string): Agent {
+  const agent = agents.get(name)
+  if (agent === undefined) throw new Error(`there is no agent ${name}`)
+  return agent
+}
+
+function list(query = '', at = 0): Promise<HttpAnswer> {
+  return call({ ...h.place, url: h.system.urls[at] ?? '' }, 'GET', `/v2/agents${query}`)
+}
+
+function namesOf({ status, text, body }: HttpAnswer): string[] {
+  expect(status, text).toBe(200)
+  expect(Object.keys(body).sort()).toEqual(['agents', 'next_cursor'])
+  return body.agents.map(({ name }: { name: string }) => name)
+}
+
+describe('spec 12.1: GET /v2/agents', () => {
+  test('spec 5.9, 7.9: those that are discoverable and not revoked, in byte order of the name', async () => {
+    expect(LISTED).toEqual([...LISTED].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
+    for (const at of h.system.urls.keys()) {
+      const answer = await list('?limit=100', at)
+      expect(namesOf(answer)).toEqual(LISTED)
+      expect(answer.body.next_cursor).toBe('')
+      expectStamped(answer)
+    }
+  })
+
+  test('spec 11.7: a page has 50 where nobody says how much', async () => {
+    const answer = await list()
+    expect(namesOf(answer)).toEqual(LISTED.slice(0, 50))
+    expect(answer.body.next_cursor).toBe(LISTED[49])
+    expect(namesOf(await list(`?after=${answer.body.next_cursor}`))).toEqual(LISTED.slice(50))
+  })
+
+  test('spec 5.3: each with all of its fields and no others', async () => {
+    const { body } = await list()
+    for (const entry of body.agents) {
+      const agent = agentOf(entry.name)
+      const { created_at } = entry
+      expect(entry).toEqual({ agent_id: agent.id, name: agent.name, pubkey: agent.pubkey, created_at, revoked: false })
+      expect(created_at).toBeGreaterThan(startedSeconds - CLOCKS_SECONDS)
+      expect(created_at).toBeLessThan(Date.now() / 1000 + CLOCKS_SECONDS)
+    }
+  })
+
+  test.each([1, 2, 7, 53, 54, 55, 100])('spec 7.9: pages of %d hold each of them once', async (limit) => {
+    const seen: string[] = []
+    for (let after = '', page = 0; ; page += 1) {
+      const answer = await list(`?limit=${limit}${after === '' ? '' : `&after=${after}`}`, page % 2)
+      const names = namesOf(answer)
+      seen.push(...names)
+      const last = seen.length >= LISTED.length
+      expect(names).toHaveLength(Math.min(limit, LISTED.length - page * limit))
+      // spec 7.9: the cursor is the last name; empty where nothing follows, also behind a page that is full
+      expect(answer.body.next_cursor).toBe(last ? '' : names.at(-1))
+      if (answer.body.next_cursor === '') break
+      after = answer.body.next_cursor
+    }
+    expect(seen).toEqual(LISTED)
+  })
+
+  test('spec 7.9: after is a place in that order and need not exist', async () => {
+    const places = [
+      '',
+      '-',
+      '0',
+      '9',
+      '9x',
+      '9xw',
+      '9xx',
+      'A',
+      'Z',
+      '_',
+      'a',
+      'a-',
+      'a-b',
+      'a-b0',
+      'ab',
+      'abc-hidden',
+      'abc-revoked',
+      'b',
+      'bxx',
+      'zz',
+      'zz_',
+      'zz_0',
+      'zzz',
+      '{',
+      '~',
+      '~~~~',
+      'é',
+      '€',
+      '😀',
+      'x'.repeat(500),
+    ]
+    for (const place of places) {
+      const answer = await list(`?limit=100&after=${encodeURIComponent(place)}`)
+      const following = LISTED.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(place)) > 0)
+      expect(namesOf(answer), `after ${place}`).toEqual(following)
+      expect(answer.body.next_cursor).toBe('')
+    }
+  })
+
+  test('spec 7.9: property: any text is a place', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit: 'binary', maxLength: 20 }),
+        fc.integer({ min: 1, max: 100 }),
+        async (place, limit) => {
+          const following = LISTED.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(place)) > 0)
+          const answer = await list(`?limit=${limit}&after=${encodeURIComponent(place)}`)
+          expect(namesOf(answer)).toEqual(following.slice(0, limit))
+          expect(answer.body.next_cursor).toBe(following.length > limit ? following[limit - 1] : '')
+        },
+      ),
+      { numRuns: 40 },
+    )
+  })
+
+  test('spec 5.9: who has withdrawn, was revoked or never asked to be listed is not', async () => {
+    const names = namesOf(await list('?limit=100'))
+    for (const { name } of [revoked, hidden, withdrawn]) expect(names).not.toContain(name)
+  })
+
+  test('spec 5.10: who becomes discoverable is listed at once, at every gateway, and leaves at once', async () => {
+    for (const discoverable of [true, false, true, false]) {
+      expect(await hidden.patch('/v2/me', { discoverable })).toMatchObject({ status: 200, body: { discoverable } })
+      for (const at of h.system.urls.keys())
+        expect(namesOf(await list('?limit=100', at)).includes(hidden.name)).toBe(discoverable)
+    }
+  })
+
+  test('spec 12.1: a signature is optional and changes nothing', async () => {
+    expect((await hidden.get('/v2/agents')).body).toEqual((await list()).body)
+  })
+})
+
+describe('spec 12.1: GET /v2/agents/{name}', () => {
+  test('spec 5.9: finds whoever has the name, discoverable or not', async () => {
+    for (const agent of [agentOf('a_b'), hidden, withdrawn]) {
+      for (const url of h.system.urls) {
+        const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`)
+        expect(answer.status).toBe(200)
+        expect(answer.body).toEqual({
+          agent_id: agent.id,
+          name: agent.name,
+          pubkey: agent.pubkey,
+          created_at: expect.any(Number),
+          revoked: false,
+        })
+      }
+    }
+  })
+
+  test('spec 5.11: also a revoked one, with revoked true', async () => {
+    for (const url of h.system.urls) {
+      const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${revoked.name}`)
+      expect(answer).toMatchObject({
+        status: 200,
+        body: { agent_id: revoked.id, pubkey: revoked.pubkey, revoked: true },
+      })
+    }
+  })
+
+  test.each([
+    'ab',
+    'abc',
+    'abc-',
+    'abc-hid',
+    'abc-hidden-',
+    'abc-hiddem',
+    'hidden',
+    'bc-hidden',
+    'abc%2Dhidde',
+    'abc_hidden',
+    '*',
+    '%25',
+  ])('spec 5.9: by exact name only: %s', async (name) => {
+    expectError(await call(h.place, 'GET', `/v2/agents/${name}`), 404, 'not_found')
+  })
+
+  test('spec 5.9: not by agent id, address or key', async () => {
+    for (const text of [hidden.id, hidden.address, hidden.pubkey]) {
+      expectError(await call(h.place, 'GET', `/v2/agents/${encodeURIComponent(text)}`), 404, 'not_found')
+    }
+  })
+
+  test('spec 3.11: a percent-encoded name is decoded', async () => {
+    const encoded = [...Buffer.from('a_b')].map((byte) => `%${byte.toString(16)}`).join('')
+    expect(await call(h.place, 'GET', `/v2/agents/${encoded}`)).toMatchObject({ status: 200, body: { name: 'a_b' } })
+  })
+
+  test('a name that nobody has is found as soon as somebody has', async () => {
+    const agent = new Agent(h.place)
+    for (const url of h.system.urls)
+      expectError(await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`), 404, 'not_found')
+    await agent.register()
+    for (const url of h.system.urls) {
+      expect(await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`)).toMatchObject({ status: 200 })
+      expect(await agent.get('/v2/me', { url })).toMatchObject({ status: 200 })
+    }
+  })
+})
+
+describe('spec 12.1: GET /v2/me', () => {
+  test('spec 2.8, 5.10: the caller, with its address and its settings', async () => {
+    for (const url of h.system.urls) {
+      const answer = await hidden.get('/v2/me', { url })
+      expect(answer.status).toBe(200)
+      expect(answer.body).toEqual({
+        agent: (await call(h.place, 'GET', `/v2/agents/${hidden.name}`)).body,
+        address: `${hidden.name}@${h.system.authority}`,
+        inbox_policy: 'requests',
+        discoverable: false,
+      })
+    }
+  })
+})

@@ -1,0 +1,319 @@
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import { checkWork } from '@svc/svc1/pow.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
+import { type Draft, draft, send, unixSeconds } from '../../support/client/signed-request.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+/** Of the systems that tests start. */
+const DIFFICULTY = 4
+const CHALLENGE_SECONDS = 300
+
+let h: SharedHarness
+let made = 0
+
+beforeAll(async () => {
+  h = await shareHarness('usual')
+  return () => h[Symbol.asyncDispose]()
+})
+
+/** A key and a name that nobody has, at one gateway and then at the other. */
+function newAgent(name?: string): Agent {
+  made += 1
+  return new Agent({ ...h.place, url: h.system.urls[made % h.system.urls.length] ?? '' }, name ?? `new-agent-${made}`)
+}
+
+interface Registration {
+  name: string
+  pubkey: string
+  challenge: string
+  nonce: string
+}
+
+async function prepare(agent: Agent, changes: Partial<Registration> = {}): Promise<Registration> {
+  return { name: agent.name, pubkey: agent.pubkey, ...(await agent.solve()), ...changes }
+}
+
+function register(agent: Agent, registration: Registration, changes: Partial<Draft> = {}): Promise<HttpAnswer> {
+  const body = JSON.stringify(registration)
+  return send(draft(agent, { method: 'POST', target: '/v2/agents/register', body, ...changes }))
+}
+
+function askForChallenge(pubkey: string, place = h.place): Promise<HttpAnswer> {
+  return call(place, 'POST', '/v2/challenges', { body: { pubkey } })
+}
+
+function expectRegistered(answer: HttpAnswer, agent: Agent): void {
+  expect(answer.status, answer.text).toBe(201)
+  // The id is that of the key (spec 2.3), and the address has the name (spec 2.8).
+  const agentId = agentIdOf(agent.key.publicKey)
+  expect(answer.body).toEqual({ agent_id: agentId, address: `${agent.name}@${h.system.authority}` })
+  expectStamped(answer)
+}
+
+/** A nonce whose work is not done. */
+function wrongNonce(challenge: string): string {
+  for (let counter = 0; ; counter += 1) if (!checkWork(challenge, String(counter), DIFFICULTY)) return String(counter)
+}
+
+describe('spec 5.4: challenges', () => {
+  test('spec 5.4: 201 with challenge, difficulty, expires_at and algorithm, and nothing else', async () => {
+    const before = unixSeconds()
+    const answer = await askForChallenge(newAgent().pubkey)
+    const after = unixSeconds()
+    expect(answer.status).toBe(201)
+    const { challenge, expires_at } = answer.body
+    expect(answer.body).toEqual({ challenge, difficulty: DIFFICULTY, expires_at, algorithm: 'sha256' })
+    expect(challenge).toMatch(/^\S+$/)
+    expect(expires_at).toBeGreaterThanOrEqual(before + CHALLENGE_SECONDS)
+    expect(expires_at).toBeLessThanOrEqual(after + CHALLENGE_SECONDS)
+    expectStamped(answer)
+  })
+
+  test('spec 5.1: difficulty and lifetime are those of the manifest', async () => {
+    const manifest = await call(h.place, 'GET', '/.well-known/agent.json')
+    const { registration } = manifest.body
+    expect(registration).toEqual({ algorithm: 'sha256', difficulty: DIFFICULTY, challenge_seconds: CHALLENGE_SECONDS })
+  })
+})
+
+// Every form of a key is in libs/svc1/src/public-key.test.ts.
+describe('spec 2.2: public keys', () => {
+  test('spec 2.2: any case is taken, and lower case is returned', async () => {
+    const agent = newAgent()
+    const own = Buffer.from(agent.key.publicKey).toString('hex')
+    const pubkey = `ed25519:${own.slice(0, 32)}${own.slice(32).toUpperCase()}`
+    const work = await agent.solve(pubkey)
+    expectRegistered(await register(agent, { name: agent.name, pubkey, ...work }), agent)
+    const found = await call(h.place, 'GET', `/v2/agents/${agent.name}`)
+    expect(found.body.pubkey).toBe(`ed25519:${own}`)
+  })
+
+  test.each([
+    ['an agent id', '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'],
+    ['63 digits', `ed25519:${'1'.repeat(63)}`],
+    ['small order', `ed25519:01${'00'.repeat(31)}`],
+    ['mixed order', 'ed25519:16a567fe7d4ef5482ab4012c369bf8c5f11e8d0c2559dcda50fde59708f8aee5'],
+    ['y = p + 3', `ed25519:f0${'ff'.repeat(30)}7f`],
+  ])('spec 2.2: 400 invalid_pubkey: %s: %j', async (_, pubkey) => {
+    expectError(await askForChallenge(pubkey), 400, 'invalid_pubkey')
+    const agent = newAgent()
+    const registration = { name: agent.name, pubkey, challenge: 'none', nonce: '1' }
+    expectError(await register(agent, registration), 400, 'invalid_pubkey')
+  })
+})
+
+describe('spec 5.6: registration', () => {
+  test('spec 2.8, 5.6: 201 with id and address, and what the identity is then', async () => {
+    const agent = newAgent()
+    const before = unixSeconds()
+    expectRegistered(await register(agent, await prepare(agent)), agent)
+    const found = await call(h.place, 'GET', `/v2/agents/${agent.name}`)
+    expect(found.body).toEqual({
+      agent_id: agent.id,
+      name: agent.name,
+      pubkey: agent.pubkey,
+      created_at: expect.any(Number),
+      revoked: false,
+    })
+    expect(found.body.created_at).toBeGreaterThanOrEqual(before)
+    expect(found.body.created_at).toBeLessThanOrEqual(unixSeconds())
+    expect((await agent.get('/v2/me')).body).toEqual({
+      agent: found.body,
+      address: `${agent.name}@${h.system.authority}`,
+      inbox_policy: 'requests',
+      discoverable: false,
+    })
+  })
+
+  test.each(['a-_', '000', 'register'])('spec 2.8: %s is a name', async (name) => {
+    const agent = newAgent(name)
+    expectRegistered(await register(agent, await prepare(agent)), agent)
+    expect(await call(h.place, 'GET', `/v2/agents/${name}`)).toMatchObject({ status: 200, body: { name } })
+  })
+
+  test.each(['', 'Abc', 'аbc', 'abc\n'])('spec 5.6: 400 invalid_name: %j', async (name) => {
+    const agent = newAgent(name)
+    expectError(await register(agent, await prepare(agent)), 400, 'invalid_name')
+  })
+
+  test('spec 3.19, 5.6: an identical repeat is 201 with the same body, whatever its challenge and its work', async () => {
+    const agent = newAgent()
+    const registration = await prepare(agent)
+    expectRegistered(await register(agent, registration), agent)
+    const challenges = [registration.challenge, 'garbage', (await prepare(newAgent())).challenge]
+    for (const challenge of challenges) {
+      expectRegistered(await register(agent, { ...registration, challenge, nonce: 'no work' }), agent)
+    }
+  })
+
+  test('spec 5.6: an identical repeat of a revoked identity is 201, and it stays revoked', async () => {
+    const agent = newAgent()
+    const registration = await prepare(agent)
+    await register(agent, registration)
+    expect(await agent.post('/v2/me/revoke', { confirm_agent_id: agent.id })).toMatchObject({ status: 200 })
+    for (const repeat of [registration, await prepare(agent)]) {
+      expectRegistered(await register(agent, repeat), agent)
+      expect((await call(h.place, 'GET', `/v2/agents/${agent.name}`)).body).toMatchObject({ revoked: true })
+      expectError(await agent.get('/v2/me'), 401, 'signer_revoked')
+    }
+  })
+
+  test('spec 5.6, 5.11: the name of a revoked identity is not free', async () => {
+    const [former, next] = [newAgent(), newAgent()]
+    await register(former, await prepare(former))
+    await former.post('/v2/me/revoke', { confirm_agent_id: former.id })
+    expectError(await register(next, await prepare(next, { name: former.name })), 409, 'name_taken')
+  })
+})
+
+describe('spec 5.6: the order of the checks', () => {
+  interface Fault {
+    readonly status: number
+    readonly code: string
+    /** Whether the key has to be registered already. */
+    readonly put: (registration: Registration, given: Given) => Registration
+  }
+  interface Given {
+    /** A name that another key has. */
+    readonly takenName: string
+    /** A challenge of the same key with which it was registered, under the name that it has, and its work. */
+    readonly consumed: { readonly challenge: string; readonly nonce: string }
+  }
+  const faults: readonly Fault[] = [
+    { status: 400, code: 'invalid_name', put: (registration) => ({ ...registration, name: 'X' }) },
+    {
+      status: 400,
+      code: 'challenge_invalid',
+      put: (registration) => ({ ...registration, challenge: 'none' }),
+    },
+    {
+      status: 400,
+      code: 'pow_invalid',
+      put: (registration) => ({ ...registration, nonce: wrongNonce(registration.challenge) }),
+    },
+    {
+      status: 409,
+      code: 'challenge_consumed',
+      put: (registration, { consumed }) => ({ ...registration, ...consumed }),
+    },
+    { status: 409, code: 'name_taken', put: (registration, { takenName }) => ({ ...registration, name: takenName }) },
+    { status: 409, code: 'key_registered', put: (registration) => registration },
+  ]
+  // Every set of them is a row of services/identity/src/domain/registration.test.ts.
+  const pairs = faults.slice(1).map((second, at) => ({ first: faults[at] as Fault, second }))
+
+  /** A registered key asks for another name: that alone is the last of the faults. */
+  async function given(): Promise<{ agent: Agent; right: Registration; given: Given }> {
+    const [owner, agent] = [newAgent(), newAgent()]
+    expectRegistered(await register(owner, await prepare(owner)), owner)
+    const first = await prepare(agent)
+    expectRegistered(await register(agent, first), agent)
+    const right = await prepare(agent, { name: `other-${agent.name}` })
+    return {
+      agent,
+      right,
+      given: { takenName: owner.name, consumed: { challenge: first.challenge, nonce: first.nonce } },
+    }
+  }
+
+  test.each(faults)('spec 5.6: $status $code', async ({ status, code, put }) => {
+    const { agent, right, given: around } = await given()
+    expectError(await register(agent, put(right, around)), status, code)
+  })
+
+  test.each(pairs)('spec 5.6: $first.code comes before $second.code', async ({ first, second }) => {
+    const { agent, right, given: around } = await given()
+    const both = first.put(second.put(right, around), around)
+    expectError(await register(agent, both), first.status, first.code)
+  })
+
+  test('spec 5.5: 400 pow_invalid: a nonce that is not printable ASCII, whatever its work', async () => {
+    const agent = newAgent()
+    expectError(await register(agent, await prepare(agent, { nonce: 'é' })), 400, 'pow_invalid')
+  })
+
+  test('spec 5.6, 5.12: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
+    const [owner, taker] = [newAgent(), newAgent()]
+    await register(owner, await prepare(owner))
+    expectError(await register(taker, await prepare(taker, { name: owner.name })), 409, 'name_taken')
+    const found = await call(h.place, 'GET', `/v2/agents/${owner.name}`)
+    expect(found.body.agent_id).toBe(owner.id)
+    expectError(await taker.get('/v2/me'), 401, 'signer_unknown')
+  })
+})
+
+describe('spec 3.8: who signs a registration', () => {
+  test.each<[string, string, (agent: Agent, other: Agent) => Promise<Draft>]>([
+    [
+      'a registered key, in its own name',
+      'signature_invalid',
+      async (agent, other) => {
+        await other.register()
+        return signedBy(other, await prepare(agent))
+      },
+    ],
+    [
+      'another key, in the name of the one being registered',
+      'signature_invalid',
+      async (agent, other) =>
+        signedBy(new Agent(agent.place, agent.name, other.key), await prepare(agent), { edit: inTheNameOf(agent.id) }),
+    ],
+    [
+      'the right key, over another body',
+      'signature_invalid',
+      async (agent) => signedBy(agent, await prepare(agent), { signed: { body: '{}' } }),
+    ],
+  ])('spec 3.8: %s: 401 %s', async (_, code, make) => {
+    const agent = newAgent()
+    const answer = await send(await make(agent, newAgent()))
+    expectError(answer, 401, code)
+    expectError(await call(h.place, 'GET', `/v2/agents/${agent.name}`), 404, 'not_found')
+  })
+
+  test('spec 12.1: nobody: 401 unauthenticated', async () => {
+    const agent = newAgent()
+    const answer = await call(h.place, 'POST', '/v2/agents/register', { body: await prepare(agent) })
+    expectError(answer, 401, 'unauthenticated')
+  })
+
+  function signedBy(signer: Agent, registration: Registration, changes: Partial<Draft> = {}): Draft {
+    const body = JSON.stringify(registration)
+    return draft(signer, { method: 'POST', target: '/v2/agents/register', body, ...changes })
+  }
+
+  function inTheNameOf(id: string): Draft['edit'] {
+    return ({ authorization = '', ...headers }) => ({
+      ...headers,
+      authorization: authorization.replace(/ .*:/, ` ${id}:`),
+    })
+  }
+})
+
+describe('many registrations at once', () => {
+  const COUNT = 16
+
+  function atBoth<T>(list: readonly T[], run: (item: T, url: string) => Promise<HttpAnswer>): Promise<HttpAnswer[]> {
+    return Promise.all(list.map((item, at) => run(item, h.system.urls[at % h.system.urls.length] ?? '')))
+  }
+
+  function countsOf(answers: readonly HttpAnswer[]): Record<string, number> {
+    const names = answers.map(({ status, body }) => (status === 201 ? '201' : `${status} ${body.error?.code}`))
+    return Object.fromEntries(
+      [...new Set(names)].sort().map((name) => [name, names.filter((one) => one === name).length]),
+    )
+  }
+
+  test('spec 5.6: one name, many keys: one has it, and the others are 409 name_taken', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const name = `wanted-${round}`
+      const agents = Array.from({ length: COUNT }, () => newAgent(name))
+      const registrations = await Promise.all(agents.map(async (agent) => ({ agent, body: await prepare(agent) })))
+      const answers = await atBoth(registrations, ({ agent, body }, url) => register(agent, body, { url }))
+      expect(countsOf(answers)).toEqual({ 201: 1, '409 name_taken': COUNT - 1 })
+      const winner = agents[answers.findIndex(({ status }) => status === 201)]
+      expect((await call(h.place, 'GET', `/v2/agents/${name}`)).body.agent_id).toBe(winner?.id)
+    }
+  })
+})

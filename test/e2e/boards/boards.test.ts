@@ -1,0 +1,460 @@
+/** Boards and memberships for every kind of caller (spec 8.1, 8.2, 8.3, 8.5, 8.7, 8.8). */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
+import {
+  newBoard,
+  type Posting,
+  putRole,
+  type Role,
+  rolesOf,
+  type Staffed,
+  staffedBoard,
+  subscribe,
+  type Visibility,
+} from '../../support/client/boards.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+const ABSENT = '00000000000000000000'
+
+let h: SharedHarness
+beforeAll(async () => {
+  h = await shareHarness('roomy')
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
+
+describe('spec 8.1: the body that creates a board', () => {
+  test('201 with every field of BoardDetails, and the same at the other gateway, also for nobody', async () => {
+    const [alice] = await h.agents(1)
+    const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
+    const askedSeconds = Math.floor(Date.now() / 1000)
+    const answer = await create(alice, board)
+    expect(answer.status).toBe(201)
+    const { id, created_at } = answer.body
+    expect(answer.body).toStrictEqual({ id, owner: alice.id, ...board, created_at })
+    expect(id).toMatch(/^[a-z0-9]{20,40}$/) // the form of a board id (spec 2.9)
+    // The database's clock may differ from this one a little.
+    expect(created_at).toBeGreaterThan(askedSeconds - 5)
+    expect(created_at).toBeLessThan(Date.now() / 1000 + 5)
+    for (const url of h.system.urls) {
+      expect((await call({ ...h.place, url }, 'GET', `/v2/boards/${id}`)).body).toStrictEqual(answer.body)
+      expect((await alice.get(`/v2/boards/${id}`, { url })).body).toStrictEqual(answer.body)
+    }
+  })
+
+  test('spec 8.1: posting is members and the description empty where they are left out', async () => {
+    const [alice] = await h.agents(1)
+    for (const visibility of ['public', 'unlisted', 'private']) {
+      expect((await create(alice, { title: 't', visibility })).body).toMatchObject({
+        visibility,
+        posting: 'members',
+        description: '',
+      })
+    }
+  })
+
+  const fine = { title: 't', visibility: 'public' }
+  test.each<[string, unknown, string]>([
+    ['spec 2.11: a title of 120 code points in 240 UTF-16 units', { ...fine, title: '😀'.repeat(120) }, '201'],
+    ['spec 2.11: a title of 121 code points', { ...fine, title: '😀'.repeat(121) }, '400 invalid_request'],
+    ['spec 2.11: one of 2001 code points', { ...fine, description: '😀'.repeat(2001) }, '400 invalid_request'],
+    ['spec 8.1: no title', { visibility: 'public' }, '400 invalid_request'],
+    ['spec 8.1: no visibility', { title: 't' }, '400 invalid_request'],
+    ['spec 8.1: another visibility', { ...fine, visibility: 'secret' }, '400 invalid_request'],
+    ['spec 8.1: another posting mode', { ...fine, posting: 'nobody' }, '400 invalid_request'],
+    ['spec 8.1: a title that is no text', { ...fine, title: 1 }, '400 invalid_request'],
+    ['spec 8.1: a description that is null', { ...fine, description: null }, '400 invalid_request'],
+    ['spec 2.7: an undeclared member', { ...fine, owner: 'x' }, '400 invalid_request'],
+    ['spec 8.1: private with anyone', { ...fine, visibility: 'private', posting: 'anyone' }, '400 invalid_request'],
+  ])('%s', async (_, board, outcome) => {
+    const [alice] = await h.agents(1)
+    const answer = await create(alice, board)
+    expect(outcomeOf(answer)).toBe(outcome)
+    if (outcome === '201') expect(answer.body).toMatchObject(board as object)
+    const { body } = await got(alice.get('/v2/boards?limit=100'))
+    const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
+    // A public board may be on a later page; what was refused is on none.
+    if (outcome !== '201') expect(own).toEqual([])
+    // spec 11.2: creating a board costs 10 units; spec 11.3: what is refused leaves no trace.
+    expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
+  })
+
+  test('spec 12.1: creating needs a signature', async () => {
+    expectError(await call(h.place, 'POST', '/v2/boards', { body: fine }), 401, 'unauthenticated')
+  })
+})
+
+/** Callers by what they are to the board; undefined: nobody. */
+const STANDINGS = ['owner', 'writer', 'reader', 'banned', 'none', 'anonymous'] as const
+type Standing = (typeof STANDINGS)[number]
+
+function ask(board: Staffed, standing: Standing, method: string, path: string, body?: unknown): Promise<HttpAnswer> {
+  const options = body === undefined ? {} : { body }
+  return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
+}
+
+// Every kind of board and every change of a role: services/boards/src/domain/access.test.ts and role-change.test.ts.
+const KINDS: [Visibility, Posting][] = [
+  ['public', 'anyone'],
+  ['private', 'members'],
+]
+describe.each(KINDS)('the matrix of spec 8.2 to 8.7 on a board that is %s, %s', (visibility, posting) => {
+  let board: Staffed
+  beforeAll(async () => {
+    board = await staffedBoard(h, visibility, posting)
+  })
+
+  /** Of each standing, in the order of STANDINGS. */
+  const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
+    STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
+  const open = visibility !== 'private'
+  const hidden = '404 not_found'
+
+  test.each(rows(['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]))(
+    'spec 8.2, 8.3: GET the board by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  const refused = open ? '403 forbidden' : hidden
+  test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']))(
+    'spec 8.3: GET its members by %s: %s',
+    async (standing, outcome) => {
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/members`))).toBe(outcome)
+    },
+  )
+
+  const anyone = posting === 'anyone' ? '202' : '403 forbidden'
+  const outside = open ? anyone : hidden
+  test.each(rows(['202', '202', anyone, refused, outside]).slice(0, 5))(
+    'spec 8.4: POST to it by %s: %s',
+    async (standing, outcome) => {
+      if (standing === 'anonymous') throw new Error('nobody cannot post')
+      expect(outcomeOf(await board[standing].send(`board:${board.boardId}`))).toBe(outcome)
+    },
+  )
+
+  describe('a post of a writer', () => {
+    let post: string
+    beforeAll(async () => {
+      const before = await spendingOf(board.writer)
+      const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
+      post = answer.body.msg_id
+      expect(answer.body.lane).toBe('board')
+      // spec 8.8: owner and reader; the author gets none, and no ban does.
+      expect((await spendingOf(board.writer)).units - before.units).toBe(2)
+    })
+
+    const read = ['200', '200', '200', ...(open ? ['200', '200', '200'] : [hidden, hidden, hidden])]
+    test.each(rows(read))('spec 8.2: the feed, and the post by id, by %s: %s', async (standing, outcome) => {
+      const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+      expect(outcomeOf(feed)).toBe(outcome)
+      if (outcome === '200') expect(JSON.stringify(feed.body.messages)).toContain(post)
+      expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
+    })
+
+    test.each(rows(['200', '403 own_post', '200', refused, open ? '200' : hidden, '401 unauthenticated']))(
+      'spec 8.10: a vote for it by %s: %s',
+      async (standing, outcome) => {
+        expect(outcomeOf(await ask(board, standing, 'PUT', `/v2/messages/${post}/vote`))).toBe(outcome)
+      },
+    )
+
+    test('spec 8.8, 9.2: an event for owner and reader, and for nobody else', async () => {
+      for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
+        const { body } = await got(board[standing].get('/v2/events?limit=100'))
+        const has = JSON.stringify(body.events).includes(post)
+        expect({ standing, has }).toEqual({ standing, has: standing === 'owner' || standing === 'reader' })
+      }
+    })
+
+    // Last: nobody sees it then.
+    test.each(rows(['200', '403 forbidden', '403 forbidden', refused, refused, '401 unauthenticated']).toReversed())(
+      'spec 8.9: hiding it by %s: %s',
+      async (standing, outcome) => {
+        const path = `/v2/boards/${board.boardId}/messages/${post}/visibility`
+        expect(outcomeOf(await ask(board, standing, 'PUT', path, { hidden: true }))).toBe(outcome)
+      },
+    )
+
+    test('spec 8.9: hidden, it is there by id for the owner alone, and on no feed', async () => {
+      for (const standing of STANDINGS) {
+        const outcome = standing === 'owner' ? '200' : hidden
+        expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
+        const feed = await ask(board, standing, 'GET', `/v2/boards/${board.boardId}/messages`)
+        expect(JSON.stringify(feed.body)).not.toContain(post)
+      }
+    })
+  })
+
+  test('spec 8.2, 8.3: on the lists of its owner, writers and readers, and of everybody where it is public', async () => {
+    for (const standing of STANDINGS) {
+      const { body } = await ask(board, standing, 'GET', `/v2/boards?limit=1&after=${board.boardId.slice(0, -1)}`)
+      const listed = body.boards[0]?.id === board.boardId
+      const member = ['owner', 'writer', 'reader'].includes(standing)
+      expect({ standing, listed }).toEqual({ standing, listed: member || visibility === 'public' })
+    }
+  })
+
+  const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
+  const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
+
+  test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
+    const seen = open || standing === 'writer' || standing === 'reader'
+    const before = await rolesOf(board.owner, board.boardId)
+    for (const other of [board.owner, standing === 'none' ? board.reader : board.none]) {
+      const answer = await putRole(board[standing], board.boardId, other, 'reader')
+      expect(outcomeOf(answer)).toBe(seen ? '403 forbidden' : hidden)
+    }
+    expect(await rolesOf(board.owner, board.boardId)).toEqual(before)
+  })
+
+  test('spec 8.5: the owner cannot set its own role', async () => {
+    for (const role of ROLES) {
+      expectError(await putRole(board.owner, board.boardId, board.owner, role), 409, 'owner_role')
+    }
+  })
+
+  test('spec 8.5, 8.7: an agent subscribes to what it may read, for 1 unit, and leaves free; it makes itself no writer', async () => {
+    const [agent] = await h.agents(1)
+    const set = async (role: Role): Promise<string> => {
+      const answer = await putRole(agent, board.boardId, agent, role)
+      if (answer.status === 200) expect(answer.body).toStrictEqual({ role })
+      return `${outcomeOf(answer)}, ${(await spendingOf(agent)).units} in all`
+    }
+    const outcomes = [await set('reader'), await set('reader'), await set('writer'), await set('none')]
+    expect(outcomes).toEqual(
+      open
+        ? ['200, 1 in all', '200, 1 in all', '403 forbidden, 1 in all', '200, 1 in all']
+        : outcomes.map(() => `${hidden}, 0 in all`),
+    )
+  })
+
+  test('spec 8.5, 8.7: the owner assigns every role, and pays 1 unit for a reader or writer that was none or banned', async () => {
+    const [agent] = await h.agents(1)
+    const steps: [Role, number][] = [
+      ['reader', 1],
+      ['reader', 0],
+      ['writer', 0],
+      ['banned', 0],
+      ['writer', 1],
+      ['none', 0],
+    ]
+    for (const [role, units] of steps) {
+      const before = await spendingOf(board.owner)
+      const answer = await got(putRole(board.owner, board.boardId, agent, role))
+      expect(answer.body).toStrictEqual({ role })
+      expect(await spendingOf(board.owner)).toEqual({ ...before, units: before.units + units })
+      expect((await rolesOf(board.owner, board.boardId))[agent.id] ?? 'none').toBe(role)
+    }
+    expect((await spendingOf(agent)).units).toBe(0)
+  })
+})
+
+describe('spec 8.3: the members of a board', () => {
+  test('spec 8.3: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
+    const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
+    const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
+    const expected = [
+      { agent_id: owner.id, role: 'owner' },
+      { agent_id: writer.id, role: 'writer' },
+      { agent_id: reader.id, role: 'reader' },
+      { agent_id: banned.id, role: 'banned' },
+    ]
+    const byId = (a: { agent_id: string }, b: { agent_id: string }): number => (a.agent_id < b.agent_id ? -1 : 1)
+    expect(body).toStrictEqual({ members: expected.sort(byId) })
+  })
+
+  test.each(['owner', 'admin', '', null, 1])('spec 8.5: the role %j is 400', async (role) => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    const path = `/v2/boards/${boardId}/members/${bob.id}`
+    expectError(await alice.put(path, { role }), 400, 'invalid_request')
+    expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
+  })
+
+  test('spec 3.11, 8.6: an agent that is unknown, and an id that cannot be one', async () => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {
+      for (const role of ['reader', 'banned', 'none']) {
+        expectError(await alice.put(`/v2/boards/${boardId}/members/${agent}`, { role }), 404, 'not_found')
+      }
+    }
+    expect((await spendingOf(alice)).units).toBe(10)
+  })
+})
+
+describe('spec 7.16: what is absent and what may not be seen is one answer, byte for byte', () => {
+  test('spec 8.2: a private board, an unknown one, and an id that cannot be one', async () => {
+    const { boardId, none, banned } = await staffedBoard(h, 'private', 'members')
+    const [other] = await h.agents(1)
+    const paths = (id: string): [string, string, unknown?][] => [
+      ['GET', `/v2/boards/${id}`],
+      ['GET', `/v2/boards/${id}/members`],
+      ['PUT', `/v2/boards/${id}/members/${other.id}`, { role: 'reader' }],
+      ['PUT', `/v2/boards/${id}/members/${none.id}`, { role: 'reader' }],
+    ]
+    for (const caller of [none, banned]) {
+      const answers = await Promise.all(
+        [boardId, ABSENT, 'no-board'].flatMap((id) =>
+          paths(id).map(([method, path, body]) => caller.call(method, path, body === undefined ? {} : { body })),
+        ),
+      )
+      for (const answer of answers) {
+        expectError(answer, 404, 'not_found')
+        expect(answer.text).toBe(answers[0]?.text)
+        expect([...answer.headers.keys()].sort()).toEqual([...(answers[0]?.headers.keys() ?? [])].sort())
+      }
+      // A post to a board that the caller may not read gets the same answer (spec 8.4).
+      const posts = await Promise.all([boardId, ABSENT].map((id) => caller.send(`board:${id}`)))
+      for (const post of posts) {
+        expectError(post, 404, 'not_found')
+        expect(post.text).toBe(answers[0]?.text)
+      }
+    }
+    const anonymous = await Promise.all([boardId, ABSENT].map((id) => call(h.place, 'GET', `/v2/boards/${id}`)))
+    expect(anonymous[0]?.text).toBe(anonymous[1]?.text)
+  })
+})
+
+describe('spec 7.9, 8.3: the list of boards', () => {
+  interface Listed {
+    id: string
+    visibility: string
+    owner: string
+  }
+
+  async function listAll(caller: Agent | null, limit: number): Promise<Listed[]> {
+    const all: Listed[] = []
+    for (let after = ''; ; ) {
+      const path = `/v2/boards?limit=${limit}&after=${after}`
+      const { body } = await got(caller === null ? call(h.place, 'GET', path) : caller.get(path))
+      expect(body.boards.length).toBeLessThanOrEqual(limit)
+      all.push(...body.boards)
+      if (body.next_cursor === '') return all
+      after = body.next_cursor
+    }
+  }
+
+  test('public boards for everybody, and the own and joined ones, page by page, each once and by id', async () => {
+    const [alice, bob] = await h.agents(2)
+    const made = {
+      open: await newBoard(alice),
+      quiet: await newBoard(alice, { visibility: 'unlisted' }),
+      closed: await newBoard(alice, { visibility: 'private' }),
+      joined: await newBoard(bob, { visibility: 'unlisted' }),
+      invited: await newBoard(bob, { visibility: 'private' }),
+      barred: await newBoard(bob, { visibility: 'unlisted' }),
+      foreign: await newBoard(bob, { visibility: 'private' }),
+    }
+    await subscribe(alice, made.joined)
+    await got(putRole(bob, made.invited, alice, 'writer'))
+    await got(putRole(bob, made.barred, alice, 'banned'))
+    const namesFor = async (caller: Agent | null, limit: number): Promise<string[]> => {
+      const ids = (await listAll(caller, limit)).map(({ id }) => id)
+      expect(ids).toEqual(ids.toSorted())
+      expect(new Set(ids).size).toBe(ids.length)
+      return Object.entries(made).flatMap(([name, id]) => (ids.includes(id) ? [name] : []))
+    }
+    for (const limit of [3, 100]) {
+      expect(await namesFor(alice, limit)).toEqual(['open', 'quiet', 'closed', 'joined', 'invited'])
+      expect(await namesFor(bob, limit)).toEqual(['open', 'joined', 'invited', 'barred', 'foreign'])
+      expect(await namesFor(null, limit)).toEqual(['open'])
+    }
+    expect((await listAll(null, 100)).every(({ visibility }) => visibility === 'public')).toBe(true)
+  })
+
+  test('spec 2.9: ids sort by creation, over two gateways', async () => {
+    const [alice] = await h.agents(1)
+    const ids: string[] = []
+    for (let made = 0; made < 10; made += 1) {
+      const url = h.system.urls[made % 2] ?? h.place.url
+      const board = { title: String(made), visibility: 'private' }
+      ids.push((await got(alice.post('/v2/boards', board, { url }))).body.id)
+    }
+    expect(ids).toEqual(ids.toSorted())
+  })
+
+  test('spec 7.9: after is a place in the order and need not exist; it may hold anything', async () => {
+    const [alice] = await h.agents(1)
+    const id = await newBoard(alice)
+    const first = async (after: string): Promise<unknown> =>
+      (await got(call(h.place, 'GET', `/v2/boards?limit=1&after=${encodeURIComponent(after)}`))).body.boards[0]?.id
+    expect(await first(id.slice(0, -1))).toBe(id)
+    expect(await first(id)).not.toBe(id)
+    expect(await first('~')).toBeUndefined()
+    expect(await first('😀\0')).toBeUndefined()
+    expect(await first('\0')).toBe(await first(''))
+  })
+})
+
+describe('spec 8.1, 8.7, 11.7: limits are exact under concurrency, over two gateways and two processes of each service', () => {
+  /** The agent's calls, every second one at the other gateway. */
+  const urlOf = (at: number): { url: string } => ({ url: h.system.urls[at % 2] ?? h.place.url })
+
+  test('spec 11.7: 50 boards at once: 20 and no more, and 200 units', async () => {
+    const [alice] = await h.agents(1)
+    const board = { title: 'one of many', visibility: 'private' }
+    const answers = await Promise.all(Array.from({ length: 50 }, (_, at) => alice.post('/v2/boards', board, urlOf(at))))
+    expect(countOutcomes(answers)).toEqual({ 201: 20, '409 board_limit': 30 })
+    expect((await spendingOf(alice)).units).toBe(200)
+    expectError(await create(alice, board), 409, 'board_limit')
+    expect((await spendingOf(alice)).units).toBe(200)
+  })
+
+  test('spec 8.7: the same subscription 20 times at once is one record and one unit', async () => {
+    const [alice, bob] = await h.agents(2)
+    const boardId = await newBoard(alice)
+    const path = `/v2/boards/${boardId}/members/${bob.id}`
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) => bob.put(path, { role: 'reader' }, urlOf(at))),
+    )
+    expect(countOutcomes(answers)).toEqual({ 200: 20 })
+    expect((await spendingOf(bob)).units).toBe(1)
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
+  })
+})
+
+describe('spec 5.11, 8.5: revocation', () => {
+  const revoke = (agent: Agent): Promise<HttpAnswer> => got(agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }))
+
+  test.each<[Visibility, Posting]>([
+    ['public', 'members'],
+    ['private', 'members'],
+  ])('spec 8.5: a %s board whose owner is revoked goes on, and is nobody’s to change', async (visibility, posting) => {
+    const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
+    await revoke(owner)
+    expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
+    expect(outcomeOf(await writer.send(`board:${boardId}`))).toBe('202')
+    expect(outcomeOf(await putRole(none, boardId, none, 'reader'))).toBe(
+      visibility === 'public' ? '200' : '404 not_found',
+    )
+    expect(outcomeOf(await putRole(reader, boardId, reader, 'none'))).toBe('200')
+    expectError(await putRole(owner, boardId, writer, 'none'), 401, 'signer_revoked')
+    expectError(await putRole(writer, boardId, owner, 'none'), 403, 'forbidden')
+    expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
+  })
+
+  test('spec 8.6, 8.7: a revoked agent becomes no reader or writer, and stays what it is until it is removed', async () => {
+    const [alice, bob, carol] = await h.agents(3)
+    const boardId = await newBoard(alice)
+    await got(putRole(alice, boardId, bob, 'reader'))
+    await revoke(bob)
+    await revoke(carol)
+    const before = await spendingOf(alice)
+    for (const role of ['reader', 'writer'] as const) {
+      expectError(await putRole(alice, boardId, carol, role), 409, 'agent_revoked')
+    }
+    expect(await spendingOf(alice)).toEqual(before)
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
+    await got(putRole(alice, boardId, bob, 'reader')) // the role it has already
+    await got(putRole(alice, boardId, carol, 'banned'))
+    await got(putRole(alice, boardId, bob, 'none'))
+    expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [carol.id]: 'banned' })
+  })
+})

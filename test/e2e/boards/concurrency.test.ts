@@ -1,0 +1,143 @@
+/**
+ * Posts, roles and leaving at once: each post is judged at one moment between its request and its answer, so what has been
+ * answered before a post begins holds for it, and what begins after its answer does not (spec 8.4, 8.5, 8.7, 8.8).
+ */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../../support/client/agent.ts'
+import { got, outcomeOf } from '../../support/client/answers.ts'
+import { newBoard, putRole, rolesOf, subscribe } from '../../support/client/boards.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+beforeAll(async () => {
+  h = await shareHarness('roomy')
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+interface Post {
+  readonly id: string
+  readonly begun: number
+  readonly ended: number
+  readonly outcome: string
+}
+
+interface Change {
+  readonly begun: number
+  readonly ended: number
+}
+
+const LANES = 4
+/** Posts that are answered before the change begins, and those of each lane that begin after it was answered. */
+const POSTS_BEFORE = 12
+const POSTS_AFTER = 3
+
+/** Posts in several lanes, and makes a change in the middle. */
+async function postAround(
+  author: Agent,
+  boardId: string,
+  change: () => Promise<unknown>,
+): Promise<{ posts: Post[]; change: Change }> {
+  const posts: Post[] = []
+  let changing: Promise<Change> | undefined
+  let over = false
+  const lane = async (): Promise<void> => {
+    for (let after = 0; after < POSTS_AFTER; after += over ? 1 : 0) {
+      const envelope = author.envelope(`board:${boardId}`)
+      const begun = performance.now()
+      const outcome = outcomeOf(await author.post('/v2/messages', envelope))
+      posts.push({ id: envelope.id, begun, ended: performance.now(), outcome })
+      if (posts.length >= POSTS_BEFORE) changing ??= makeChange()
+    }
+  }
+  const makeChange = async (): Promise<Change> => {
+    const begun = performance.now()
+    await change()
+    over = true
+    return { begun, ended: performance.now() }
+  }
+  await Promise.all(Array.from({ length: LANES }, lane))
+  if (changing === undefined) throw new Error('nothing was changed')
+  return { posts, change: await changing }
+}
+
+async function boardEventsOf(agent: Agent): Promise<string[]> {
+  const ids: string[] = []
+  for (let after = 0; ; ) {
+    const { body } = await got(agent.get(`/v2/events?after=${after}&limit=100`))
+    if (body.next_cursor === after) return ids
+    after = body.next_cursor
+    for (const event of body.events) if (event.kind === 'board') ids.push(event.message.envelope.id)
+  }
+}
+
+const split = (posts: readonly Post[], change: Change) => ({
+  before: posts.filter((post) => post.ended < change.begun),
+  after: posts.filter((post) => post.begun > change.ended),
+})
+
+describe('a role change, leaving and a post at once can be told in some order', () => {
+  test('spec 8.4: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
+    const [owner, writer] = await h.agents(2)
+    const boardId = await newBoard(owner)
+    await got(putRole(owner, boardId, writer, 'writer'))
+    const ban = (): Promise<unknown> => got(putRole(owner, boardId, writer, 'banned'))
+    const { posts, change } = await postAround(writer, boardId, ban)
+    const { before, after } = split(posts, change)
+    expect(before.length).toBeGreaterThan(0)
+    expect(after.length).toBeGreaterThan(0)
+    expect(new Set(before.map(({ outcome }) => outcome))).toEqual(new Set(['202']))
+    expect(new Set(after.map(({ outcome }) => outcome))).toEqual(new Set(['403 forbidden']))
+    // What was accepted, and nothing else, is in the log of its subscriber.
+    const accepted = posts.filter(({ outcome }) => outcome === '202').map(({ id }) => id)
+    expect((await boardEventsOf(owner)).toSorted()).toEqual(accepted.toSorted())
+  })
+
+  test('spec 8.8, 9.5: a reader that leaves has an event of each post before, and of none after', async () => {
+    const [owner, reader] = await h.agents(2)
+    const boardId = await newBoard(owner)
+    await subscribe(reader, boardId)
+    const leave = (): Promise<unknown> => got(putRole(reader, boardId, reader, 'none'))
+    const { posts, change } = await postAround(owner, boardId, leave)
+    const { before, after } = split(posts, change)
+    expect(before.length).toBeGreaterThan(0)
+    expect(after.length).toBeGreaterThan(0)
+    expect(new Set(posts.map(({ outcome }) => outcome))).toEqual(new Set(['202']))
+    // The board is public: whoever has left keeps the events that it got.
+    const events = new Set(await boardEventsOf(reader))
+    expect(before.filter(({ id }) => !events.has(id))).toEqual([])
+    expect(after.filter(({ id }) => events.has(id))).toEqual([])
+  })
+
+  test('spec 8.8: one that subscribes meanwhile has an event of each post after, and of none before', async () => {
+    const [owner, reader] = await h.agents(2)
+    const boardId = await newBoard(owner)
+    const { posts, change } = await postAround(owner, boardId, () => subscribe(reader, boardId))
+    const { before, after } = split(posts, change)
+    const events = new Set(await boardEventsOf(reader))
+    expect(before.filter(({ id }) => events.has(id))).toEqual([])
+    expect(after.filter(({ id }) => !events.has(id))).toEqual([])
+    expect(after.length).toBeGreaterThan(0)
+  })
+
+  test('spec 8.5: of a ban, a promotion and leaving at once the owner’s take effect, and one of them is the end', async () => {
+    for (let round = 0; round < 8; round += 1) {
+      const [owner, agent] = await h.agents(2)
+      const boardId = await newBoard(owner)
+      await subscribe(agent, boardId)
+      const [banned, promoted, left] = (
+        await Promise.all([
+          putRole(owner, boardId, agent, 'banned'),
+          putRole(owner, boardId, agent, 'writer'),
+          putRole(agent, boardId, agent, 'none'),
+        ])
+      ).map(outcomeOf)
+      expect([banned, promoted]).toEqual(['200', '200'])
+      expect(['200', '403 forbidden']).toContain(left)
+      const role = (await rolesOf(owner, boardId))[agent.id] ?? 'none'
+      expect(left === '200' ? ['banned', 'writer', 'none'] : ['banned', 'writer']).toContain(role)
+      // The role that it ended with is the one that the next post is judged by.
+      const outcome = outcomeOf(await agent.send(`board:${boardId}`))
+      expect(outcome).toBe(role === 'writer' ? '202' : '403 forbidden')
+    }
+  })
+})

@@ -1,0 +1,123 @@
+/** PUT /v2/boards/{board}/messages/{id}/visibility. Source: spec 8.9, 11.2. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call } from '../../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
+import { newBoard, putRole, subscribe } from '../../support/client/boards.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
+import { idsOf, readList } from '../../support/client/pages.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+let olga: Agent
+let wes: Agent
+let rita: Agent
+let board: string
+let first: string
+let second: string
+beforeAll(async () => {
+  h = await shareHarness('usual')
+  ;[olga, wes, rita] = await h.agents(3)
+  board = await newBoard(olga)
+  await got(putRole(olga, board, wes, 'writer'))
+  await subscribe(rita, board)
+  first = (await got(wes.send(`board:${board}`, 'first'))).body.msg_id
+  second = (await got(wes.send(`board:${board}`, 'second', { thread_id: first }))).body.msg_id
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const hide = (agent: Agent, id: string, hidden: boolean, url = h.place.url) =>
+  agent.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden }, { url })
+
+async function seenBy(agent: Agent) {
+  const { events } = (await got(agent.get('/v2/events'))).body
+  return {
+    feed: idsOf(await readList(agent, `/v2/boards/${board}/messages`)),
+    thread: idsOf(await readList(agent, `/v2/boards/${board}/messages?thread_id=${first}`)),
+    exported: idsOf(await readList(agent, '/v2/export')),
+    events: events.map(({ message }: { message: { envelope: { id: string } } }) => message.envelope.id),
+    byId: outcomeOf(await agent.get(`/v2/messages/${second}`)),
+  }
+}
+
+test('spec 3.19, 8.9: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
+  const both = [first, second]
+  const shown = { feed: both, thread: both, byId: '200' }
+  const gone = { feed: [first], thread: [first] }
+  const before = await spendingOf(olga)
+  for (let round = 0; round < 2; round += 1) {
+    for (const url of h.system.urls)
+      expect((await got(hide(olga, second, true, url))).body).toStrictEqual({ hidden: true })
+    expect(await seenBy(olga)).toEqual({ ...gone, exported: [], events: [first], byId: '200' })
+    expect(await seenBy(wes)).toEqual({ ...gone, exported: [first], events: [], byId: '404 not_found' })
+    expect(await seenBy(rita)).toEqual({ ...gone, exported: [], events: [first], byId: '404 not_found' })
+    for (const url of h.system.urls)
+      expect((await got(hide(olga, second, false, url))).body).toStrictEqual({ hidden: false })
+    expect(await seenBy(olga)).toEqual({ ...shown, exported: [], events: both })
+    expect(await seenBy(wes)).toEqual({ ...shown, exported: both, events: [] })
+    expect(await seenBy(rita)).toEqual({ ...shown, exported: [], events: both })
+  }
+  expect(await spendingOf(olga)).toEqual(before)
+})
+
+test('spec 7.16, 8.9: a hidden post and an unknown one are the same 404, byte for byte, for all but the owner', async () => {
+  await got(hide(olga, second, true))
+  try {
+    for (const agent of [wes, rita]) {
+      const [hidden, unknown] = [
+        await agent.get(`/v2/messages/${second}`),
+        await agent.get('/v2/messages/absent-message'),
+      ]
+      expectError(hidden, 404, 'not_found')
+      expect(hidden.text).toBe(unknown.text)
+      expect([...hidden.headers.keys()].sort()).toEqual([...unknown.headers.keys()].sort())
+    }
+    const anonymous = await call(h.place, 'GET', `/v2/messages/${second}`)
+    expect(anonymous.text).toBe((await call(h.place, 'GET', '/v2/messages/absent-message')).text)
+  } finally {
+    await got(hide(olga, second, false))
+  }
+})
+
+describe('spec 8.9, 12.2: the owner of the board alone', () => {
+  test('others are 403, also for a post that is not there', async () => {
+    for (const agent of [wes, rita, (await h.agents(1))[0]]) {
+      for (const id of [second, 'absent-message']) expect(outcomeOf(await hide(agent, id, true))).toBe('403 forbidden')
+    }
+    expect(
+      outcomeOf(
+        await call(h.place, 'PUT', `/v2/boards/${board}/messages/${second}/visibility`, { body: { hidden: true } }),
+      ),
+    ).toBe('401 unauthenticated')
+  })
+
+  test('404 for a post of another board, a DM, an unknown id and a board that is not there', async () => {
+    const other = await newBoard(olga)
+    const elsewhere = (await got(olga.send(`board:${other}`))).body.msg_id
+    const dm = (await got(olga.send(rita))).body.msg_id
+    for (const id of [elsewhere, dm, 'absent-message', 'short'])
+      expectError(await hide(olga, id, true), 404, 'not_found')
+    const absent = await olga.put(`/v2/boards/${'0'.repeat(20)}/messages/${second}/visibility`, { hidden: true })
+    expectError(absent, 404, 'not_found')
+    expect(outcomeOf(await olga.get(`/v2/messages/${elsewhere}`))).toBe('200')
+  })
+})
+
+test('spec 11.2: hiding is free, and goes on with an exhausted budget', async () => {
+  const [spender] = await h.agents(1)
+  const own = await newBoard(spender)
+  const { msg_id } = (await got(spender.send(`board:${own}`, 'x'.repeat(10 * 1024 - 2)))).body
+  for (let count = 0; count < 8; count += 1) await newBoard(spender)
+  expect((await spendingOf(spender)).units).toBe(100)
+  for (const hidden of [true, false]) {
+    const answer = await spender.put(`/v2/boards/${own}/messages/${msg_id}/visibility`, { hidden })
+    expect(outcomeOf(answer)).toBe('200')
+  }
+})
+
+test.each([{}, { hidden: 'true' }, { hidden: null }, { hidden: 1 }, { hidden: true, why: '' }, [], 'true'])(
+  'spec 2.7: a body of %j is 400 invalid_request',
+  async (body) => {
+    const path = `/v2/boards/${board}/messages/${second}/visibility`
+    expect(outcomeOf(await olga.put(path, JSON.stringify(body)))).toBe('400 invalid_request')
+  },
+)

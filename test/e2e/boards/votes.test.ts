@@ -1,0 +1,136 @@
+/** PUT and DELETE /v2/messages/{id}/vote. Source: spec 7.8, 8.10, 11.2, 11.3. Who may vote is in boards.test.ts. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call } from '../../support/client/agent.ts'
+import { countOutcomes, got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
+import { newBoard, putRole } from '../../support/client/boards.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
+import { untilAnswered } from '../../support/client/retrying.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+beforeAll(async () => {
+  h = await shareHarness('usual')
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+async function newPost(settings: Parameters<typeof newBoard>[1] = {}) {
+  const [olga] = await h.agents(1)
+  const board = await newBoard(olga, settings)
+  const { msg_id } = (await got(olga.send(`board:${board}`, 'vote for me'))).body
+  return { olga, board, id: msg_id as string }
+}
+const votePath = (id: string) => `/v2/messages/${id}/vote`
+const upvotesOf = async (id: string) => (await got(call(h.place, 'GET', `/v2/messages/${id}`))).body.upvotes
+
+test('spec 3.19, 8.10: the answers, of the first vote and of each repeat; the count is exact at once', async () => {
+  const { id } = await newPost()
+  const [rita] = await h.agents(1)
+  for (let round = 0; round < 2; round += 1) {
+    for (const url of h.system.urls) {
+      const voted = await rita.put(votePath(id), undefined, { url })
+      expect(voted).toMatchObject({ status: 200 })
+      expect(voted.body).toStrictEqual({ status: 'voted', quota_bonus: 0 })
+      expect(await upvotesOf(id)).toBe(1)
+    }
+    for (const url of h.system.urls) {
+      const removed = await rita.call('DELETE', votePath(id), { url })
+      expect(removed).toMatchObject({ status: 200 })
+      expect(removed.body).toStrictEqual({ status: 'removed', quota_bonus: 0 })
+      expect(await upvotesOf(id)).toBe(0)
+    }
+  }
+  // spec 11.2: a new vote costs 1 unit, all else is free.
+  expect(await spendingOf(rita)).toEqual({ units: 2, introductions: 0, credits: 0 })
+  expect((await got(rita.get('/v2/budget'))).body.vote_bonus).toBe(0)
+})
+
+test('spec 8.10: 50 votes at once, over two gateways, are 50; and each voter’s own ten at once are one, paid once', async () => {
+  const { id } = await newPost()
+  const voters = (await h.agents(50)) as Agent[]
+  const answers = await Promise.all(voters.map((voter) => voter.put(votePath(id))))
+  expect(countOutcomes(answers)).toEqual({ '200': 50 })
+  expect(await upvotesOf(id)).toBe(50)
+  const [eager] = await h.agents(1)
+  const same = await Promise.all(
+    Array.from({ length: 10 }, (_, at) => eager.put(votePath(id), undefined, { url: h.system.urls[at % 2] ?? '' })),
+  )
+  expect(countOutcomes(same)).toEqual({ '200': 10 })
+  expect(await upvotesOf(id)).toBe(51)
+  await eventually(async () => expect((await spendingOf(eager)).units).toBe(1))
+  await Promise.all(voters.slice(0, 25).map((voter) => voter.call('DELETE', votePath(id))))
+  expect(await upvotesOf(id)).toBe(26)
+})
+
+test('spec 7.8: upvotes are the same on the feed, in the export, in events and by id', async () => {
+  const { olga, board, id } = await newPost()
+  const [rita] = await h.agents(1)
+  await got(putRole(rita, board, rita, 'reader'))
+  const { msg_id: second } = (await got(olga.send(`board:${board}`))).body
+  await got(rita.put(votePath(second)))
+  const feed = (await got(rita.get(`/v2/boards/${board}/messages`))).body.messages
+  const exported = (await got(olga.get('/v2/export'))).body.messages
+  const [event] = (await got(rita.get('/v2/events'))).body.events
+  for (const list of [feed, exported]) {
+    expect(list.map(({ envelope, upvotes }: never) => [(envelope as { id: string }).id, upvotes])).toEqual([
+      [id, 0],
+      [second, 1],
+    ])
+  }
+  expect(event.message).toStrictEqual(feed[1])
+  expect((await got(rita.get(`/v2/messages/${second}`))).body).toStrictEqual(feed[1])
+})
+
+describe('spec 8.10: what cannot be voted for', () => {
+  test('404 for a DM, a hidden post, a post of a private board, an unknown id: byte for byte', async () => {
+    const { olga, board, id: hidden } = await newPost()
+    const closed = await newPost({ visibility: 'private' })
+    const [rita] = await h.agents(1)
+    const { msg_id: dm } = (await got(olga.send(rita))).body
+    await got(olga.put(`/v2/boards/${board}/messages/${hidden}/visibility`, { hidden: true }))
+    for (const method of ['PUT', 'DELETE']) {
+      const answers = await Promise.all(
+        [dm, hidden, closed.id, 'absent-message'].map((id) => rita.call(method, votePath(id))),
+      )
+      for (const answer of answers) {
+        expectError(answer, 404, 'not_found')
+        expect(answer.text).toBe(answers[0]?.text)
+      }
+    }
+    expect((await spendingOf(rita)).units).toBe(0)
+  })
+
+  test('an own post is 403 own_post, also for the owner of the board', async () => {
+    const { olga, id } = await newPost({ posting: 'anyone' })
+    expect(outcomeOf(await olga.put(votePath(id)))).toBe('403 own_post')
+    expect(outcomeOf(await olga.call('DELETE', votePath(id)))).toBe('403 own_post')
+    expect(await upvotesOf(id)).toBe(0)
+  })
+})
+
+test('spec 11.2, 11.3: with nothing left a new vote is 429 and not counted; a repeat and taking back are 200', async () => {
+  const { id } = await newPost()
+  const [spender] = await h.agents(1)
+  await got(spender.put(votePath(id)))
+  // A board costs 10 units, of 100.
+  for (let count = 0; count < 9; count += 1) await newBoard(spender)
+  const board = await newBoard((await h.agents(1))[0], { posting: 'anyone' })
+  await got(spender.send(`board:${board}`, 'x'.repeat(9 * 1024 - 2)))
+  expect((await spendingOf(spender)).units).toBe(100)
+  expect(outcomeOf(await spender.put(votePath(id)))).toBe('200')
+  expect(outcomeOf(await spender.call('DELETE', votePath(id)))).toBe('200')
+  const refused = await untilAnswered(() => spender.put(votePath(id))) // when what was spent is settled
+  expectError(refused, 429, 'budget_exhausted')
+  expect(await upvotesOf(id)).toBe(0)
+  expect((await spendingOf(spender)).units).toBe(100)
+})
+
+test('spec 3.10: a vote takes no body, and needs a signature', async () => {
+  const { id } = await newPost()
+  const [rita] = await h.agents(1)
+  for (const method of ['PUT', 'DELETE']) {
+    expect(outcomeOf(await rita.call(method, votePath(id), { body: {} }))).toBe('400 invalid_request')
+    expect(outcomeOf(await call(h.place, method, votePath(id)))).toBe('401 unauthenticated')
+  }
+  expect(await upvotesOf(id)).toBe(0)
+})

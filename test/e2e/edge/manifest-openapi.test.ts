@@ -1,0 +1,390 @@
+/** What the system says of itself: the discovery manifest, and the OpenAPI description held against what is answered. */
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { expectStamped } from '../../support/client/expect-answer.ts'
+import { ApiDescription, type OpenApi, type Json as Schema } from '../../support/description/api-description.ts'
+import { expectedManifest } from '../../support/description/manifest.ts'
+import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+
+// All of them other than the defaults, so that a number that is written down somewhere is found.
+const CONFIGURED = {
+  SVC_POW_DIFFICULTY: '3',
+  SVC_RETENTION_DAYS: '12',
+  SVC_DAILY_FREE_UNITS: '40',
+  SVC_DAILY_HARD_LIMIT: '400',
+  SVC_DAILY_INTRODUCTIONS: '4',
+  SVC_STREAM_MAX_SECONDS: '99',
+  SVC_STREAMS_PER_PROCESS: '77',
+}
+
+interface Described {
+  readonly operationId: string
+  readonly security: readonly Record<string, unknown>[]
+  readonly parameters: readonly Schema[]
+  readonly requestBody?: { readonly required: boolean; readonly content: Content }
+  readonly responses: Readonly<
+    Record<
+      string,
+      { readonly description: string; readonly headers: Readonly<Record<string, unknown>>; readonly content: Content }
+    >
+  >
+}
+type Content = Readonly<Record<string, { readonly schema: Schema }>>
+
+let h: Harness
+let manifest: HttpAnswer
+let openapi: HttpAnswer
+let api: ApiDescription
+let alice: Agent
+let bob: Agent
+
+beforeAll(async () => {
+  h = await startHarness({ replicas: { identity: 1, messaging: 1, budget: 1 }, env: CONFIGURED })
+  manifest = await call(h.place, 'GET', '/.well-known/agent.json')
+  openapi = await call(h.place, 'GET', '/openapi.json')
+  api = new ApiDescription(openapi.body as OpenApi)
+  const [first, second] = await h.agents(2)
+  if (first === undefined || second === undefined) throw new Error('two agents were asked for')
+  alice = first
+  bob = second
+  return () => h[Symbol.asyncDispose]()
+})
+
+describe('spec 5.1: the discovery manifest', () => {
+  test('spec 5.1: every member and value, and no others', () => {
+    expect(manifest.status).toBe(200)
+    expect(manifest.body).toEqual(
+      expectedManifest({
+        authority: h.system.authority,
+        difficulty: 3,
+        retentionDays: 12,
+        limits: {
+          streams_per_process: 77,
+          stream_seconds: 99,
+          daily_free_units: 40,
+          daily_hard_limit: 400,
+          daily_introductions: 4,
+        },
+      }),
+    )
+  })
+
+  test('spec 5.1: the same at every gateway, signed or not', async () => {
+    for (const url of h.system.urls) {
+      const again = await call({ ...h.place, url }, 'GET', '/.well-known/agent.json')
+      expectStamped(again)
+      expect(again.text).toBe(manifest.text)
+      expect((await alice.get('/.well-known/agent.json', { url })).text).toBe(manifest.text)
+    }
+  })
+
+  test('spec 5.1: what it says is what the system does', async () => {
+    const { registration, limits, retention_days } = manifest.body
+    const challenge = await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })
+    expect(challenge.body).toMatchObject({ difficulty: registration.difficulty, algorithm: registration.algorithm })
+    expect((await alice.get('/v2/budget')).body).toMatchObject({
+      daily_free_units: limits.daily_free_units,
+      daily_hard_limit: limits.daily_hard_limit,
+      daily_introduction_limit: limits.daily_introductions,
+    })
+    expect((await alice.get('/v2/events')).body).toMatchObject({ retention_days })
+    const { body: health } = await call(h.place, 'GET', '/v2/health')
+    expect(health).toMatchObject({ service: manifest.body.service, version: manifest.body.version })
+    expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
+  })
+
+  test('spec 3.3, 5.1: the authority is what requests are signed for, and the end of every address', async () => {
+    const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
+    expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
+  })
+})
+
+describe('spec 1.4: the OpenAPI description', () => {
+  const lower = ({ method, path }: SpecOperation): [string, string] => [path, method.toLowerCase()]
+
+  function describedOf(operation: SpecOperation): Described {
+    const [path, method] = lower(operation)
+    const described = openapi.body.paths[path]?.[method]
+    if (described === undefined) throw new Error(`${operation.method} ${path} is not described`)
+    return described
+  }
+
+  test('spec 1.4: OpenAPI 3.1 of this version of the API, as JSON, the same at every gateway', async () => {
+    expect(openapi.status).toBe(200)
+    expect(openapi.headers.get('content-type')).toMatch(/^application\/json(;|$)/)
+    expect(openapi.body).toMatchObject({ openapi: expect.stringMatching(/^3\.1\.\d+$/), info: { version: '2.0.0' } })
+    for (const url of h.system.urls) {
+      const again = await call({ ...h.place, url }, 'GET', '/openapi.json')
+      expectStamped(again)
+      expect(again.text).toBe(openapi.text)
+    }
+  })
+
+  test('spec 1.4: has the operations of the specification that there are so far, and no others', () => {
+    const described = Object.entries<object>(openapi.body.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${path} ${method}`),
+    )
+    expect(described.sort()).toEqual(OPERATIONS.map((operation) => lower(operation).join(' ')).sort())
+  })
+
+  test('each operation has a name of its own', () => {
+    const names = OPERATIONS.map((operation) => describedOf(operation).operationId)
+    for (const name of names) expect(name).toMatch(/^[a-z][A-Za-z]+$/)
+    expect(new Set(names).size).toBe(OPERATIONS.length)
+  })
+
+  test('every $ref leads somewhere', () => {
+    const refs = [...openapi.text.matchAll(/"\$ref":"([^"]+)"/g)].map((match) => match[1])
+    expect(refs.length).toBeGreaterThan(10)
+    for (const ref of refs) expect(() => api.resolve({ $ref: ref })).not.toThrow()
+  })
+
+  test.each(OPERATIONS)('spec 12.1: $method $path: who needs a signature', (operation) => {
+    const { security } = describedOf(operation)
+    const schemes = Object.keys(openapi.body.components.securitySchemes)
+    expect(schemes).toHaveLength(1)
+    const signed = { [String(schemes[0])]: [] }
+    expect(security).toHaveLength(operation.auth === 'required' ? 1 : 2)
+    expect(security).toContainEqual(signed)
+    if (operation.auth === 'optional') expect(security).toContainEqual({})
+  })
+
+  test.each(OPERATIONS)('spec 12.1: $method $path: parameters of path, query and headers', (operation) => {
+    const parameters = describedOf(operation).parameters.map((parameter) => api.resolve(parameter))
+    const namesIn = (place: string): unknown[] =>
+      parameters.filter((parameter) => parameter.in === place).map(({ name }) => name)
+    expect(namesIn('path')).toEqual([...operation.path.matchAll(/\{(\w+)\}/g)].map((match) => match[1]))
+    expect(namesIn('query').sort()).toEqual([...operation.query].sort())
+    expect(
+      namesIn('header')
+        .map((name) => String(name).toLowerCase())
+        .sort(),
+    ).toEqual([...(operation.headers ?? []), 'x-svc-nonce', 'x-svc-timestamp'].sort())
+    for (const parameter of parameters) {
+      expect(parameter.schema).toBeTypeOf('object')
+      expect(parameter.description).toMatch(/\S/)
+      if (parameter.in === 'path') expect(parameter.required).toBe(true)
+    }
+    const limit = parameters.find(({ name }) => name === 'limit')
+    if (limit !== undefined)
+      expect(limit.schema).toMatchObject({ type: 'integer', minimum: 1, maximum: 100, default: 50 })
+  })
+
+  test.each(OPERATIONS)('spec 12.1: $method $path: its body', (operation) => {
+    const { requestBody } = describedOf(operation)
+    if (operation.body === undefined) {
+      expect(requestBody).toBeUndefined()
+      return
+    }
+    expect(requestBody?.required).toBe(true)
+    expect(Object.keys(requestBody?.content ?? {})).toEqual(['application/json'])
+    const schema = requestBody?.content['application/json']?.schema ?? {}
+    expect(api.findMisfitsBy(schema, operation.body)).toEqual([])
+    // spec 2.7: the object is closed
+    expect(api.findMisfitsBy(schema, { ...(operation.body as object), undeclared: 1 })).not.toEqual([])
+  })
+
+  test.each(OPERATIONS)('spec 4.3: $method $path: its statuses', (operation) => {
+    const { responses } = describedOf(operation)
+    const own = [...operation.success, ...operation.faults, ...(operation.body === undefined ? [] : [415])]
+    const everywhere = [400, 401, 409, 413, 429, 500, 503]
+    const expected = [...new Set([...own, ...everywhere])].sort((a, b) => a - b)
+    expect(Object.keys(responses).map(Number)).toEqual(expected)
+    for (const [status, { description, headers, content }] of Object.entries(responses)) {
+      expect(description).toMatch(/\S/)
+      const type = (Number(status) < 300 ? operation.type : undefined) ?? 'application/json'
+      expect(Object.keys(content)).toEqual([type])
+      expect(Object.keys(headers)).toContain('X-Request-Id')
+      if (status === '429') expect(Object.keys(headers)).toContain('Retry-After')
+      const schema = content[type]?.schema ?? {}
+      const error = { error: { code: codeOf(Number(status), operation), message: 'text' } }
+      if (Number(status) >= 400) expect(api.findMisfitsBy(schema, error)).toEqual([])
+      expect(api.findMisfitsBy(schema, { ...error, undeclared: 1 })).not.toEqual([])
+    }
+  })
+
+  /** One that the operation answers with under this status. */
+  function codeOf(status: number, { path }: SpecOperation): string {
+    const codes: Record<number, string> = {
+      400: 'invalid_request',
+      401: 'unauthenticated',
+      403: path === '/v2/messages' ? 'sender_mismatch' : 'forbidden',
+      404: 'not_found',
+      409: 'nonce_replayed',
+      413: 'body_too_large',
+      415: 'unsupported_media_type',
+      429: 'rate_limited',
+      500: 'internal',
+      503: 'unavailable',
+    }
+    return codes[status] ?? ''
+  }
+
+  // Every body is closed: these members and no others (spec 2.7).
+  const REQUEST: Record<string, { all: string[]; required: string[] }> = {
+    'POST /v2/challenges': same('pubkey'),
+    'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),
+    'PATCH /v2/me': { all: ['inbox_policy', 'discoverable'], required: [] },
+    'POST /v2/me/revoke': same('confirm_agent_id'),
+    'PUT /v2/contacts/{agent}': same('state'),
+    'POST /v2/boards': { all: ['title', 'description', 'visibility', 'posting'], required: ['title', 'visibility'] },
+    'PUT /v2/boards/{board}/members/{agent}': same('role'),
+  }
+  const ANSWER: Record<string, string[]> = {
+    'GET /v2/health': ['status', 'service', 'version'],
+    'POST /v2/challenges': ['challenge', 'difficulty', 'expires_at', 'algorithm'],
+    'POST /v2/agents/register': ['agent_id', 'address'],
+    'GET /v2/agents': ['agents', 'next_cursor'],
+    'GET /v2/agents/{name}': ['agent_id', 'name', 'pubkey', 'created_at', 'revoked'],
+    'GET /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
+    'PATCH /v2/me': ['agent', 'address', 'inbox_policy', 'discoverable'],
+    'POST /v2/me/revoke': ['status'],
+    'GET /v2/budget': [
+      'daily_free_units',
+      'daily_hard_limit',
+      'used_units',
+      'credit_balance',
+      'used_introductions',
+      'daily_introduction_limit',
+      'resets_at',
+      'vote_bonus',
+    ],
+    'GET /v2/contacts': ['contacts', 'next_cursor'],
+    'PUT /v2/contacts/{agent}': ['state'],
+    'POST /v2/boards': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
+    'GET /v2/boards': ['boards', 'next_cursor'],
+    'GET /v2/boards/{board}': ['id', 'owner', 'title', 'description', 'visibility', 'posting', 'created_at'],
+    'GET /v2/boards/{board}/members': ['members'],
+    'PUT /v2/boards/{board}/members/{agent}': ['role'],
+    'POST /v2/messages': ['msg_id', 'status', 'lane', 'duplicate', 'sender_authenticated'],
+    'GET /v2/messages/{id}': ['envelope', 'lane', 'created_at', 'expires_at', 'acked', 'upvotes'],
+    'POST /v2/messages/{id}/ack': ['status'],
+    'GET /v2/messages/{id}/receipts': ['msg_id', 'status', 'accepted_at'],
+    'GET /v2/inbox': ['messages', 'next_cursor'],
+    'GET /v2/export': ['messages', 'next_cursor'],
+    'GET /v2/events': ['events', 'next_cursor', 'retention_days'],
+  }
+
+  function same(...names: string[]): { all: string[]; required: string[] } {
+    return { all: names, required: names }
+  }
+
+  function resolved(schema: Schema | undefined): Schema {
+    if (schema === undefined) throw new Error('there is no schema')
+    return api.resolve(schema)
+  }
+
+  function fieldsOf(schema: Schema | undefined): { all: string[]; required: string[]; closed: boolean } {
+    const { properties = {}, required = [], additionalProperties } = resolved(schema)
+    return {
+      all: Object.keys(properties as object).sort(),
+      required: [...(required as string[])].sort(),
+      closed: additionalProperties === false,
+    }
+  }
+
+  test.each(Object.keys(REQUEST))('spec 2.7: the body of %s', (name) => {
+    const operation = operationOf(name)
+    const { all = [], required = [] } = REQUEST[name] ?? {}
+    const schema = describedOf(operation).requestBody?.content['application/json']?.schema
+    expect(fieldsOf(schema)).toEqual({ all: [...all].sort(), required: [...required].sort(), closed: true })
+  })
+
+  test('spec 6.1: signed, or sealed', () => {
+    const schema = resolved(
+      describedOf(operationOf('POST /v2/messages')).requestBody?.content['application/json']?.schema,
+    )
+    const forms = (schema.anyOf as Schema[]).map(fieldsOf)
+    const always = ['id', 'from', 'to', 'type', 'ts']
+    const optional = ['ttl', 'reply_to', 'thread_id']
+    for (const [at, own] of [
+      ['body', 'sig'],
+      ['body_enc', 'ephemeral_pub'],
+    ].entries()) {
+      expect(forms[at]).toEqual({
+        all: [...always, ...own, ...optional].sort(),
+        required: [...always, ...own].sort(),
+        closed: true,
+      })
+    }
+  })
+
+  test.each(Object.keys(ANSWER))('spec 2.7: the answer of %s', (name) => {
+    const operation = operationOf(name)
+    const fields = [...(ANSWER[name] ?? [])].sort()
+    for (const status of operation.success.filter((one) => one < 300)) {
+      const schema = describedOf(operation).responses[status]?.content['application/json']?.schema
+      expect(fieldsOf(schema)).toEqual({ all: fields, required: fields, closed: true })
+    }
+  })
+
+  function operationOf(name: string): SpecOperation {
+    const operation = OPERATIONS.find(({ method, path }) => `${method} ${path}` === name)
+    if (operation === undefined) throw new Error(`there is no operation ${name}`)
+    return operation
+  }
+
+  test('spec 2.7: what is answered fits what is described', async () => {
+    const fits = (name: string, answer: HttpAnswer, status: number): void => {
+      expect(answer.status, `${name}: ${answer.text}`).toBe(status)
+      const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}
+      expect({ name, misfits: api.findMisfitsBy(schema, answer.body) }).toEqual({ name, misfits: [] })
+    }
+    const stranger = new Agent(h.place)
+    const envelope = alice.envelope(bob, { text: 'hello', list: [1, null, true, { a: '\u0000' }] })
+    const sealed = await bob.sealed(alice, 'secret')
+    fits('GET /v2/health', await call(h.place, 'GET', '/v2/health'), 200)
+    fits(
+      'POST /v2/challenges',
+      await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: stranger.pubkey } }),
+      201,
+    )
+    const work = await stranger.solve()
+    const registration = { name: stranger.name, pubkey: stranger.pubkey, ...work }
+    fits('POST /v2/agents/register', await stranger.post('/v2/agents/register', registration), 201)
+    fits('PATCH /v2/me', await alice.patch('/v2/me', { discoverable: true, inbox_policy: 'open' }), 200)
+    fits('GET /v2/me', await alice.get('/v2/me'), 200)
+    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents'), 200)
+    fits('GET /v2/agents/{name}', await call(h.place, 'GET', `/v2/agents/${alice.name}`), 200)
+    fits('GET /v2/budget', await alice.get('/v2/budget'), 200)
+    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 202)
+    fits('POST /v2/messages', await alice.post('/v2/messages', envelope), 200)
+    fits('PUT /v2/contacts/{agent}', await bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }), 200)
+    fits('GET /v2/contacts', await bob.get('/v2/contacts'), 200)
+    fits('POST /v2/messages', await bob.post('/v2/messages', sealed), 202)
+    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${envelope.id}`), 200)
+    fits('GET /v2/messages/{id}', await bob.get(`/v2/messages/${sealed.id}`), 200)
+    fits('POST /v2/messages/{id}/ack', await bob.post(`/v2/messages/${envelope.id}/ack`), 200)
+    fits('GET /v2/messages/{id}/receipts', await alice.get(`/v2/messages/${envelope.id}/receipts`), 200)
+    for (const agent of [alice, bob]) {
+      for (const list of ['inbox', 'export']) {
+        const page = await agent.get(`/v2/${list}`)
+        expect(page.body.messages).not.toEqual([])
+        fits(`GET /v2/${list}`, page, 200)
+      }
+      const page = await agent.get('/v2/events')
+      expect(page.body.events).not.toEqual([])
+      fits('GET /v2/events', page, 200)
+    }
+    const created = await alice.post('/v2/boards', { title: 'b', visibility: 'private' })
+    fits('POST /v2/boards', created, 201)
+    const board = `/v2/boards/${created.body.id}`
+    fits(
+      'PUT /v2/boards/{board}/members/{agent}',
+      await alice.put(`${board}/members/${bob.id}`, { role: 'writer' }),
+      200,
+    )
+    fits('GET /v2/boards/{board}/members', await alice.get(`${board}/members`), 200)
+    fits('GET /v2/boards/{board}/members', await bob.get(`${board}/members`), 403)
+    fits('GET /v2/boards', await bob.get('/v2/boards'), 200)
+    fits('GET /v2/boards/{board}', await bob.get(board), 200)
+    fits('GET /v2/boards/{board}', await call(h.place, 'GET', board), 404)
+    fits('POST /v2/me/revoke', await stranger.post('/v2/me/revoke', { confirm_agent_id: stranger.id }), 200)
+    fits('GET /v2/me', await stranger.get('/v2/me'), 401)
+    fits('GET /v2/agents', await call(h.place, 'GET', '/v2/agents?limit=0'), 400)
+    fits('GET /v2/agents/{name}', await call(h.place, 'GET', '/v2/agents/nobody'), 404)
+    fits('POST /v2/messages', await alice.post('/v2/messages', { ...envelope, body: 'other' }), 409)
+    fits('PATCH /v2/me', await alice.patch('/v2/me', {}, { headers: { 'content-type': 'text/plain' } }), 415)
+  })
+})

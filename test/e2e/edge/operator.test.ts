@@ -1,0 +1,508 @@
+/** The operator's commands on a running system. */
+import { PassThrough } from 'node:stream'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addAdmin } from '../../../libs/cli/src/commands/admin/admin.ts'
+import { runSvc } from '../../../libs/cli/src/program.ts'
+import { type Run, svc } from '../../../libs/cli/test/run.ts'
+import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
+import { got } from '../../support/client/answers.ts'
+import { newBoard, subscribe } from '../../support/client/boards.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startReceiver, type WebhookReceiver } from '../../support/stand-ins/webhook-receiver.ts'
+import { untilResolved } from '../../support/system/books.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+
+const ATTEMPTS = 5
+const SECRET = '0123456789abcdef0123456789abcdef'
+
+let h: Harness
+let receiver: WebhookReceiver
+/** As superuser: to look into the books, and to break them. */
+let admin: postgres.Sql
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  h = await startHarness({
+    replicas: { messaging: 2, budget: 1, boards: 1, identity: 1, webhook: 1, stream: 1, gateway: 1 },
+    env: {
+      SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
+      SVC_WEBHOOK_BACKOFF_SECONDS: '0,0.05,0.05,0.05,0.05',
+      NODE_EXTRA_CA_CERTS: receiver.caFile,
+    },
+  })
+  admin = postgres(h.system.database.adminUrl, { max: 2, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await h?.[Symbol.asyncDispose]()
+  await receiver?.[Symbol.asyncDispose]()
+})
+
+/** `svc admin …` as the operator. */
+function operate(...args: string[]): Promise<Run> {
+  return svc(['admin', ...args], { env: { SVC_NATS_URL: h.system.nats.urlFor('admin') } })
+}
+
+async function documentOf(...args: string[]): Promise<Record<string, unknown>> {
+  const { exitCode, stderr, documents } = await operate(...args, '--json')
+  expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: '' })
+  return documents()[0] ?? {}
+}
+
+async function friends(): Promise<[Agent, Agent]> {
+  const [anna, ben] = await h.agents(2)
+  await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
+  return [anna, ben]
+}
+
+function setWebhook(agent: Agent, path: string): Promise<HttpAnswer> {
+  return got(agent.put('/v2/webhook', { url: receiver.urlFor(path), secret: SECRET }))
+}
+
+/** All rows of a table, whatever they are: what a dry run must not change. */
+async function contentsOf(table: string): Promise<string> {
+  const rows = await admin<{ row: string }[]>`select t::text as row from ${admin(table)} t order by 1`
+  return rows.map(({ row }) => row).join('\n')
+}
+
+describe('svc admin status', () => {
+  test('services with their processes, versions, rates and lags', async () => {
+    const [ben] = await h.agents(1)
+    // Whoever is slow to answer a look is not in it: then there is another.
+    await eventually(async () => {
+      let looking = true
+      const run = operate('status', '--json').finally(() => {
+        looking = false
+      })
+      while (looking) await ben.get('/v2/inbox')
+      expectWhole(await run)
+    })
+  })
+
+  function expectWhole({ exitCode, documents }: Run): void {
+    const [status] = documents<{ processes: Record<string, unknown>[]; missing: string[] }>()
+    expect(exitCode).toBe(0)
+    expect(status?.missing).toEqual([])
+    const processes = status?.processes ?? []
+    expect(processes.map(({ service }) => service)).toEqual([
+      'gateway',
+      'identity',
+      'messaging',
+      'messaging',
+      'boards',
+      'budget',
+      'stream',
+      'webhook',
+    ])
+    for (const each of processes) expect(each).toMatchObject({ version: '2.0.0', failed_per_second: 0 })
+    const rateOf = (name: string) => Number(processes.find(({ service }) => service === name)?.calls_per_second)
+    expect(rateOf('gateway')).toBeGreaterThan(0)
+    expect(status).toMatchObject({
+      outbox: { unpublished: expect.any(Number) },
+      accepted_stream: { messages: expect.any(Number) },
+      webhooks: { oldest_due_seconds: 0 },
+      streams: { open: 0 },
+    })
+  }
+
+  test('in words it is a table, with a line for each process where that is wanted; a service without one is an error', async () => {
+    await eventually(async () => {
+      const { exitCode, stdout } = await operate('status', '--processes')
+      expect(exitCode).toBe(0)
+      const lines = stdout.split('\n')
+      expect(lines[0]).toMatch(/^service +processes +version +up for +calls\/s +failed\/s +ms each +working$/)
+      expect(lines.filter((line) => /^messaging +2 +2\.0\.0 /.test(line))).toHaveLength(1)
+      expect(lines.filter((line) => /^ {2}[A-Z0-9]{8} /.test(line))).toHaveLength(8)
+    })
+    await h.system.kill('stream-1')
+    const away = await operate('status')
+    expect(away.exitCode).toBe(1)
+    expect(away.stdout).toMatch(/^stream +0 +NOT RUNNING$/m)
+    await h.system.start('stream-1')
+  })
+
+  test('a login that NATS refuses is said, rather than tried for ever', async () => {
+    const url = new URL(h.system.nats.urlFor('admin'))
+    url.password = 'nwrong'
+    const { exitCode, stderr } = await svc(['admin', 'status'], { env: { SVC_NATS_URL: url.href } })
+    expect([exitCode, stderr]).toEqual([3, `svc: NATS at ${url.host} refuses this login\n`])
+  })
+
+  test('--watch looks again until it is interrupted', async () => {
+    const interrupt = new AbortController()
+    const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
+    let printed = ''
+    stdout.on('data', (chunk: Buffer) => {
+      printed += chunk
+      if (printed.split('\n').length > 2) interrupt.abort()
+    })
+    const env = { SVC_NATS_URL: h.system.nats.urlFor('admin') }
+    const io = { env, stdin, stdout, stderr, signal: interrupt.signal }
+    expect(await runSvc(['admin', 'status', '--watch', '1', '--json'], io, [addAdmin])).toBe(130)
+    const documents = printed.split('\n').filter((line) => line !== '')
+    expect(documents.length).toBeGreaterThan(1)
+    for (const document of documents) expect(JSON.parse(document)).toHaveProperty('processes')
+  })
+})
+
+describe('svc admin grant', () => {
+  test('spec 11.4: a dry run says what it would do and does nothing; the same grant again changes nothing', async () => {
+    const [anna] = await h.agents(1)
+    const grant = (...rest: string[]) => documentOf('grant', anna.id, '7', 'dry', ...rest)
+    const before = [await contentsOf('budget.accounts'), await contentsOf('budget.grants')]
+    expect(await grant('--dry-run')).toEqual({ granted: true, credit_balance: 7, dry_run: true })
+    expect([await contentsOf('budget.accounts'), await contentsOf('budget.grants')]).toEqual(before)
+    expect(await grant()).toEqual({ granted: true, credit_balance: 7 })
+    expect(await grant()).toEqual({ granted: false, credit_balance: 7 })
+    expect(await grant('--dry-run')).toEqual({ granted: false, credit_balance: 7, dry_run: true })
+    expect(await operate('grant', anna.id, '8', 'dry', '--dry-run')).toMatchObject({ exitCode: 1 })
+  })
+})
+
+describe('svc admin outbox', () => {
+  test('shows rows with their sequences, and what waits', async () => {
+    const [anna, ben] = await friends()
+    await got(anna.send(ben))
+    await eventually(async () => {
+      const state = await documentOf('outbox', '--limit', '1')
+      expect(state).toMatchObject({ unpublished: 0, rows: [{ events: 1, last_sequence: expect.any(Number) }] })
+    })
+    const { stdout } = await operate('outbox', '--limit', '3')
+    expect(stdout).toMatch(/^to publish +0\noldest +none\n\nrow +events +committed +published +up to sequence\n\d+ +1 /)
+  })
+
+  test('publishes a range again: a dry run changes nothing, a repeat is nobody’s second event', async () => {
+    const [anna, ben] = await friends()
+    await setWebhook(ben, '/again')
+    await got(anna.send(ben, 'one'))
+    await got(anna.send(ben, 'two'))
+    await eventually(() => receiver.at('/again').length === 2)
+    await eventually(async () => expect(await documentOf('outbox')).toMatchObject({ unpublished: 0 }))
+    const [bounds] = await admin<{ first: number; last: number }[]>`
+      select min(id)::integer as first, max(id)::integer as last from messaging.outbox`
+    const range = [String(bounds?.first), String(bounds?.last)]
+    const before = await contentsOf('messaging.outbox')
+    const would = await documentOf('outbox', 'republish', ...range, '--dry-run')
+    expect(await contentsOf('messaging.outbox')).toBe(before)
+    expect(would).toMatchObject({ dry_run: true })
+    for (const _ of ['once', 'again']) {
+      const done = await documentOf('outbox', 'republish', ...range)
+      expect(done).toEqual({ ...would, dry_run: false })
+      await eventually(async () => expect(await documentOf('outbox')).toMatchObject({ unpublished: 0 }))
+    }
+    const jobs = await admin`select from webhook.jobs where agent_id = ${ben.id}`
+    expect(jobs).toHaveLength(2)
+    expect(receiver.at('/again')).toHaveLength(2)
+  })
+})
+
+describe('svc admin jobs', () => {
+  test('what was given up is shown, and retried once: a dry run changes nothing, a repeat nothing more', async () => {
+    const [anna, ben] = await friends()
+    receiver.answer('/broken', 500)
+    await setWebhook(ben, '/broken')
+    const { body } = await got(anna.send(ben))
+    await eventually(() => receiver.at('/broken').length === ATTEMPTS)
+    const shown = {
+      agent_id: ben.id,
+      host: receiver.host,
+      pending: 0,
+      due: 0,
+      failed: 1,
+      retryable: 1,
+      struggling: true,
+    }
+    await eventually(async () => expect(await documentOf('jobs', '--agent', ben.id)).toMatchObject(shown))
+    expect((await operate('jobs')).stdout).toContain(`${ben.id}  ${receiver.host}`)
+
+    expect(await operate('jobs', 'retry')).toMatchObject({ exitCode: 2 })
+    const before = [await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]
+    const retry = (...rest: string[]) => documentOf('jobs', 'retry', '--agent', ben.id, ...rest)
+    expect(await retry('--dry-run')).toEqual({ jobs: 1, dry_run: true })
+    expect([await contentsOf('webhook.jobs'), await contentsOf('webhook.endpoints')]).toEqual(before)
+
+    receiver.answer('/broken', 204)
+    expect(await documentOf('jobs', 'retry', '--message', 'another-message')).toEqual({ jobs: 0, dry_run: false })
+    expect(await retry()).toEqual({ jobs: 1, dry_run: false })
+    await eventually(() => receiver.at('/broken').length === ATTEMPTS + 1)
+    // The same delivery, of the same bytes.
+    const [first, last] = [receiver.at('/broken')[0], receiver.at('/broken').at(-1)]
+    expect(last?.headers['x-svc-delivery-id']).toBe(first?.headers['x-svc-delivery-id'])
+    expect(last?.headers['x-svc-message-id']).toBe(body.msg_id)
+    expect(last?.body.equals(first?.body ?? Buffer.alloc(0))).toBe(true)
+    await eventually(async () => {
+      expect((await got(ben.get('/v2/webhook'))).body).toMatchObject({ pending: 0, failed: 0 })
+    })
+    expect(await retry()).toEqual({ jobs: 0, dry_run: false })
+    expect(await documentOf('jobs', 'retry', '--all')).toEqual({ jobs: 0, dry_run: false })
+  })
+
+  test('a job of a webhook that was changed since, or whose message is over, stays given up', async () => {
+    const [anna, ben] = await friends()
+    receiver.answer('/changed', 500)
+    await setWebhook(ben, '/changed')
+    await got(anna.send(ben))
+    await eventually(() => receiver.at('/changed').length === ATTEMPTS)
+    const retryable = async () => Number((await documentOf('jobs', '--agent', ben.id)).retryable)
+    await eventually(async () => expect(await retryable()).toBe(1))
+    await admin`update webhook.jobs set expires_at = 1 where agent_id = ${ben.id}`
+    expect(await retryable()).toBe(0)
+    expect(await documentOf('jobs', 'retry', '--agent', ben.id)).toEqual({ jobs: 0, dry_run: false })
+    await admin`update webhook.jobs set expires_at = 99999999999 where agent_id = ${ben.id}`
+    await setWebhook(ben, '/elsewhere')
+    expect(await documentOf('jobs', 'retry', '--agent', ben.id)).toEqual({ jobs: 0, dry_run: false })
+  })
+})
+
+describe('svc admin purge', () => {
+  test('removes what has expired: a dry run counts it and changes nothing, a repeat finds nothing', async () => {
+    const [anna, ben] = await friends()
+    const messages = 3
+    for (let sent = 0; sent < messages; sent += 1) await got(anna.send(ben))
+    // The loops find it too, within seconds: who is first does not matter, and nobody is second.
+    const expired = await admin`update messaging.messages set expires_at = 1 where sender = ${anna.id} returning id`
+    expect(expired).toHaveLength(messages)
+    const would = await documentOf('purge', '--dry-run')
+    expect(Number(would.messages)).toBeLessThanOrEqual(messages)
+    const done = await documentOf('purge')
+    expect(Number(done.messages)).toBeLessThanOrEqual(messages)
+    // What a loop has locked is not counted, and gone when that commits.
+    await eventually(async () => {
+      expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
+      expect(await admin`select from messaging.tombstones where sender = ${anna.id}`).toHaveLength(messages)
+    })
+    expect(await documentOf('purge')).toMatchObject({ messages: 0, more: false, dry_run: false })
+    expect((await operate('purge')).stdout).toMatch(/^removed:\nmessages +0\n/)
+  })
+})
+
+describe('svc admin verify', () => {
+  const CHECKED = ['accounts', 'logs', 'messages', 'charges', ...ownersOf('messaging', 'identity', 'boards', 'webhook')]
+
+  function ownersOf(...owners: string[]): string[] {
+    return owners.map((owner) => `operations of ${owner}`)
+  }
+
+  async function verified(...args: string[]): Promise<{ exitCode: number; wrong: { rule: string }[]; stdout: string }> {
+    const { exitCode, stdout, stderr, documents } = await operate('verify', ...args, '--json')
+    expect(stderr).toBe('')
+    const found = documents<{ wrong?: { rule: string } }>()
+    return { exitCode, stdout, wrong: found.flatMap(({ wrong }) => (wrong === undefined ? [] : [wrong])) }
+  }
+
+  let anna: Agent
+  let ben: Agent
+
+  beforeAll(async () => {
+    // Something of everything that is in the books.
+    ;[anna, ben] = await h.agents(2)
+    await got(anna.send(ben, 'a request'))
+    await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
+    await got(anna.send(ben, 'x'.repeat(3_000)))
+    await got(ben.call('POST', '/v2/messages', { body: await ben.sealed(anna, 'sealed') }))
+    await got(anna.send(anna, 'to oneself'))
+    await documentOf('grant', anna.id, '5', `verify ${anna.id}`)
+    const board = await newBoard(anna)
+    await subscribe(ben, board)
+    const { body: post } = await got(anna.send(`board:${board}`, 'y'.repeat(2_000)))
+    await got(ben.put(`/v2/messages/${post.msg_id}/vote`))
+    const { body: hidden } = await got(anna.send(`board:${board}`, 'hidden'))
+    await got(anna.put(`/v2/boards/${board}/messages/${hidden.msg_id}/visibility`, { hidden: true }))
+    await got(anna.patch('/v2/me', { inbox_policy: 'open' }))
+    await untilResolved(admin)
+  })
+
+  test('right books are right, for all and for one agent, also in small pages', async () => {
+    const all = await operate('verify')
+    expect(all).toMatchObject({ exitCode: 0, stderr: '' })
+    expect(all.stdout.match(/^.*?(?= {2})/gm)).toEqual(CHECKED)
+    expect(all.stdout).not.toMatch(/\b0 checked/)
+    expect(await verified('--page', '1')).toMatchObject({ exitCode: 0, wrong: [] })
+    expect(await verified('--agent', anna.id)).toMatchObject({ exitCode: 0, wrong: [] })
+  })
+
+  test('charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
+    // As if a minute and more had passed since, unless the day is younger than that.
+    await admin`
+      update budget.reservations set deadline_ms = deadline_ms - least(
+        90000, (extract(epoch from now() at time zone 'UTC' - date_trunc('day', now() at time zone 'UTC')) * 500)::bigint
+      )`
+    expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+    await admin`update budget.accounts set used_units = used_units + 1 where agent_id = ${ben.id}`
+    const { exitCode, wrong } = await verified()
+    await admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${ben.id}`
+    expect([exitCode, wrong.map(({ rule }) => rule)]).toEqual([5, ['units of today']])
+    // An account that says nothing of the day on which it was charged.
+    const day = await admin`
+      update budget.accounts set day = day - 1 where agent_id = ${ben.id} returning used_introductions, credits_drawn`
+    expect(day).toHaveLength(1)
+    expect((await verified()).wrong.map(({ rule }) => rule)).toContain('units of today')
+    await admin`update budget.accounts set day = day + 1 where agent_id = ${ben.id}`
+    expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+  })
+
+  test('it may run while the system works', async () => {
+    const [cora, dan] = await friends()
+    let working = true
+    const load = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        while (working) await cora.send(dan)
+      }),
+    )
+    for (let run = 0; run < 3; run += 1) expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+    working = false
+    await load
+    await untilResolved(admin)
+  })
+
+  /** Breaks the books and mends them again. */
+  const BREACHES: readonly (readonly [name: string, rule: string, break_: () => Promise<() => Promise<unknown>>])[] = [
+    [
+      'units that nothing was done for',
+      'units of today',
+      async () => {
+        await admin`update budget.accounts set used_units = used_units + 1 where agent_id = ${anna.id}`
+        return () => admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${anna.id}`
+      },
+    ],
+    [
+      'credits that nobody granted',
+      'credit balance',
+      async () => {
+        await admin`update budget.accounts set credit_balance = credit_balance + 1 where agent_id = ${anna.id}`
+        return () => admin`update budget.accounts set credit_balance = credit_balance - 1 where agent_id = ${anna.id}`
+      },
+    ],
+    [
+      'an introduction that is not counted',
+      'introductions',
+      async () => {
+        await admin`update budget.accounts set used_introductions = used_introductions - 1 where agent_id = ${anna.id}`
+        return () =>
+          admin`update budget.accounts set used_introductions = used_introductions + 1 where agent_id = ${anna.id}`
+      },
+    ],
+    [
+      'a pair that was never introduced',
+      'introduction of a pair',
+      async () => {
+        const pair = await admin`delete from budget.introductions where agent_id = ${anna.id} returning *`
+        await admin`update budget.accounts set used_introductions = used_introductions - 1 where agent_id = ${anna.id}`
+        return async () => {
+          await admin`insert into budget.introductions ${admin(pair)}`
+          await admin`update budget.accounts set used_introductions = used_introductions + 1 where agent_id = ${anna.id}`
+        }
+      },
+    ],
+    [
+      'a reservation that nobody resolves',
+      'overdue reservation',
+      async () => {
+        await admin`
+          insert into budget.reservations
+            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
+          values ('nobody:1', 'held', 'nobody', ${anna.id}, 0, null, 1, current_date, 0, false)`
+        return () => admin`delete from budget.reservations where operation = 'nobody:1'`
+      },
+    ],
+    [
+      'a message without its charge',
+      'charge of a message',
+      async () => {
+        const rows = await admin`
+          delete from budget.reservations where agent_id = ${ben.id} and operation like 'messaging:message:%' returning *`
+        return () => admin`insert into budget.reservations ${admin(rows)}`
+      },
+    ],
+    [
+      'a message that cost something else',
+      'cost of a message',
+      async () => {
+        const rows = await admin`
+          update budget.reservations set units = 4
+          where agent_id = ${anna.id} and operation like 'messaging:message:%' and units = 3 returning operation`
+        expect(rows).toHaveLength(1)
+        return () => admin`update budget.reservations set units = 3 where operation = ${rows[0]?.operation}`
+      },
+    ],
+    [
+      'a charge without its effect',
+      'effect of a charge',
+      async () => {
+        await admin`
+          insert into budget.reservations
+            (operation, state, owner, agent_id, units, introduction_peer, deadline_ms, day, credits, introduces)
+          values ('identity:never', 'settled', 'identity', ${anna.id}, 0, null,
+            (extract(epoch from now()) * 1000)::bigint, current_date, 0, false)`
+        return () => admin`delete from budget.reservations where operation = 'identity:never'`
+      },
+    ],
+    [
+      'an operation without its charge',
+      'charge of an operation',
+      async () => {
+        await admin`
+          insert into boards.operations (id, committed, deadline_ms)
+          values ('boards:free', true, (extract(epoch from now()) * 1000)::bigint)`
+        return () => admin`delete from boards.operations where id = 'boards:free'`
+      },
+    ],
+    [
+      'an entry above the head of its log',
+      'head of a log',
+      async () => {
+        await admin`update messaging.logs set head = head - 1 where id = ${ben.id}`
+        return () => admin`update messaging.logs set head = head + 1 where id = ${ben.id}`
+      },
+    ],
+    [
+      'an entry that is lost',
+      'messages with their entries',
+      async () => {
+        const rows = await admin`
+          delete from messaging.entries e using messaging.logs l
+          where e.log = ${ben.id} and l.id = e.log and e.position = l.head - 1 and e.kind = 'inbox' returning e.*`
+        const lost =
+          rows.length > 0
+            ? rows
+            : await admin`
+          delete from messaging.entries e where (e.log, e.position) = (
+            select f.log, max(f.position) from messaging.entries f where f.log = ${ben.id} and f.kind = 'inbox' group by f.log
+          ) returning e.*`
+        return () => admin`insert into messaging.entries ${admin(lost)}`
+      },
+    ],
+    [
+      'an entry of nothing',
+      'entries with their messages',
+      async () => {
+        await admin`
+          insert into messaging.entries (log, kind, position, message, expires_at)
+          select l.id, 'inbox', l.head + 1000, 'no-such-message', 99999999999 from messaging.logs l where l.id = ${anna.id}`
+        return () => admin`delete from messaging.entries where message = 'no-such-message'`
+      },
+    ],
+  ]
+
+  test.each(BREACHES)('%s is found: %s', async (_, rule, breakBooks) => {
+    const mend = await breakBooks()
+    try {
+      const { exitCode, wrong } = await verified()
+      expect(exitCode).toBe(5)
+      expect(wrong.map((each) => each.rule)).toContain(rule)
+    } finally {
+      await mend()
+    }
+    expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
+  })
+
+  test('in words a fault names the rule, whose it is, and both figures', async () => {
+    await admin`update budget.accounts set credit_balance = credit_balance + 1 where agent_id = ${anna.id}`
+    const { exitCode, stdout } = await operate('verify', '--agent', anna.id)
+    await admin`update budget.accounts set credit_balance = credit_balance - 1 where agent_id = ${anna.id}`
+    expect(exitCode).toBe(5)
+    expect(stdout).toContain(`WRONG in accounts: credit balance of ${anna.id}: 6 instead of 5\n`)
+    expect(stdout).toMatch(/^accounts +1 checked +1 WRONG$/m)
+  })
+})

@@ -1,0 +1,375 @@
+/** Request rates, whom they count, and browsers of configured origins. */
+import { randomBytes } from 'node:crypto'
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, type HttpAnswer } from '../../support/client/agent.ts'
+import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
+import { type Exchange, exchange } from '../../support/client/raw-http.ts'
+import { draft, headersOf, send } from '../../support/client/signed-request.ts'
+import { ABSENT_PUBKEY } from '../../support/description/operations.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+import type { TestProcess } from '../../support/system/processes.ts'
+
+/** Enough for the requests for health as well that are made, by one client, until the system is up. */
+const BURST = 20
+const REGISTRATION_BURST = 4
+/** One comes back in so many seconds: none while a test runs, so that counts are exact. */
+const SECONDS_EACH = 500
+const REGISTRATION_SECONDS_EACH = 250
+/** A line of a log comes within so long of what it tells. */
+const LOG_LIMIT_MS = 5_000
+const TRUSTED = '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48'
+const ORIGIN = 'https://app.example'
+
+let h: Harness
+/** Believes what a proxy on this machine forwards, so that a test can be as many clients as it likes. */
+let trusting: string
+/** So does another one. */
+let alsoTrusting: string
+let strict: string
+let alice: Agent
+
+beforeAll(async () => {
+  h = await startHarness({
+    replicas: { gateway: 3, budget: 1, messaging: 1, identity: 1 },
+    env: {
+      SVC_RATE_PER_SECOND: String(1 / SECONDS_EACH),
+      SVC_RATE_BURST: String(BURST),
+      SVC_REGISTRATION_RATE_PER_SECOND: String(1 / REGISTRATION_SECONDS_EACH),
+      SVC_REGISTRATION_RATE_BURST: String(REGISTRATION_BURST),
+      SVC_CORS_ORIGINS: `${ORIGIN},http://localhost:3000`,
+    },
+    envOf: {
+      'gateway-1': { SVC_TRUSTED_PROXIES: TRUSTED },
+      'gateway-2': { SVC_TRUSTED_PROXIES: TRUSTED },
+      'gateway-3': { SVC_TRUSTED_PROXIES: '192.0.2.7' },
+    },
+  })
+  const [first = '', second = '', third = ''] = h.system.urls
+  trusting = first
+  alsoTrusting = second
+  strict = third
+  await eventually(() => gateways().every(knowsTheOthers))
+  alice = await new Agent(h.place).register()
+  return () => h[Symbol.asyncDispose]()
+})
+
+function gateways(): TestProcess[] {
+  return [...h.system.processes.values()].filter(({ name }) => name.startsWith('gateway-'))
+}
+
+function changesOf({ log }: TestProcess): TestProcess['log'] {
+  return log.filter(({ message }) => message === 'gateways that share rates')
+}
+
+function knowsTheOthers(gateway: TestProcess): boolean {
+  return changesOf(gateway).at(-1)?.fields.gateways === 3
+}
+
+/**
+ * For what holds while gateways hear each other within a second. One that did not, as it happens where the machine is busy, has
+ * logged that it knows fewer: what was tried meanwhile says nothing and is tried again.
+ */
+async function together(attempt: () => Promise<void>): Promise<void> {
+  for (;;) {
+    await eventually(() => gateways().every(knowsTheOthers))
+    const count = (): number => gateways().flatMap(changesOf).length
+    const before = count()
+    try {
+      return await attempt()
+    } catch (error) {
+      await eventually(() => count() > before, { timeoutMs: LOG_LIMIT_MS }).catch(() => {
+        throw error
+      })
+    }
+  }
+}
+
+/** An address that no other test is. */
+function newClient(): string {
+  const [a, b, c] = randomBytes(3)
+  return `198.${a}.${b}.${c}`
+}
+
+function from(forwardedFor: string, request: Partial<Exchange> = {}, url = trusting): Promise<HttpAnswer> {
+  const headers = { ...request.headers, 'x-forwarded-for': forwardedFor }
+  return exchange(url, { target: '/v2/agents', ...request, headers })
+}
+
+/** How many of so many requests at once are not refused for their rate. */
+async function admitted(count: number, request: (at: number) => Promise<HttpAnswer>): Promise<number> {
+  const answers = await Promise.all(Array.from({ length: count }, (_, at) => request(at)))
+  for (const answer of answers) if (answer.status === 429) expectError(answer, 429, 'rate_limited')
+  return answers.filter(({ status }) => status !== 429).length
+}
+
+/** Uses up what a client has. */
+async function exhaust(client: string): Promise<void> {
+  expect(await admitted(BURST + 1, () => from(client))).toBe(BURST)
+}
+
+const askForChallenge = { method: 'POST', target: '/v2/challenges', headers: { 'content-type': 'application/json' } }
+
+describe('spec 3.15: requests of one client address', () => {
+  test('spec 3.15: a burst is admitted, and what follows is 429 rate_limited with Retry-After', async () => {
+    const client = newClient()
+    expect(await admitted(3 * BURST, () => from(client))).toBe(BURST)
+    const refused = await from(client)
+    expectError(refused, 429, 'rate_limited')
+    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(SECONDS_EACH / 2)
+    expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(SECONDS_EACH)
+  })
+
+  test('spec 3.15: every request counts, whatever it is and whatever comes of it', async () => {
+    const client = newClient()
+    const kinds: Partial<Exchange>[] = [
+      { target: '/v2/health' },
+      { target: '/openapi.json' },
+      { target: '/v2/nothing' },
+      { target: '/v2/me' },
+      { method: 'OPTIONS', target: '/v2/me' },
+      { method: 'POST', target: '/v2/messages', body: '{' },
+    ]
+    expect(await admitted(3 * BURST, (at) => from(client, kinds[at % kinds.length]))).toBe(BURST)
+    for (const kind of kinds) expectError(await from(client, kind), 429, 'rate_limited')
+  })
+
+  test('spec 3.15: it is the address that counts, not the signer', async () => {
+    const [one, other] = [newClient(), newClient()]
+    await exhaust(one)
+    const headers = (): Record<string, string | readonly string[]> => headersOf(draft(alice))
+    expectError(await from(one, { target: '/v2/me', headers: headers() }), 429, 'rate_limited')
+    expect(await from(other, { target: '/v2/me', headers: headers() })).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.7, 3.15: a request that was refused for its rate has not used its nonce', async () => {
+    const [one, other] = [newClient(), newClient()]
+    await exhaust(one)
+    const request = { target: '/v2/me', headers: headersOf(draft(alice)) }
+    expectError(await from(one, request), 429, 'rate_limited')
+    expect(await from(other, request)).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.15: addresses are counted apart', async () => {
+    await exhaust('198.51.100.1')
+    expect(await from('198.51.100.2')).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.16; ADR 22: an IPv6 client is its /64', async () => {
+    const count = await admitted(3 * BURST, (at) =>
+      from(`2001:db8:1:2:${(at * 1000).toString(16)}::${at.toString(16)}`),
+    )
+    expect(count).toBe(BURST)
+    expectError(await from('2001:0db8:0001:0002:ffff:ffff:ffff:ffff'), 429, 'rate_limited')
+    expect(await from('2001:db8:1:3::1')).toMatchObject({ status: 200 })
+    expect(await from('2001:db8:2:2::1')).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.16: an IPv4 address is one client, also when it comes mapped into IPv6', async () => {
+    await exhaust('198.51.100.9')
+    for (const spelling of ['::ffff:198.51.100.9', '::FFFF:c633:6409', '0:0:0:0:0:ffff:198.51.100.9']) {
+      expectError(await from(spelling), 429, 'rate_limited')
+    }
+    expect(await from('::ffff:198.51.100.10')).toMatchObject({ status: 200 })
+  })
+})
+
+describe('spec 3.15: challenges and registrations together', () => {
+  const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
+
+  test('spec 3.15: have a smaller burst of their own', async () => {
+    await together(async () => {
+      const client = newClient()
+      const challenge = (): Promise<HttpAnswer> => from(client, { ...askForChallenge, body })
+      expect(await admitted(BURST - 2, challenge)).toBe(REGISTRATION_BURST)
+      const register = { method: 'POST', target: '/v2/agents/register', body: '{}' }
+      const refused = await from(client, register)
+      expectError(refused, 429, 'rate_limited')
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(REGISTRATION_SECONDS_EACH)
+      // Other requests of the same client go on.
+      expect(await from(client)).toMatchObject({ status: 200 })
+    })
+  })
+
+  test('spec 3.15: registrations use up the challenges', async () => {
+    const client = newClient()
+    const key = new Agent(h.place, 'a-name', createKeyPair())
+    const register = (): Partial<Exchange> => {
+      const registration = JSON.stringify({ name: key.name, pubkey: key.pubkey, challenge: 'none', nonce: '1' })
+      const right = draft(key, { method: 'POST', target: '/v2/agents/register', body: registration })
+      return { method: right.method, target: right.target, headers: headersOf(right), body: registration }
+    }
+    expect(await admitted(BURST - 1, () => from(client, register()))).toBe(REGISTRATION_BURST)
+    expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
+  })
+
+  test('spec 3.15: they count among all requests as well', async () => {
+    await together(async () => {
+      const client = newClient()
+      await admitted(REGISTRATION_BURST, () => from(client, { ...askForChallenge, body }))
+      expect(await admitted(3 * BURST, () => from(client))).toBe(BURST - REGISTRATION_BURST)
+    })
+  })
+
+  test('spec 3.15: and where all requests are used up there are none either', async () => {
+    const client = newClient()
+    await exhaust(client)
+    expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
+  })
+})
+
+describe('spec 3.15: limits hold over several gateways together, within 20 %', () => {
+  const both = (at: number): string => (at % 2 === 0 ? trusting : alsoTrusting)
+
+  test('a burst that comes in at two gateways at once is one burst', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await together(async () => {
+        const client = newClient()
+        const count = await admitted(4 * BURST, (at) => from(client, {}, both(at)))
+        expect(count).toBeGreaterThanOrEqual(BURST)
+        expect(count).toBeLessThanOrEqual(1.2 * BURST)
+        for (const url of [trusting, alsoTrusting]) expectError(await from(client, {}, url), 429, 'rate_limited')
+      })
+    }
+  })
+
+  test('what was used up at one gateway is used up at the other', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      await together(async () => {
+        const client = newClient()
+        await exhaust(client)
+        // A fifth of the burst is all that gateways may admit before they ask.
+        expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
+      })
+    }
+  })
+
+  test('challenges and registrations too', async () => {
+    const body = JSON.stringify({ pubkey: ABSENT_PUBKEY })
+    await together(async () => {
+      const client = newClient()
+      const count = await admitted(BURST - 2, (at) => from(client, { ...askForChallenge, body }, both(at)))
+      expect(count).toBe(REGISTRATION_BURST) // a fifth of it is less than one
+    })
+  })
+})
+
+describe('spec 3.16: arbitrary forwarded headers are never trusted', () => {
+  test('spec 3.16: X-Forwarded-For of a peer that is no configured proxy changes nothing', async () => {
+    const count = await admitted(3 * BURST, () => from(newClient(), {}, strict))
+    expect(count).toBeLessThanOrEqual(BURST + 3)
+  })
+
+  test('spec 3.16: other headers that name a client are not looked at', async () => {
+    const client = newClient()
+    const names = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-cluster-client-ip']
+    const count = await admitted(3 * BURST, (at) => {
+      const name = names[at % names.length] ?? ''
+      return from(client, { headers: { [name]: name === 'forwarded' ? `for=${newClient()}` : newClient() } })
+    })
+    expect(count).toBe(BURST)
+  })
+
+  test('spec 3.16: of what a trusted proxy forwards, what the client itself wrote is not believed', async () => {
+    const client = newClient()
+    await exhaust(client)
+    expectError(await from(`203.0.113.1, ${client}`), 429, 'rate_limited')
+    expectError(await from(`127.0.0.1, 10.0.0.1, ${client}`), 429, 'rate_limited')
+    expectError(await from(`nonsense, ${client}`), 429, 'rate_limited')
+  })
+
+  test('spec 3.16: proxies behind the trusted one are passed over where they are configured too', async () => {
+    const client = newClient()
+    await exhaust(client)
+    expectError(await from(`${client}, 10.1.2.3`), 429, 'rate_limited')
+    expectError(await from(`${client}, 10.1.2.3, 2001:db8:ffff::1`), 429, 'rate_limited')
+    // This one is not configured, so it is the client.
+    expect(await from(`${client}, ${newClient()}`)).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.16: X-Forwarded-For that comes in several lines is one list', async () => {
+    const client = newClient()
+    await exhaust(client)
+    const headers = { 'x-forwarded-for': [newClient(), client] }
+    expectError(await exchange(trusting, { target: '/v2/agents', headers }), 429, 'rate_limited')
+  })
+})
+
+describe('spec 3.18: browsers of configured origins', () => {
+  const preflight = {
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type,x-svc-nonce,x-svc-timestamp',
+  }
+  const listOf = (answer: HttpAnswer, name: string): string[] =>
+    (answer.headers.get(name) ?? '')
+      .toLowerCase()
+      .split(',')
+      .map((part) => part.trim())
+
+  test('spec 3.18: a preflight is answered, for all that a client of the API sends', async () => {
+    const headers = { ...preflight, origin: ORIGIN }
+    const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers })
+    expect([200, 204]).toContain(answer.status)
+    expect(answer.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+    expect(listOf(answer, 'access-control-allow-methods')).toEqual(
+      expect.arrayContaining(['get', 'post', 'put', 'patch', 'delete']),
+    )
+    expect(listOf(answer, 'access-control-allow-headers')).toEqual(
+      expect.arrayContaining(['authorization', 'content-type', 'x-svc-nonce', 'x-svc-timestamp', 'last-event-id']),
+    )
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+    expectStamped(answer)
+  })
+
+  test.each(['https://elsewhere.example', 'https://app.example.evil.example', 'http://app.example', 'null'])(
+    'spec 3.18: a preflight of %s is 404 as ever',
+    async (origin) => {
+      const headers = { ...preflight, origin }
+      const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers })
+      expectError(answer, 404, 'not_found')
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+    },
+  )
+
+  test('spec 3.11, 3.18: OPTIONS that is no preflight is 404 as ever', async () => {
+    const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers: { origin: ORIGIN } })
+    expectError(answer, 404, 'not_found')
+  })
+
+  test('spec 3.18: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
+    const client = newClient()
+    for (const target of ['/v2/agents', '/v2/nothing', '/v2/me']) {
+      const answer = await from(client, { target, headers: { origin: ORIGIN } })
+      expect(answer.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+      expect(listOf(answer, 'access-control-expose-headers')).toEqual(
+        expect.arrayContaining(['date', 'retry-after', 'x-request-id']),
+      )
+      expect(listOf(answer, 'vary')).toContain('origin')
+    }
+    const other = newClient()
+    await exhaust(other)
+    const refused = await from(other, { headers: { origin: ORIGIN } })
+    expectError(refused, 429, 'rate_limited')
+    expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN)
+  })
+
+  test('spec 3.18: other origins are told nothing', async () => {
+    const answer = await from(newClient(), { headers: { origin: 'https://elsewhere.example' } })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('spec 3.1, 3.18: a signature that is supplied must be valid for a page as well', async () => {
+    const edit = (headers: Record<string, string>): Record<string, string> => ({
+      ...headers,
+      origin: ORIGIN,
+      'x-forwarded-for': newClient(),
+    })
+    expectError(
+      await send(draft(alice, { target: '/v2/agents', signed: { target: '/v2/me' }, edit, url: trusting })),
+      401,
+      'signature_invalid',
+    )
+  })
+})

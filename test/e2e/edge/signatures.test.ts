@@ -1,0 +1,395 @@
+/** The checks of a request signature and their order, over HTTP, at two gateways and two processes of identity. */
+
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
+import { exchange } from '../../support/client/raw-http.ts'
+import {
+  AUTHORIZATION,
+  type Draft,
+  draft,
+  freshNonce,
+  type HeaderLines,
+  headersOf,
+  NONCE,
+  send,
+  TIMESTAMP,
+  unixSeconds,
+} from '../../support/client/signed-request.ts'
+import { bodyTextOf, OPERATIONS, targetOf } from '../../support/description/operations.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+let alice: Agent
+let bob: Agent
+/** Was registered and has revoked itself. */
+let revoked: Agent
+/** Never registered. */
+let stranger: Agent
+/** A nonce that each of them has used. */
+const used = freshNonce()
+
+beforeAll(async () => {
+  h = await shareHarness('usual')
+  const [first, second, third] = await h.agents(3)
+  if (first === undefined || second === undefined || third === undefined) throw new Error('three agents were asked for')
+  alice = first
+  bob = second
+  revoked = third
+  stranger = new Agent(h.place)
+  await use(draft(alice, { nonce: used }), 200)
+  const revocation = { method: 'POST', target: '/v2/me/revoke', body: JSON.stringify({ confirm_agent_id: revoked.id }) }
+  await use(draft(revoked, { ...revocation, nonce: used }), 200)
+  const challenge = { method: 'POST', target: '/v2/challenges', body: JSON.stringify({ pubkey: stranger.pubkey }) }
+  await use(draft(stranger, { ...challenge, nonce: used }), 201)
+  return () => h[Symbol.asyncDispose]()
+})
+
+async function use(request: Draft, status: number): Promise<HttpAnswer> {
+  const answer = await send(request)
+  expect(answer.status, answer.text).toBe(status)
+  return answer
+}
+
+/** Both gateways, this one first. */
+function gatewaysFrom(at: number): readonly string[] {
+  return [...h.system.urls.slice(at), ...h.system.urls.slice(0, at)]
+}
+
+/** Another spelling of the signature, or another one. */
+function editSignature(change: (base64: string) => string): Draft['edit'] {
+  return (headers) => {
+    const [, head = '', base64 = ''] = /^(SVC [^:]+:)(.*)$/.exec(headers[AUTHORIZATION] ?? '') ?? []
+    return { ...headers, [AUTHORIZATION]: head + change(base64) }
+  }
+}
+
+function editBytes(change: (bytes: Buffer) => Buffer): Draft['edit'] {
+  return editSignature((base64) => change(Buffer.from(base64, 'base64')).toString('base64'))
+}
+
+function replace(name: string, value: string | ((right: string) => string | readonly string[])): Draft['edit'] {
+  return (headers) => ({ ...headers, [name]: typeof value === 'string' ? value : value(headers[name] ?? '') })
+}
+
+function omit(name: string): Draft['edit'] {
+  return (headers) => Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
+}
+
+const flipBit = editBytes((bytes) => {
+  bytes[40] = (bytes[40] ?? 0) ^ 1
+  return bytes
+})
+
+describe('a request that is right in everything', () => {
+  test.each<[string, () => Partial<Draft>]>([
+    ['a GET', () => ({})],
+    ['a query, in the order in which it was signed', () => ({ target: '/v2/contacts?limit=5&after=a' })],
+    ['the same query in the other order', () => ({ target: '/v2/contacts?after=a&limit=5' })],
+    [
+      'percent-encoding where none is needed',
+      () => ({ target: `/v2/agents/%${Buffer.from(alice.name.slice(0, 1)).toString('hex')}${alice.name.slice(1)}` }),
+    ],
+    ['a query with nothing in it', () => ({ target: '/v2/me?' })],
+    ['a body', () => ({ method: 'PATCH', body: '{}' })],
+    ['the longest nonce', () => ({ nonce: freshNonce(64) })],
+    [
+      'another Host header: the authority is the one that the manifest announces',
+      () => ({ edit: replace('host', 'elsewhere.example') }),
+    ],
+    ['the gateway that has another port than the authority', () => ({ url: h.system.urls[1] ?? '' })],
+  ])('spec 3.3: %s', async (_, changes) => {
+    const answer = await use(draft(alice, changes()), 200)
+    expectStamped(answer)
+  })
+
+  test('spec 3.3: a body that comes in chunks', async () => {
+    const request = draft(alice, { method: 'PATCH', body: '{}' })
+    const headers = { ...headersOf(request), 'transfer-encoding': 'chunked' }
+    const { method, target, body } = request
+    expect(await exchange(alice.place.url, { method, target, headers, body })).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.3: a body in any encoding of bytes is hashed as it is, also where it is then refused', async () => {
+    const request = draft(alice, { method: 'PATCH', body: Uint8Array.of(0xff, 0xfe, 0x00) })
+    expectError(await send(request), 400, 'invalid_json')
+  })
+})
+
+describe('spec 2.4, 3.2: header syntax', () => {
+  const rows: [string, Draft['edit']][] = [
+    ['no X-SVC-Timestamp', omit(TIMESTAMP)],
+    ['no X-SVC-Nonce', omit(NONCE)],
+    ['another scheme', replace(AUTHORIZATION, (right) => right.replace('SVC', 'Bearer'))],
+    ['an agent id of 8,000 digits', replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${'2'.repeat(8_000)}:`))],
+    ['base64 without padding', editSignature((base64) => base64.replaceAll('=', ''))],
+    ['Authorization twice, the second of another kind', replace(AUTHORIZATION, (right) => [right, 'Basic eDp5'])],
+    ['X-SVC-Nonce twice, another one the second time', replace(NONCE, (right) => [right, freshNonce()])],
+    ['a timestamp with a fraction', replace(TIMESTAMP, (right) => `${right}.0`)],
+    ['a nonce of 31 digits', replace(NONCE, (right) => right.slice(1))],
+  ]
+  test.each(rows)('spec 3.2, 4.3: 401 unauthenticated: %s', async (_, edit) => {
+    expectError(await send(draft(alice, { edit })), 401, 'unauthenticated')
+  })
+})
+
+describe('spec 3.3, 3.5: signer and signature', () => {
+  test('spec 3.5, 4.3: 401 signer_unknown: a key that nobody registered', async () => {
+    expectError(await send(draft(stranger)), 401, 'signer_unknown')
+  })
+
+  test('spec 5.11: 401 signer_revoked: a key that was revoked', async () => {
+    expectError(await send(draft(revoked)), 401, 'signer_revoked')
+  })
+
+  test.each<[string, () => Partial<Draft>]>([
+    ['another method was signed', () => ({ signed: { method: 'POST' } })],
+    ['another path was signed', () => ({ signed: { target: '/v2/budget' } })],
+    ['the query was not signed', () => ({ target: '/v2/contacts?limit=5', signed: { target: '/v2/contacts' } })],
+    [
+      'the query was signed decoded',
+      () => ({ target: '/v2/contacts?after=%61', signed: { target: '/v2/contacts?after=a' } }),
+    ],
+    ['another body was signed', () => ({ method: 'PATCH', body: '{ }', signed: { body: '{}' } })],
+    ['another timestamp was signed', () => ({ signed: { timestamp: String(unixSeconds() - 1) } })],
+    ['another nonce was signed', () => ({ signed: { nonce: freshNonce() } })],
+    ['the authority was signed without its port', () => ({ signed: { authority: '127.0.0.1' } })],
+    [
+      'another name of the same host was signed',
+      () => ({ signed: { authority: h.system.authority.replace('127.0.0.1', 'localhost') } }),
+    ],
+    [
+      'the address of the second gateway was signed',
+      () => ({ url: h.system.urls[1] ?? '', signed: { authority: new URL(h.system.urls[1] ?? '').host } }),
+    ],
+    ['somebody else signed', () => ({ edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${bob.id}:`)) })],
+    ['one bit differs', () => ({ edit: flipBit })],
+  ])('spec 3.3: 401 signature_invalid: %s', async (_, changes) => {
+    expectError(await send(draft(alice, changes())), 401, 'signature_invalid')
+  })
+
+  test('spec 6.3: a signature that was made for an envelope is none for a request', async () => {
+    const { sig } = alice.envelope(bob)
+    expectError(await send(draft(alice, { edit: editSignature(() => sig) })), 401, 'signature_invalid')
+  })
+})
+
+describe('spec 3.7: nonces', () => {
+  test('spec 3.7: 409 nonce_replayed: the same request again, at either gateway', async () => {
+    const request = draft(alice)
+    await use(request, 200)
+    for (const url of h.system.urls) expectError(await send({ ...request, url }), 409, 'nonce_replayed')
+  })
+
+  test.each<[string, (nonce: string) => Partial<Draft>]>([
+    ['in the other case', (nonce) => ({ nonce: nonce.toUpperCase() })],
+    ['on another path', (nonce) => ({ nonce, target: '/v2/budget' })],
+    ['at another gateway', (nonce) => ({ nonce, url: gatewaysFrom(1)[0] ?? '' })],
+    ['on a path where the signature is optional', (nonce) => ({ nonce, target: '/v2/agents' })],
+    ['on an unknown path', (nonce) => ({ nonce, target: '/v2/nothing' })],
+  ])('spec 3.7: 409 nonce_replayed: a used nonce %s', async (_, changes) => {
+    const nonce = `abcdef${freshNonce(13)}`
+    await use(draft(alice, { nonce, url: h.place.url }), 200)
+    expectError(await send(draft(alice, changes(nonce))), 409, 'nonce_replayed')
+  })
+
+  test("spec 3.7: nonces are each signer's own", async () => {
+    const nonce = freshNonce()
+    await use(draft(alice, { nonce }), 200)
+    await use(draft(bob, { nonce }), 200)
+  })
+
+  test.each<[string, number, () => Partial<Draft> | Promise<Partial<Draft>>]>([
+    ['400, a body that is no JSON', 400, () => ({ method: 'PATCH', body: '{' })],
+    ['404, a message that is not there', 404, () => ({ target: '/v2/messages/absent-message' })],
+    [
+      '409, an id that was used for another envelope',
+      409,
+      async () => {
+        const first = alice.envelope(alice)
+        expect((await alice.post('/v2/messages', first)).status).toBe(202)
+        return { method: 'POST', target: '/v2/messages', body: JSON.stringify({ ...first, body: 'other' }) }
+      },
+    ],
+    [
+      '413, a payload over its limit',
+      413,
+      () => ({ method: 'POST', target: '/v2/messages', body: JSON.stringify(alice.envelope(bob, 'x'.repeat(5000))) }),
+    ],
+  ])(
+    'spec 3.7: a request that verified has used its nonce, also where it was answered %s',
+    async (_, status, changes) => {
+      const nonce = freshNonce()
+      await use(draft(alice, { ...(await changes()), nonce }), status)
+      expectError(await send(draft(alice, { nonce })), 409, 'nonce_replayed')
+    },
+  )
+
+  test.each<[string, () => Partial<Draft>]>([
+    ['its signature did not match', () => ({ edit: flipBit })],
+    ['its timestamp was out of range', () => ({ timestamp: unixSeconds() - 120 })],
+    ['its body was over 96 KiB', () => ({ method: 'PATCH', body: ' '.repeat(98_305) })],
+    [
+      'somebody else had signed it',
+      () => ({ signer: bob, edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)) }),
+    ],
+  ])('spec 3.7: a nonce is not used up by a request that did not verify: %s', async (_, changes) => {
+    const nonce = freshNonce()
+    const refused = await send(draft(alice, { ...changes(), nonce }))
+    expect([401, 413]).toContain(refused.status)
+    await use(draft(alice, { nonce }), 200)
+  })
+
+  test('the same request to two gateways at once: one wins, one is 409', async () => {
+    for (let round = 0; round < 60; round += 1) {
+      const request = draft(round % 2 === 0 ? alice : bob)
+      const answers = await Promise.all(gatewaysFrom(round % 2).map((url) => send({ ...request, url })))
+      expect(answers.map(({ status }) => status).sort()).toEqual([200, 409])
+      for (const answer of answers) if (answer.status === 409) expectError(answer, 409, 'nonce_replayed')
+    }
+  })
+
+  test('of many requests with one nonce at once, whatever else they say, one wins', async () => {
+    const nonce = freshNonce()
+    const requests = Array.from({ length: 24 }, (_, at) =>
+      draft(alice, {
+        nonce: at % 3 === 0 ? nonce.toUpperCase() : nonce,
+        timestamp: unixSeconds() - (at % 5),
+        target: at % 4 === 0 ? '/v2/budget' : '/v2/me',
+        url: h.system.urls[at % 2] ?? '',
+      }),
+    )
+    const answers = await Promise.all(requests.map(send))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(23).fill(409)])
+  })
+
+  test('spec 3.7: an envelope that is sent twice at once with one nonce is accepted once, and the copy is 409', async () => {
+    const envelope = alice.envelope(alice)
+    const request = draft(alice, { method: 'POST', target: '/v2/messages', body: JSON.stringify(envelope) })
+    const answers = await Promise.all(h.system.urls.map((url) => send({ ...request, url })))
+    expect(answers.map(({ status }) => status).sort()).toEqual([202, 409])
+  })
+})
+
+// At the gateway every pair, and every path: services/gateway/test/signature.test.ts.
+describe('spec 3.5: the order of the checks', () => {
+  type Put = (right: Partial<Draft>) => Partial<Draft>
+  const faults: [string, number, string, Put][] = [
+    ['a body over 96 KiB', 413, 'body_too_large', (right) => ({ ...right, method: 'PATCH', body: ' '.repeat(98_305) })],
+    ['an odd nonce', 401, 'unauthenticated', withEdit(replace(NONCE, (right) => right.slice(1)))],
+    [
+      'a timestamp out of range',
+      401,
+      'timestamp_out_of_range',
+      (right) => ({ ...right, timestamp: unixSeconds() - 120 }),
+    ],
+    ['an unknown signer', 401, 'signer_unknown', (right) => ({ ...right, signer: stranger })],
+    ['a signature that does not match', 401, 'signature_invalid', withEdit(flipBit)],
+    ['a revoked signer', 401, 'signer_revoked', (right) => ({ ...right, signer: revoked })],
+    ['a used nonce', 409, 'nonce_replayed', (right) => ({ ...right, nonce: used })],
+    ['an unknown path', 404, 'not_found', (right) => ({ ...right, target: '/v2/nothing' })],
+    ['a body that is no JSON', 400, 'invalid_json', (right) => ({ method: 'PATCH', body: '{', ...right })],
+  ]
+  const pairs = faults
+    .slice(1)
+    .map(([second, , , putSecond], at) => ({ first: faults[at] as (typeof faults)[number], second, putSecond }))
+
+  test.each(faults)('spec 3.5: %s alone: %d %s', async (_, status, code, put) => {
+    expectError(await send(draft(alice, put({}))), status, code)
+  })
+
+  test.each(pairs)('spec 3.5: $first.0 comes before $second', async ({ first: [, status, code, put], putSecond }) => {
+    // The later fault is put first, so that where both change one thing the earlier one stays.
+    expectError(await send(draft(alice, put(putSecond({})))), status, code)
+  })
+
+  function withEdit(edit: Draft['edit']): Put {
+    return ({ edit: others = (headers: Record<string, string>): HeaderLines => headers, ...right }) => ({
+      ...right,
+      edit: (headers) => edit(others(headers) as Record<string, string>),
+    })
+  }
+})
+
+describe('spec 3.1: who needs a signature', () => {
+  const required = OPERATIONS.filter(({ auth }) => auth === 'required')
+  const optional = OPERATIONS.filter(({ auth }) => auth === 'optional')
+
+  test.each(required)('spec 12.1: $method $path without one: 401 unauthenticated', async (operation) => {
+    const body = bodyTextOf(operation)
+    const sent = body === undefined ? {} : { body }
+    expectError(await call(h.place, operation.method, targetOf(operation), sent), 401, 'unauthenticated')
+    // Neither of the other two headers is a credential.
+    const headers = { [TIMESTAMP]: String(unixSeconds()), [NONCE]: freshNonce() }
+    expectError(
+      await call(h.place, operation.method, targetOf(operation), { ...sent, headers }),
+      401,
+      'unauthenticated',
+    )
+  })
+
+  test.each(required)(
+    'spec 3.5: $method $path without one is 401 before its body, its query and its ids are looked at',
+    async ({ method, path }) => {
+      const target = `${path.replace(/\{\w+\}/, '!')}?undeclared=1`
+      const headers = { 'content-type': 'text/plain' }
+      expectError(await exchange(h.place.url, { method, target, headers, body: '{' }), 401, 'unauthenticated')
+    },
+  )
+
+  test.each(optional)('spec 12.1: $method $path without one is answered', async (operation) => {
+    const body = bodyTextOf(operation)
+    const answer = await call(h.place, operation.method, targetOf(operation), body === undefined ? {} : { body })
+    expect([...operation.success, ...operation.faults]).toContain(answer.status)
+    expectStamped(answer)
+  })
+
+  test('spec 3.1: one that is supplied must be valid, although none was needed', async () => {
+    for (const operation of optional) {
+      const request = draft(alice, {
+        method: operation.method,
+        target: targetOf(operation),
+        body: bodyTextOf(operation),
+      })
+      expectError(await send({ ...request, edit: flipBit }), 401, 'signature_invalid')
+    }
+  })
+})
+
+describe('spec 3.8: the key of the body', () => {
+  const other = createKeyPair()
+  const pubkeyOf = (agent: Agent): string => JSON.stringify({ pubkey: agent.pubkey })
+  const challenge = (signer: Agent, about: Agent, changes: Partial<Draft> = {}): Promise<HttpAnswer> =>
+    send(draft(signer, { method: 'POST', target: '/v2/challenges', body: pubkeyOf(about), ...changes }))
+
+  test('spec 3.8: a signed POST /v2/challenges is verified by the key of its body, registered or not', async () => {
+    expect(await challenge(stranger, stranger)).toMatchObject({ status: 201 })
+    expect(await challenge(alice, alice)).toMatchObject({ status: 201 })
+  })
+
+  test.each<[string, number, string, () => Promise<HttpAnswer>]>([
+    ['by another registered key', 401, 'signature_invalid', () => challenge(alice, stranger)],
+    [
+      'by another key in the name of the right one',
+      401,
+      'signature_invalid',
+      () =>
+        challenge(new Agent(h.place, stranger.name, other), stranger, {
+          edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${stranger.id}:`)),
+        }),
+    ],
+    [
+      'by the right key in the name of another one',
+      401,
+      'signature_invalid',
+      () =>
+        challenge(stranger, stranger, {
+          edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)),
+        }),
+    ],
+    ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
+  ])('spec 3.8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
+    expectError(await ask(), status, code)
+  })
+})

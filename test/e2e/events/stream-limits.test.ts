@@ -1,0 +1,227 @@
+/** When streams end, how many there are, and who frees them; with short times and little room. Source: spec 9.7, 9.8, 9.9. */
+import { measureOutbox } from '@svc/contracts/messaging.ts'
+import { measureStreams } from '@svc/contracts/stream.ts'
+import { createBus } from '@svc/nats/bus.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../../support/client/agent.ts'
+import { got } from '../../support/client/answers.ts'
+import { openEventStream, openSilentStream, type TestStream } from '../../support/client/event-stream.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+import { ONE_OF_EACH } from '../../support/system/system.ts'
+
+const ROOM = 3
+const MAX_SECONDS = 4
+const STREAMS = ['stream-1', 'stream-2']
+/** For tests that need their streams open until they have done with them, on a machine of any speed. */
+const LASTING = { SVC_STREAM_MAX_SECONDS: '120' }
+/** Within it a lease has not run out, whatever the machine has to do besides. */
+const LEASE_MS = 7_000
+
+let h: Harness
+beforeAll(async () => {
+  const env = {
+    SVC_STREAM_HEARTBEAT_SECONDS: '1',
+    SVC_STREAM_MAX_SECONDS: String(MAX_SECONDS),
+    SVC_STREAMS_PER_PROCESS: String(ROOM),
+  }
+  h = await startHarness({ replicas: { ...ONE_OF_EACH, stream: 2, messaging: 2, gateway: 2 }, env })
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+async function friends(): Promise<[Agent, Agent]> {
+  const [anna, ben] = await h.agents(2)
+  await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
+  return [anna, ben]
+}
+
+let areLasting = false
+
+/** From here on streams last: the processes are started again, once. */
+async function letStreamsLast(): Promise<void> {
+  if (areLasting) return
+  await Promise.all(STREAMS.map((name) => h.system.kill(name)))
+  await Promise.all(STREAMS.map((name) => h.system.start(name, LASTING)))
+  areLasting = true
+}
+
+/** A stream, once there is room. */
+async function opened(agent: Agent, url?: string): Promise<TestStream> {
+  const stream = await eventually(async () => {
+    const tried = await openEventStream(agent, '', url === undefined ? {} : { url })
+    return tried.status === 200 ? tried : false
+  })
+  await stream.until('cursor')
+  return stream
+}
+
+const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
+
+describe('spec 9.7: when a cursor is sent', () => {
+  test('spec 9.7, 9.9: at each time of silence, and last before the server closes, which it does after its time', async () => {
+    const wrong: string[][] = []
+    // Where one of those involved was held up, ticks are missing: then it is looked at once more.
+    await eventually(
+      async () => {
+        const [anna, ben] = await friends()
+        const beganMs = Date.now()
+        using stream = await opened(ben)
+        await got(anna.send(ben))
+        const how = await stream.over
+        const lastedMs = Date.now() - beganMs
+        const events = stream.frames.map(({ event, id }) => `${event} ${id}`)
+        // However slow it was.
+        const inOrder = /^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/.test(events.join())
+        if (how !== 'ended' || !inOrder || lastedMs < MAX_SECONDS * 1_000 - 200) wrong.push([how, ...events])
+        expect(lastedMs).toBeLessThan(MAX_SECONDS * 1_000 + 2_000)
+        expect(events.slice(0, 3)).toEqual(['undefined undefined', 'cursor 0', 'message 1'])
+        // A heartbeat a second, less the one that the message took the place of, and the last.
+        expect(events.length - 3).toBeGreaterThanOrEqual(MAX_SECONDS - 1)
+        expect(events.length - 3).toBeLessThanOrEqual(MAX_SECONDS + 1)
+      },
+      { timeoutMs: 45_000 },
+    )
+    expect(wrong).toEqual([])
+  }, 90_000)
+
+  test('a client that comes back with its last cursor misses nothing and sees nothing twice', async () => {
+    const [anna, ben] = await friends()
+    const sent: string[] = []
+    const seen: string[] = []
+    let cursor = 0
+    // A stream that ended before all of its round had come is followed by another.
+    for (let round = 0; round < 3 || seen.length < sent.length; round += 1) {
+      if (round < 3) sent.push((await got(anna.send(ben))).body.msg_id)
+      using stream = await eventually(async () => {
+        const tried = await openEventStream(ben, '', { headers: { 'last-event-id': String(cursor) } })
+        return tried.status === 200 ? tried : false
+      })
+      if (round < 3) sent.push((await got(anna.send(ben))).body.msg_id)
+      let isOver = false
+      void stream.over.then(() => {
+        isOver = true
+      })
+      await eventually(() => isOver || stream.ids().length >= sent.length - seen.length)
+      seen.push(...stream.ids())
+      cursor = stream.last()
+    }
+    expect(seen).toEqual(sent)
+  })
+})
+
+test('clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
+  const [anna, ben] = await friends()
+  // Where that took longer than the first of them lasts, the third has its place: then all over again.
+  using silent = new DisposableStack()
+  await eventually(async () => {
+    using opening = new DisposableStack()
+    for (const [at, target] of ['/v2/stream', '/v2/stream?after=0'].entries()) {
+      opening.use(await openSilentStream(ben, target, h.system.urls[at] ?? ''))
+    }
+    using third = await openEventStream(ben)
+    expectError(answerOf(third), 429, 'stream_limit')
+    silent.use(opening.move())
+  })
+  for (let sent = 0; sent < 25; sent += 1) await got(anna.send(ben, 'x'.repeat(3_500)))
+  using stream = await eventually(
+    async () => {
+      const tried = await openEventStream(ben)
+      return tried.status === 200 ? tried : false
+    },
+    // Far less than the 30 s after which a client that takes nothing is closed.
+    { timeoutMs: (MAX_SECONDS + 12) * 1_000 },
+  )
+  await stream.until('cursor')
+  expect(stream.cursors()).toHaveLength(25)
+}, 90_000)
+
+describe('spec 9.8: room', () => {
+  test('spec 11.7: streams per process: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
+    await letStreamsLast()
+    const agents = await h.agents(2 * ROOM + 1)
+    const streams: TestStream[] = []
+    // As many as there is room for all together, whichever process is asked.
+    for (const agent of agents.slice(0, 2 * ROOM)) streams.push(await opened(agent))
+    using refused = await openEventStream(agents[2 * ROOM] as Agent)
+    expectError(answerOf(refused), 429, 'stream_capacity')
+    streams[0]?.close()
+    const next = await opened(agents[2 * ROOM] as Agent)
+    for (const stream of [...streams, next]) stream.close()
+  })
+})
+
+test('how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
+  await letStreamsLast()
+  const [anna, ben] = await friends()
+  const logger = createLogger('test', 'silent')
+  const nats = await connectNats({ url: h.system.nats.urlFor('admin'), name: 'test', logger })
+  using bus = createBus(nats)
+  const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 2_000 })
+  using stream = await opened(ben)
+  await got(anna.send(ben))
+  await stream.until('message')
+  await eventually(async () => {
+    // Any process answers.
+    const measured = await bus.call(measureStreams, {}, context())
+    expect(measured).toMatchObject({ open: 1, room: ROOM - 1, most_behind: 0 })
+    expect(measured.heads_read_seconds).toBeLessThan(5)
+  })
+  await eventually(async () => {
+    expect(await bus.call(measureOutbox, {}, context())).toEqual({ oldest_unpublished_seconds: 0 })
+  })
+  stream.close()
+  await drainNats(nats)
+})
+
+describe('a killed process frees its leases within 15 s', () => {
+  test('and its clients go on elsewhere at once, if they have another', async () => {
+    await letStreamsLast()
+    const [anna, ben] = await friends()
+    const streams = [await opened(ben), await opened(ben)]
+    const sent = [(await got(anna.send(ben))).body.msg_id]
+    await Promise.all(streams.map((stream) => stream.until('message')))
+    await Promise.all(STREAMS.map((name) => h.system.kill(name)))
+    const killedMs = Date.now()
+    for (const stream of streams) expect(await stream.over).toBe('broken')
+    await Promise.all(STREAMS.map((name) => h.system.start(name, LASTING)))
+    // Nobody knows whether the killed ones still write: two leases are taken.
+    using refused = await openEventStream(ben)
+    if (Date.now() - killedMs < LEASE_MS) expectError(answerOf(refused), 429, 'stream_limit')
+    refused.close()
+    using again = await eventually(
+      async () => {
+        const tried = await openEventStream(ben)
+        return tried.status === 200 ? tried : false
+      },
+      // The second figure is for a start that has taken all of the time.
+      { timeoutMs: Math.max(15_000 - (Date.now() - killedMs), 5_000) },
+    )
+    await again.until('message')
+    expect(again.ids()).toEqual(sent)
+  })
+})
+
+describe('spec 9.9: SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
+  test.each(['stream', 'gateway'] as const)('of a process of %s; the client goes on at another', async (service) => {
+    const [anna, ben] = await friends()
+    const url = h.system.urls[0] ?? ''
+    const stream = await opened(ben, url)
+    await got(anna.send(ben))
+    await stream.until('message')
+    const names = service === 'gateway' ? ['gateway-1'] : STREAMS
+    const beganMs = Date.now()
+    const endings = await Promise.all(names.map((name) => h.system.processes.get(name)?.stop()))
+    expect(endings.map((ending) => ending?.code)).toEqual(names.map(() => 0))
+    expect(Date.now() - beganMs).toBeLessThan(20_000)
+    expect(await stream.over).toBe('ended')
+    expect(stream.frames.at(-1)).toMatchObject({ event: 'cursor', id: '1' })
+    await Promise.all(names.map((name) => h.system.start(name)))
+    // Its lease is free at once.
+    using again = await opened(ben, h.system.urls[1])
+    expect(again.cursors()).toEqual([1])
+  })
+})

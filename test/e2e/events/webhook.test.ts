@@ -1,0 +1,271 @@
+/** Webhooks over HTTP, through the whole system, to a receiver on loopback. */
+import { createHmac } from 'node:crypto'
+import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
+import postgres from 'postgres'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
+import { expectError } from '../../support/client/expect-answer.ts'
+import { eventually } from '../../support/eventually.ts'
+import { startReceiver, type WebhookReceiver } from '../../support/stand-ins/webhook-receiver.ts'
+import { type Harness, startHarness } from '../../support/system/harness.ts'
+import { ONE_OF_EACH } from '../../support/system/system.ts'
+
+const SECRET = '0123456789abcdef0123456789abcdef'
+
+let h: Harness
+let receiver: WebhookReceiver
+/** As superuser: to see what no answer says. */
+let admin: postgres.Sql
+
+beforeAll(async () => {
+  receiver = await startReceiver()
+  h = await startHarness({
+    replicas: { ...ONE_OF_EACH, webhook: 2, messaging: 2, gateway: 2 },
+    env: {
+      SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: receiver.host,
+      SVC_WEBHOOK_BACKOFF_SECONDS: '0,0.1,0.1,0.1,0.1',
+      NODE_EXTRA_CA_CERTS: receiver.caFile,
+      // Each test's senders are strangers to its receivers.
+      SVC_DAILY_INTRODUCTIONS: '1000',
+    },
+  })
+  admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await admin?.end()
+  await h?.[Symbol.asyncDispose]()
+  await receiver?.[Symbol.asyncDispose]()
+})
+
+function setWebhook(agent: Agent, path: string, secret = SECRET): Promise<HttpAnswer> {
+  return agent.put('/v2/webhook', { url: receiver.urlFor(path), secret })
+}
+
+async function openAgents<Count extends number>(count: Count) {
+  const agents = await h.agents(count)
+  for (const agent of agents as Agent[])
+    expect((await agent.patch('/v2/me', { inbox_policy: 'open' })).status).toBe(200)
+  return agents
+}
+
+function idsAt(path: string): unknown[] {
+  return receiver.at(path).map(({ headers }) => headers['x-svc-message-id'])
+}
+
+/** Until so many deliveries have arrived and are settled: of what was published before them, nothing is still to come. */
+async function untilDelivered(agent: Agent, path: string, count: number): Promise<void> {
+  await eventually(async () => {
+    expect(receiver.at(path).length).toBeGreaterThanOrEqual(count)
+    expect((await agent.get('/v2/webhook')).body).toMatchObject({ pending: 0 })
+  })
+}
+
+describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () => {
+  test('spec 10.1: PUT and GET answer 200 with url, pending and failed, and never the secret', async () => {
+    const [bob] = await h.agents(1)
+    const state = { url: receiver.urlFor('/crud'), pending: 0, failed: 0 }
+    const put = await setWebhook(bob, '/crud')
+    expect([put.status, put.body]).toEqual([200, state])
+    const got = await bob.get('/v2/webhook')
+    expect([got.status, got.body]).toEqual([200, state])
+    expect(got.text + put.text).not.toContain(SECRET)
+  })
+
+  test('spec 3.19, 10.1: DELETE answers deleted, then GET and DELETE are 404', async () => {
+    const [bob] = await h.agents(1)
+    expectError(await bob.get('/v2/webhook'), 404, 'not_found')
+    expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
+    await setWebhook(bob, '/crud')
+    const deleted = await bob.call('DELETE', '/v2/webhook')
+    expect([deleted.status, deleted.body]).toEqual([200, { status: 'deleted' }])
+    expectError(await bob.get('/v2/webhook'), 404, 'not_found')
+    expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
+  })
+
+  test('spec 3.19, 11.2: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
+    const [bob] = await h.agents(1)
+    const used = async (): Promise<number> => (await bob.get('/v2/budget')).body.used_units
+    await setWebhook(bob, '/crud')
+    await setWebhook(bob, '/crud')
+    expect(await used()).toBe(2)
+    await bob.call('DELETE', '/v2/webhook')
+    expectError(
+      await bob.put('/v2/webhook', { url: 'http://example.com/', secret: SECRET }),
+      400,
+      'invalid_webhook_url',
+    )
+    expect(await used()).toBe(2)
+  })
+
+  test.each([
+    ['http', 'http://example.com/'],
+    ['another port', 'https://example.com:8443/'],
+    ['credentials', 'https://user@example.com/'],
+    ['a fragment', 'https://example.com/#a'],
+    ['loopback', 'https://127.0.0.1/'],
+    ['loopback in decimal', 'https://2130706433/'],
+    ['metadata', 'https://169.254.169.254/'],
+    ['IPv4-mapped', 'https://[::ffff:10.0.0.1]/'],
+    ['no URL', 'hook'],
+  ])('spec 10.2: %s is 400 invalid_webhook_url', async (_, url) => {
+    const [bob] = await h.agents(1)
+    expectError(await bob.put('/v2/webhook', { url, secret: SECRET }), 400, 'invalid_webhook_url')
+    expectError(await bob.get('/v2/webhook'), 404, 'not_found')
+  })
+
+  test('spec 10.2: a name that leads to an address that is not public is accepted', async () => {
+    const [bob] = await h.agents(1)
+    expect((await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })).status).toBe(200)
+  })
+
+  test.each([
+    [31, 400],
+    [32, 200],
+    [256, 200],
+    [257, 400],
+  ])('spec 11.7: webhook secret: %i code points: %i', async (length, status) => {
+    const [bob] = await h.agents(1)
+    const answer = await bob.put('/v2/webhook', { url: receiver.urlFor('/crud'), secret: '😀'.repeat(length) })
+    if (status === 400) expectError(answer, 400, 'invalid_request')
+    else expect(answer.status).toBe(200)
+  })
+
+  test.each([
+    ['no secret', { url: 'https://example.com/' }],
+    ['no URL', { secret: SECRET }],
+    ['an undeclared member', { url: 'https://example.com/', secret: SECRET, events: [] }],
+    ['a URL that is no text', { url: 1, secret: SECRET }],
+  ])('spec 2.7: %s is 400 invalid_request', async (_, body) => {
+    const [bob] = await h.agents(1)
+    expectError(await bob.put('/v2/webhook', body), 400, 'invalid_request')
+  })
+})
+
+describe('spec 10.5: the request', () => {
+  test('X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID, X-SVC-Signature, over the exact bytes of the envelope', async () => {
+    const [alice, bob] = await openAgents(2)
+    await setWebhook(bob, '/headers')
+    const envelope = alice.envelope(bob, { text: 'ü \u0000 "{', number: 1 })
+    // Another spelling than JSON.stringify has, which is what is kept (spec 6.6).
+    const sent = JSON.stringify(envelope).replace('"number":1', '"number": 1.0e0')
+    expect((await alice.post('/v2/messages', sent)).status).toBe(202)
+    await eventually(() => receiver.at('/headers').length > 0)
+    const [request] = receiver.at('/headers')
+    if (request === undefined) throw new Error('it arrived')
+    const { headers, body } = request
+    expect(body.toString('utf8')).toBe(JSON.stringify(envelope))
+    expect(verifyEnvelope(JSON.parse(body.toString('utf8')), alice.key.publicKey)).toBe(true)
+    expect(headers['content-type']).toBe('application/json')
+    expect(headers['x-svc-message-id']).toBe(envelope.id)
+    expect(headers['x-svc-timestamp']).toMatch(/^\d{10}$/)
+    expect(headers['x-svc-delivery-id']).toMatch(/^\S+$/)
+    const signed = Buffer.concat([Buffer.from(`${headers['x-svc-timestamp']}.${envelope.id}.`), body])
+    const hmac = createHmac('sha256', SECRET).update(signed).digest('hex')
+    expect(headers['x-svc-signature']).toBe(`sha256=${hmac}`)
+  })
+})
+
+describe('spec 10.4: jobs', () => {
+  test('spec 7.7, 10.4: requests make no job; the one that is promoted makes one', async () => {
+    const [alice, bob] = await h.agents(2)
+    await setWebhook(bob, '/promoted')
+    const envelope = alice.envelope(bob)
+    expect((await alice.post('/v2/messages', envelope)).body).toMatchObject({ lane: 'requests' })
+    const own = bob.envelope(bob, 'to myself')
+    await bob.post('/v2/messages', own)
+    await untilDelivered(bob, '/promoted', 1)
+    expect(idsAt('/promoted')).toEqual([own.id])
+    expect((await bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' })).status).toBe(200)
+    await untilDelivered(bob, '/promoted', 2)
+    expect(idsAt('/promoted')).toEqual([own.id, envelope.id])
+  })
+
+  test('an identical retry of a message makes no second delivery', async () => {
+    const [alice, bob] = await openAgents(2)
+    await setWebhook(bob, '/retry')
+    const first = alice.envelope(bob)
+    await alice.post('/v2/messages', first)
+    expect((await alice.post('/v2/messages', first)).body).toMatchObject({ duplicate: true })
+    const second = alice.envelope(bob)
+    await alice.post('/v2/messages', second)
+    // They may arrive in either order; a third would be pending beside them.
+    await untilDelivered(bob, '/retry', 2)
+    expect(idsAt('/retry').toSorted()).toEqual([first.id, second.id].toSorted())
+  })
+
+  test('changing it does not resend old messages, and every message after it comes', async () => {
+    const [alice, bob] = await openAgents(2)
+    await setWebhook(bob, '/before')
+    const old = await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
+    expect(old.map(({ status }) => status)).toEqual([202, 202, 202, 202, 202])
+    expect((await setWebhook(bob, '/after')).body).toMatchObject({ pending: 0, failed: 0 })
+    const newer = await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
+    const expected = newer.map(({ body }) => body.msg_id).toSorted()
+    await untilDelivered(bob, '/after', 5)
+    expect(idsAt('/after').toSorted()).toEqual(expected)
+    expect(idsAt('/before').filter((id) => expected.includes(id))).toEqual([])
+  })
+
+  test('a message that was accepted before the first PUT is never sent', async () => {
+    const [alice, bob] = await openAgents(2)
+    await alice.send(bob)
+    await setWebhook(bob, '/first')
+    const { body } = await alice.send(bob)
+    await untilDelivered(bob, '/first', 1)
+    expect(idsAt('/first')).toEqual([body.msg_id])
+  })
+
+  test('spec 10.7, 11.7: webhook attempts: 5, then the job has failed, and the message is in the inbox', async () => {
+    const [alice, bob] = await openAgents(2)
+    receiver.answer('/failing', 500)
+    await setWebhook(bob, '/failing')
+    const { body } = await alice.send(bob)
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
+    expect((await bob.get('/v2/webhook')).body).toMatchObject({ pending: 0, failed: 1 })
+    expect(receiver.at('/failing')).toHaveLength(5)
+    const { messages } = (await bob.get('/v2/inbox')).body
+    expect(messages.map((message: { envelope: { id: string } }) => message.envelope.id)).toEqual([body.msg_id])
+  })
+
+  test('spec 10.5, 10.7: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
+    const [alice, bob] = await openAgents(2)
+    receiver.answer('/attempts', 503)
+    await setWebhook(bob, '/attempts')
+    await alice.send(bob)
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
+    const attempts = receiver.at('/attempts').map(({ headers }) => headers)
+    expect(new Set(attempts.map((headers) => headers['x-svc-delivery-id'])).size).toBe(1)
+    for (const { 'x-svc-timestamp': timestamp } of attempts)
+      expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60)
+  })
+
+  test('spec 10.3, 10.6: a name that leads to an address that is not public is refused when connecting', async () => {
+    const [alice, bob] = await openAgents(2)
+    await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
+    await alice.send(bob)
+    await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
+  })
+
+  test('spec 5.11: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {
+    const [alice, bob] = await openAgents(2)
+    const held: (() => void)[] = []
+    receiver.answer('/revoked', (_request, response) => void held.push(() => response.writeHead(500).end()))
+    await setWebhook(bob, '/revoked')
+    await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
+    await eventually(() => held.length === 2)
+    expect((await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id })).status).toBe(200)
+    // The revocation waits for the deletion, but not for long: that may come behind it.
+    const configured = () =>
+      admin`select from webhook.endpoints where agent_id = ${bob.id} and configuration is not null`
+    await eventually(async () => (await configured()).length === 0)
+    for (const respond of held) respond()
+    expectError(await alice.send(bob), 404, 'recipient_unavailable')
+    expectError(await bob.get('/v2/webhook'), 401, 'signer_revoked')
+    // Somebody else's delivery, made and ended since, shows that workers had the time.
+    const [carol] = await openAgents(1)
+    await setWebhook(carol, '/carol')
+    await carol.send(carol)
+    await eventually(() => receiver.at('/carol').length > 0)
+    expect(receiver.at('/revoked')).toHaveLength(2)
+  })
+})

@@ -1,0 +1,161 @@
+/** Single reads, acknowledgements and receipts of direct messages. Source: spec 7.10, 7.13, 7.14, 7.16. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
+import { got, outcomeOf, spendingOf } from '../../support/client/answers.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+let sender: Agent
+let recipient: Agent
+let stranger: Agent
+let revoked: Agent
+
+beforeAll(async () => {
+  h = await shareHarness('usual')
+  ;[sender, recipient, stranger, revoked] = await h.agents(4)
+  await Promise.all([recipient, sender].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+type Role = 'sender' | 'recipient' | 'stranger' | 'nobody'
+const OPERATIONS = {
+  read: ['GET', (id: string) => `/v2/messages/${id}`],
+  ack: ['POST', (id: string) => `/v2/messages/${id}/ack`],
+  receipt: ['GET', (id: string) => `/v2/messages/${id}/receipts`],
+} as const
+type OperationName = keyof typeof OPERATIONS
+
+function as(role: Role, operation: OperationName, id: string): Promise<HttpAnswer> {
+  const [method, pathOf] = OPERATIONS[operation]
+  if (role === 'nobody') return call(h.place, method, pathOf(id))
+  const agent = { sender, recipient, stranger }[role]
+  return agent.call(method, pathOf(id))
+}
+
+describe('spec 7.10, 7.13, 7.14: who may do what with a direct message', () => {
+  const NOT_FOUND = '404 not_found'
+  const rows: [OperationName, Role, string][] = [
+    ['read', 'recipient', '200'],
+    ['read', 'sender', '200'],
+    ['read', 'stranger', NOT_FOUND],
+    ['read', 'nobody', NOT_FOUND],
+    ['receipt', 'recipient', '200'],
+    ['receipt', 'sender', '200'],
+    ['receipt', 'stranger', NOT_FOUND],
+    ['receipt', 'nobody', '401 unauthenticated'],
+    ['ack', 'sender', '403 forbidden'],
+    ['ack', 'stranger', NOT_FOUND],
+    ['ack', 'nobody', '401 unauthenticated'],
+    ['ack', 'recipient', '200'],
+  ]
+  test.each(rows)('%s by %s: %s', async (operation, role, outcome) => {
+    const { msg_id } = (await got(sender.send(recipient))).body
+    expect(outcomeOf(await as(role, operation, msg_id))).toBe(outcome)
+    const acked = operation === 'ack' && role === 'recipient'
+    expect((await sender.get(`/v2/messages/${msg_id}`)).body.acked).toBe(acked)
+  })
+
+  test('an agent is sender and recipient of what it sends to itself', async () => {
+    const { msg_id } = (await got(sender.send(sender))).body
+    for (const operation of ['read', 'ack', 'receipt'] as const) {
+      expect(outcomeOf(await as('sender', operation, msg_id))).toBe('200')
+    }
+  })
+
+  test('a request can be acknowledged as well', async () => {
+    const [shy] = await h.agents(1)
+    const { msg_id } = (await got(sender.send(shy))).body
+    expect(outcomeOf(await shy.post(`/v2/messages/${msg_id}/ack`))).toBe('200')
+    expect((await sender.get(`/v2/messages/${msg_id}`)).body).toMatchObject({ acked: true, lane: 'requests' })
+  })
+
+  test('of a revoked sender too', async () => {
+    const { msg_id } = (await got(revoked.send(recipient))).body
+    await got(revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id }))
+    for (const operation of ['read', 'ack', 'receipt'] as const) {
+      expect(outcomeOf(await as('recipient', operation, msg_id))).toBe('200')
+    }
+    expect(outcomeOf(await revoked.get(`/v2/messages/${msg_id}`))).toBe('401 signer_revoked')
+  })
+})
+
+describe('spec 7.16; ADR 22: whatever is not there for a caller is the same 404', () => {
+  test('but for the request id and the clock, to the byte', async () => {
+    const { msg_id } = (await got(sender.send(recipient))).body
+    const ids = [
+      msg_id,
+      'not-there-at-all',
+      'short',
+      'a'.repeat(81),
+      'a.b.c.d.e',
+      '%00',
+      '%F0%9F%98%80%F0%9F%98%80',
+      '..%2F..%2Fhealth',
+    ]
+    for (const [operation, role] of [
+      ['read', 'stranger'],
+      ['read', 'nobody'],
+      ['ack', 'stranger'],
+      ['receipt', 'stranger'],
+    ] as const) {
+      const answers = await Promise.all(ids.map((id) => as(role, operation, id)))
+      expect(answers.map(outcomeOf)).toEqual(ids.map(() => '404 not_found'))
+      expect(new Set(answers.map(fingerprint)).size).toBe(1)
+    }
+  })
+
+  function fingerprint({ status, headers, text }: HttpAnswer): string {
+    const kept = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
+    return JSON.stringify([status, kept, text])
+  }
+})
+
+describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
+  test('a receipt is accepted, then processed once the recipient has acked', async () => {
+    const { msg_id } = (await got(sender.send(recipient))).body
+    const { created_at } = (await got(sender.get(`/v2/messages/${msg_id}`))).body
+    for (const role of ['sender', 'recipient'] as const) {
+      const { body } = await as(role, 'receipt', msg_id)
+      expect(body).toStrictEqual({ msg_id, status: 'accepted', accepted_at: created_at })
+    }
+    const answer = await as('recipient', 'ack', msg_id)
+    expect(answer.status).toBe(200)
+    expect(answer.body).toStrictEqual({ status: 'acked' })
+    for (const role of ['sender', 'recipient'] as const) {
+      const { body } = await as(role, 'receipt', msg_id)
+      expect(body).toStrictEqual({ msg_id, status: 'processed', accepted_at: created_at })
+    }
+  })
+
+  test('spec 3.19, 7.13: repeating is idempotent, one after another and at once', async () => {
+    const { msg_id } = (await got(sender.send(recipient))).body
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, at) =>
+        recipient.post(`/v2/messages/${msg_id}/ack`, undefined, { url: h.system.urls[at % 2] ?? h.place.url }),
+      ),
+    )
+    answers.push(await as('recipient', 'ack', msg_id))
+    expect(answers.map(({ status, text }) => `${status} ${text}`)).toEqual(answers.map(() => '200 {"status":"acked"}'))
+  })
+
+  test('it shows wherever the message is read, and it is no event', async () => {
+    const [alice, bob] = await h.agents(2)
+    const { msg_id } = (await got(alice.send(bob))).body
+    const before = (await got(bob.get('/v2/events'))).body
+    expect(before.events[0].message.acked).toBe(false)
+    await got(bob.post(`/v2/messages/${msg_id}/ack`))
+    const after = (await got(bob.get('/v2/events'))).body
+    expect(after.next_cursor).toBe(before.next_cursor)
+    expect(after.events.map(({ message }: { message: { acked: boolean } }) => message.acked)).toEqual([true])
+    expect((await bob.get('/v2/inbox?lane=requests')).body.messages[0].acked).toBe(true)
+    expect((await alice.get('/v2/export')).body.messages[0].acked).toBe(true)
+  })
+
+  test('spec 7.17: reads and acks spend nothing', async () => {
+    const { msg_id } = (await got(sender.send(recipient))).body
+    const before = await Promise.all([sender, recipient].map(spendingOf))
+    for (const operation of ['read', 'ack', 'receipt'] as const) await as('recipient', operation, msg_id)
+    for (const path of ['/v2/inbox', '/v2/export', '/v2/events', '/v2/contacts', '/v2/me']) await got(sender.get(path))
+    expect(await Promise.all([sender, recipient].map(spendingOf))).toEqual(before)
+  })
+})

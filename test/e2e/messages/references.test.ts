@@ -1,0 +1,213 @@
+/** reply_to and thread_id (spec 6.9), and listing by thread (spec 7.12). */
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Agent } from '../../support/client/agent.ts'
+import { got, outcomeOf, type Spending, spendingOf } from '../../support/client/answers.ts'
+import { eventually } from '../../support/eventually.ts'
+import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
+
+let h: SharedHarness
+let alice: Agent
+let bob: Agent
+let carol: Agent
+
+/** Ids by what they are; sent once, by or to somebody else as the name says. */
+const ids: Record<string, string> = {}
+
+beforeAll(async () => {
+  h = await shareHarness('usual')
+  ;[alice, bob, carol] = await h.agents(3)
+  await Promise.all([alice, bob, carol].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
+  const send = async (
+    name: string,
+    from: Agent,
+    to: Agent,
+    references: { reply_to?: string; thread_id?: string } = {},
+  ) => {
+    ids[name] = (await got(from.send(to, name, references))).body.msg_id
+  }
+  await send('root', alice, bob)
+  await send('root of the other', bob, alice)
+  await send('member', bob, alice, { thread_id: idOf('root') })
+  await send('reply outside of threads', bob, alice, { reply_to: idOf('root') })
+  await send('acknowledged', alice, bob)
+  await got(bob.post(`/v2/messages/${idOf('acknowledged')}/ack`))
+  await send('of alice and carol', alice, carol)
+  await send('of bob and carol', bob, carol)
+  await send('to herself', alice, alice)
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const OK = '202'
+const INVALID = '400 invalid_reference'
+
+describe('spec 6.9: from alice to bob', () => {
+  const rows: [target: string, replyTo: string, threadId: string][] = [
+    ['root', OK, OK],
+    ['root of the other', OK, OK],
+    ['acknowledged', OK, OK],
+    ['member', OK, INVALID],
+    ['reply outside of threads', OK, OK],
+    ['of alice and carol', INVALID, INVALID],
+    ['of bob and carol', INVALID, INVALID],
+    ['to herself', INVALID, INVALID],
+    ['nobody knows', INVALID, INVALID],
+    ['own', INVALID, INVALID],
+  ]
+  test.each(rows)('reply_to %s: %s', async (target, outcome) => {
+    expect(outcomeOf(await sendReferring('reply_to', target))).toBe(outcome)
+  })
+  test.each(rows)('thread_id %s: %s, %s', async (target, _, outcome) => {
+    expect(outcomeOf(await sendReferring('thread_id', target))).toBe(outcome)
+  })
+
+  // A text that cannot be an id names nothing: it is invalid_reference, not invalid_envelope (spec 6.1).
+  test.each(['', 'short', 'a'.repeat(81), 'with space', 'with\u0000nul', 'ünïcödé-id', "'; drop table --"])(
+    '%j names nothing',
+    async (id) => {
+      expect(outcomeOf(await alice.send(bob, 'hello', { reply_to: id }))).toBe(INVALID)
+      expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: id }))).toBe(INVALID)
+    },
+  )
+
+  test('one text for all, so that nothing is revealed', async () => {
+    const targets = rows.filter(([, , outcome]) => outcome === INVALID).map(([target]) => target)
+    const answers = await Promise.all(targets.map((target) => sendReferring('thread_id', target)))
+    answers.push(await alice.send(bob, 'hello', { thread_id: 'x' }))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  })
+
+  test('one wrong reference is enough', async () => {
+    const root = idOf('root')
+    const member = idOf('member')
+    expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: root, reply_to: member }))).toBe(OK)
+    expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: member, reply_to: root }))).toBe(INVALID)
+    expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: root, reply_to: 'not-there' }))).toBe(INVALID)
+  })
+
+  test('a refused one costs nothing', async () => {
+    const before = await spendingOf(alice)
+    await sendReferring('reply_to', 'nobody knows')
+    await untilSpent(before)
+  })
+
+  test('spec 11.3: nor do twenty equal ones at once, also where each gateway reserves ahead', async () => {
+    const { urls } = h.system
+    for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
+    const before = await spendingOf(alice)
+    const envelope = alice.envelope(bob, 'hello', { reply_to: idOf('nobody knows') })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, at) =>
+        alice.post('/v2/messages', envelope, { url: urls[at % urls.length] ?? h.place.url }),
+      ),
+    )
+    expect(answers.map(outcomeOf)).toEqual(answers.map(() => INVALID))
+    await untilSpent(before)
+  })
+
+  /** With the answer; what a gateway reserved and was not told in time comes back when its time is over, 12 s later. */
+  async function untilSpent(spending: Spending): Promise<void> {
+    await eventually(async () => expect(await spendingOf(alice)).toEqual(spending))
+  }
+
+  function sendReferring(member: 'reply_to' | 'thread_id', target: string) {
+    const id = randomBytes(12).toString('base64url')
+    return alice.send(bob, 'hello', { id, [member]: target === 'own' ? id : idOf(target) })
+  }
+})
+
+describe('spec 6.9: the same two participants', () => {
+  test('one who is in neither cannot refer to it, nor one of the two to another agent', async () => {
+    expect(outcomeOf(await carol.send(alice, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
+    expect(outcomeOf(await carol.send(bob, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
+    expect(outcomeOf(await alice.send(carol, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
+    expect(outcomeOf(await bob.send(carol, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
+  })
+
+  test('to oneself: own messages to oneself alone', async () => {
+    expect(outcomeOf(await alice.send(alice, 'hello', { thread_id: idOf('to herself') }))).toBe(OK)
+    expect(outcomeOf(await alice.send(alice, 'hello', { thread_id: idOf('root') }))).toBe(INVALID)
+  })
+
+  test('a pending request can be answered', async () => {
+    const [dave] = await h.agents(1)
+    const { body } = await got(alice.send(dave))
+    expect(body.lane).toBe('requests')
+    expect(outcomeOf(await dave.send(alice, 'yes?', { reply_to: body.msg_id, thread_id: body.msg_id }))).toBe(OK)
+  })
+})
+
+describe('spec 7.12: listing by thread_id', () => {
+  let dave: Agent
+  let erin: Agent
+  let root: string
+  let members: string[]
+  beforeAll(async () => {
+    ;[dave, erin] = await h.agents(2)
+    await Promise.all([dave, erin].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
+    root = (await got(dave.send(erin, 'root'))).body.msg_id
+    const turns = [erin, dave, erin, dave]
+    members = []
+    for (const from of turns) {
+      const to = from === dave ? erin : dave
+      members.push((await got(from.send(to, 'member', { thread_id: root }))).body.msg_id)
+      await got(from.send(to, 'elsewhere', { reply_to: root }))
+    }
+  })
+
+  test('export: the root and its members, of both directions, by acceptance', async () => {
+    for (const agent of [dave, erin]) {
+      expect(await listedIds(agent, `/v2/export?thread_id=${root}`)).toEqual([root, ...members])
+    }
+  })
+
+  test('inbox: what was received of them', async () => {
+    expect(await listedIds(dave, `/v2/inbox?thread_id=${root}`)).toEqual([members[0], members[2]])
+    expect(await listedIds(erin, `/v2/inbox?thread_id=${root}`)).toEqual([root, members[1], members[3]])
+    expect(await listedIds(erin, `/v2/inbox?lane=requests&thread_id=${root}`)).toEqual([])
+  })
+
+  test('inbox: together with unacked', async () => {
+    await got(erin.post(`/v2/messages/${root}/ack`))
+    expect(await listedIds(erin, `/v2/inbox?thread_id=${root}&unacked=true`)).toEqual([members[1], members[3]])
+    await got(erin.post(`/v2/messages/${members[3]}/ack`))
+    expect(await listedIds(erin, `/v2/inbox?unacked=true&thread_id=${root}`)).toEqual([members[1]])
+    expect(await listedIds(erin, `/v2/inbox?thread_id=${root}&unacked=false`)).toEqual([root, members[1], members[3]])
+  })
+
+  test('in pages', async () => {
+    const found: string[] = []
+    let after = ''
+    for (let page = 1; page <= 5; page += 1) {
+      const { body } = await got(dave.get(`/v2/export?thread_id=${root}&limit=1${after}`))
+      expect(body.messages).toHaveLength(1)
+      expect(body.next_cursor === '').toBe(page === 5)
+      found.push(body.messages[0].envelope.id)
+      after = `&after=${encodeURIComponent(body.next_cursor)}`
+    }
+    expect(found).toEqual([root, ...members])
+  })
+
+  test.each(['not-there-at-all', 'x', '', 'a'.repeat(200), '%00', '%F0%9F%98%80'])(
+    'an id that names nothing gives an empty list: %j',
+    async (id) => {
+      for (const list of ['inbox', 'export']) {
+        expect((await dave.get(`/v2/${list}?thread_id=${id}`)).body).toEqual({ messages: [], next_cursor: '' })
+      }
+    },
+  )
+
+  test('to those who are not in it, it names nothing', async () => {
+    expect((await carol.get(`/v2/export?thread_id=${root}`)).body).toEqual({ messages: [], next_cursor: '' })
+    expect((await carol.get(`/v2/inbox?thread_id=${root}`)).body).toEqual({ messages: [], next_cursor: '' })
+  })
+})
+
+async function listedIds(agent: Agent, path: string): Promise<string[]> {
+  const { body } = await got(agent.get(path))
+  return body.messages.map(({ envelope }: { envelope: { id: string } }) => envelope.id)
+}
+
+function idOf(name: string): string {
+  return ids[name] ?? 'not-there-at-all'
+}
