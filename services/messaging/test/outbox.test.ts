@@ -4,7 +4,7 @@ import { messageOperation } from '@svc/contracts/message-operation.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts'
 import { acceptedStream } from '@svc/nats/streams.ts'
-import { openDatabase } from '@svc/postgres/database.ts'
+import { type Database, openDatabase, type Sql } from '@svc/postgres/database.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase } from '@svc/test/support/engines/database.ts'
 import { startTestNats } from '@svc/test/support/engines/engines.ts'
@@ -345,4 +345,60 @@ test.each([
     return (await h.pass()) && stored.length >= 20
   })
   expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
+})
+
+test('ADR 20: a comparison that began before a publication does not hide what the stream loses after it', async () => {
+  const { stream, stored, forget } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  const compareGate = Promise.withResolvers<void>()
+  const markGate = Promise.withResolvers<void>()
+  const marking = Promise.withResolvers<void>()
+  const hold = { state: false, mark: false }
+  const slowStream = {
+    ...stream,
+    state: async () => {
+      const state = await stream.state()
+      if (hold.state) await compareGate.promise
+      return state
+    },
+    publish: async (publications: Publication[]) => {
+      const published = await stream.publish(publications)
+      if (hold.state) hold.mark = true
+      return published
+    },
+  } as unknown as StreamPublisher
+  const slowDatabase: Database = Object.assign(Object.create(h.database), {
+    run: async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+      if (hold.mark) {
+        Object.assign(hold, { state: false, mark: false })
+        marking.resolve()
+        await markGate.promise
+      }
+      return h.database.run(work)
+    },
+  })
+  const publisher = createPublisher({ database: slowDatabase, stream: slowStream, logger })
+  const publishLeft = () =>
+    eventually(async () => {
+      await publisher.publishLeft().catch(() => {})
+      return (await h.unpublished()) === 0
+    })
+  await h.appendAndDie(message('bob'))
+  await publishLeft()
+
+  // The comparison has read the state when an event is published, and ends before the row of the event is marked.
+  hold.state = true
+  const comparing = publisher.requeueForgotten()
+  await h.appendAndDie(message('bob'))
+  const publishing = publisher.publishLeft()
+  await marking.promise
+  compareGate.resolve()
+  await comparing
+  markGate.resolve()
+  await publishing
+
+  forget.events = 1
+  await h.appendAndDie(message('bob'))
+  await publishLeft()
+  expect(stored.toSorted()).toEqual(idsOf('bob', 3).toSorted())
 })

@@ -148,7 +148,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
         await requeueBehind({ epoch: current, lastSequence: lastSequence - events.length })
         throw new Error(`the stream assigned sequence ${lastSequence} twice: events that it lost are published again`)
       }
-      lastGiven = lastSequence
+      lastGiven = Math.max(lastGiven, lastSequence) // another publication may have ended meanwhile
       return lastSequence
     } catch (error) {
       epoch = undefined
@@ -179,6 +179,7 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   }
 
   async function compare(): Promise<{ epoch: string; requeued: number }> {
+    const givenBefore = lastGiven
     const first = await stream.state()
     const found = await database.run((sql) => findForgotten(sql, first, REQUEUE_ROWS))
     // Rows that were published after the first look seem lost, so check the rows found against a second look.
@@ -188,7 +189,9 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     // older stream can be found at any time; there may be a day of them, which must not hold up new events.
     if (found.length === REQUEUE_ROWS) await requeueBehind(state)
     else epoch = state.epoch
-    lastGiven = state.lastSequence
+    // A publication may have ended since `state` was read. Its sequence is the newer one: with a lower number, a later loss of
+    // that event would look like a sequence that the stream has never assigned.
+    lastGiven = lastGiven === givenBefore ? state.lastSequence : Math.max(lastGiven, state.lastSequence)
     return { epoch: state.epoch, requeued }
   }
 }
