@@ -17,12 +17,13 @@ import { openStream } from './handlers/open-stream.ts'
 import { openStreamHere } from './handlers/open-stream-here.ts'
 import { startHttpServer } from './http/http-server.ts'
 import { createReleases } from './loops/releases.ts'
-import { startRenewLeases } from './loops/renew-leases.ts'
+import { startReportProcess } from './loops/report-process.ts'
 import { startWatchHeads } from './loops/watch-heads.ts'
 import { headsRead, streamLeases, streamsBehind, streamsOpen, streamsRoom } from './metrics.ts'
 import { createHistory } from './sources/history.ts'
 import { createLive } from './sources/live.ts'
 import { createPosts } from './sources/posts.ts'
+import { reportProcess } from './store/processes.ts'
 import { createStreams } from './streams/streams.ts'
 
 /** How long after a missed heartbeat a gateway takes the process for dead. */
@@ -40,7 +41,7 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
         capacity: config.streamsPerProcess,
         onLeft: (leaseId, hadNoRoom) => {
           releases.release(leaseId)
-          if (hadNoRoom) renewing.wake()
+          if (hadNoRoom) reporting.wake()
         },
       })
       const sources = { history: createHistory(bus), live: createLive(nats, logger), posts: createPosts(bus) }
@@ -54,21 +55,22 @@ export function startStream(config: StreamConfig): Promise<RunningService> {
         address: `http://${bracketed(config.advertisedHost)}:${config.advertisedPort || server.port}`,
         silenceSeconds: config.heartbeatSeconds + SILENCE_MARGIN_SECONDS,
       }
-      const renewing = startRenewLeases(deps)
+      await database.run((sql) => reportProcess(sql, processId, streams.room)) // leases need the row
+      const reporting = startReportProcess(deps)
       const heads = startWatchHeads(deps, createChannel(nats))
       const measured = (): ReturnType<typeof measureStreams> => measureStreams(deps, heads)
       streamsOpen.read(async () => [[{}, (await measured()).open]])
       streamsRoom.read(async () => [[{}, (await measured()).room]])
       streamsBehind.read(async () => [[{}, (await measured()).most_behind]])
       headsRead.read(async () => [[{}, (await measured()).heads_read_seconds]])
-      streamLeases.read(() => [[{}, streams.leaseIds.length]])
+      streamLeases.read(() => [[{}, streams.leaseIds.size]])
       return {
         endpoints: [
           handle(calls.openStream, (request, context) => openStream(deps, request, context)),
           handle(calls.openStreamAt(processId), (request, context) => openStreamHere(deps, request, context)),
           handle(calls.measureStreams, measured),
         ],
-        loops: [renewing, heads.loop],
+        loops: [reporting, heads.loop],
         resources: [releases, server],
       }
     },

@@ -4,8 +4,8 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { LEASE_SECONDS, purgeLeases, releaseLeases, renewLeases, takeLease } from '../src/store/leases.ts'
-import { findRoom, purgeProcesses, removeProcess, reportProcess } from '../src/store/processes.ts'
+import { listLeases, purgeLeases, releaseLeases, takeLease } from '../src/store/leases.ts'
+import { findRoom, purgeProcesses, removeProcess, reportProcess, SILENCE_SECONDS } from '../src/store/processes.ts'
 
 let testDatabase: TestDatabase
 let database: Database
@@ -18,6 +18,7 @@ beforeAll(async () => {
     logger: createLogger('test', 'silent'),
   })
   admin = postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} })
+  await admin`insert into stream.processes values ('living', 0, 'infinity')`
 })
 afterAll(async () => {
   await admin.end()
@@ -30,9 +31,10 @@ const newAgent = (): string => {
   made += 1
   return `agent-${made}`
 }
-const take = (agent: string, id: string = randomUUID()) => database.run((sql) => takeLease(sql, agent, id))
-const age = (id: string, seconds: number) =>
-  admin`update stream.leases set expires_at = expires_at - make_interval(secs => ${seconds}) where id = ${id}`
+const take = (agent: string, id: string = randomUUID(), processId = 'living') =>
+  database.run((sql) => takeLease(sql, agent, id, processId))
+const silence = (processId: string, seconds: number) =>
+  admin`update stream.processes set seen_at = clock_timestamp() - make_interval(secs => ${seconds}) where id = ${processId}`
 
 describe('spec 9.8: two for each agent', () => {
   test('of 50 at once two are taken', async () => {
@@ -48,45 +50,63 @@ describe('spec 9.8: two for each agent', () => {
     await database.run((sql) => releaseLeases(sql, [first]))
     expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
+})
 
-  test('one that nobody renews is free within 15 s', async () => {
-    expect(LEASE_SECONDS).toBeLessThan(15)
+describe('the leases of a process', () => {
+  test('last while the process has its row, and are free when it is removed, within 15 s of its last report', async () => {
+    expect(SILENCE_SECONDS).toBeLessThan(13) // and a report follows every 2 s
     const agent = newAgent()
-    const ids = [randomUUID(), randomUUID()]
-    for (const id of ids) await take(agent, id)
-    for (const id of ids) await age(id, LEASE_SECONDS)
-    const taken = await Promise.all(Array.from({ length: 20 }, () => take(agent)))
-    expect(taken.filter(Boolean)).toHaveLength(2)
+    await database.run((sql) => reportProcess(sql, 'killed', 0))
+    const lease = randomUUID()
+    expect([await take(agent, lease, 'killed'), await take(agent), await take(agent)]).toEqual([true, true, false])
+    await silence('killed', SILENCE_SECONDS - 5)
+    await database.run((sql) => purgeProcesses(sql))
+    expect(await take(agent)).toBe(false)
+    await silence('killed', SILENCE_SECONDS)
+    await database.run((sql) => purgeProcesses(sql))
+    expect(await database.run((sql) => listLeases(sql, 'killed'))).toEqual([])
+    expect([await take(agent), await take(agent)]).toEqual([true, false])
+  })
+
+  test('a process that was removed is told so by its next report, and takes no lease before that', async () => {
+    expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(false)
+    expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(true)
+    await silence('removed', SILENCE_SECONDS)
+    await database.run((sql) => purgeProcesses(sql))
+    await expect(take(newAgent(), randomUUID(), 'removed')).rejects.toMatchObject({ code: '23503' })
+    expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(false)
+    expect(await take(newAgent(), randomUUID(), 'removed')).toBe(true)
+  })
+
+  test('a process that reports late, but before it is removed, keeps them', async () => {
+    await database.run((sql) => reportProcess(sql, 'late', 0))
+    const lease = randomUUID()
+    await take(newAgent(), lease, 'late')
+    await silence('late', SILENCE_SECONDS)
+    expect(await database.run((sql) => reportProcess(sql, 'late', 0))).toBe(true)
+    await database.run((sql) => purgeProcesses(sql))
+    expect(await database.run((sql) => listLeases(sql, 'late'))).toEqual([lease])
   })
 })
 
-describe('renewal', () => {
-  test('keeps what is still there, also where its time had run out, and tells what is another’s by now', async () => {
+describe('beside processes of the release before, which renew the time of each lease', () => {
+  const takeOld = (agent: string, slot: number, seconds: number) => admin`
+    insert into stream.leases (agent_id, slot, id, expires_at)
+    values (${agent}, ${slot}, ${randomUUID()}, clock_timestamp() + make_interval(secs => ${seconds}))`
+
+  test('spec 9.8: a lease of theirs is free when its time is over, and not before', async () => {
     const agent = newAgent()
-    const [kept, lost] = [randomUUID(), randomUUID()]
-    await take(agent, kept)
-    await take(agent, lost)
-    await age(lost, LEASE_SECONDS + 1)
-    expect(await take(agent)).toBe(true)
-    await age(kept, LEASE_SECONDS + 1)
-    expect(await database.run((sql) => renewLeases(sql, [kept, lost]))).toEqual([kept])
-    expect(await take(agent)).toBe(false)
+    await takeOld(agent, 1, 60)
+    await takeOld(agent, 2, -1)
+    expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
 
-  test('of none is none', async () => {
-    expect(await database.run((sql) => renewLeases(sql, []))).toEqual([])
-  })
-
-  test('what killed processes left is removed after a while', async () => {
+  test('what they left is removed after a while', async () => {
     const agent = newAgent()
-    const [old, young] = [randomUUID(), randomUUID()]
-    await take(agent, old)
-    await take(agent, young)
-    await age(old, LEASE_SECONDS + 61)
-    await age(young, LEASE_SECONDS + 1)
+    await takeOld(agent, 1, -61)
+    await takeOld(agent, 2, -1)
     await database.run((sql) => purgeLeases(sql))
-    const left = await admin`select id from stream.leases where agent_id = ${agent}`
-    expect(left.map((row) => row.id)).toEqual([young])
+    expect(await admin`select slot from stream.leases where agent_id = ${agent}`).toEqual([{ slot: 2 }])
   })
 })
 

@@ -4,7 +4,7 @@ import type { StreamPlace, StreamRequest } from '@svc/contracts/stream.ts'
 import type { StreamDeps } from '../deps.ts'
 import { takeLease } from '../store/leases.ts'
 
-export interface OpenHereDeps extends Pick<StreamDeps, 'database' | 'streams'> {
+export interface OpenHereDeps extends Pick<StreamDeps, 'database' | 'streams' | 'processId'> {
   /** The address from which gateways fetch the streams of this process. */
   readonly address: string
   /** The longest time without a byte, including a margin. */
@@ -16,14 +16,14 @@ const CAPACITY_RETRY_SECONDS = 5
 
 /** Opens a stream in this process, with one of the agent's leases. Codes: `stream_limit`, `stream_capacity`. */
 export async function openStreamHere(
-  { database, streams, address, silenceSeconds }: OpenHereDeps,
+  { database, streams, processId, address, silenceSeconds }: OpenHereDeps,
   request: StreamRequest,
   { traceparent }: CallContext,
 ): Promise<StreamPlace> {
   if (streams.room <= 0) throw new ServiceError('stream_capacity', { retryAfterSeconds: CAPACITY_RETRY_SECONDS })
   const seat = streams.reserve(request, traceparent)
   try {
-    const taken = await database.run((sql) => takeLease(sql, seat.agentId, seat.leaseId))
+    const taken = await database.run((sql) => takeLease(sql, seat.agentId, seat.leaseId, processId))
     if (!taken) throw new ServiceError('stream_limit', { retryAfterSeconds: LIMIT_RETRY_SECONDS })
   } catch (error) {
     streams.leave(seat)

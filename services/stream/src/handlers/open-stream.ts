@@ -5,7 +5,7 @@ import type { StreamDeps } from '../deps.ts'
 import { findRoom } from '../store/processes.ts'
 import { type OpenHereDeps, openStreamHere } from './open-stream-here.ts'
 
-type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus' | 'processId'>
+type OpenDeps = OpenHereDeps & Pick<StreamDeps, 'bus'>
 
 /** Limit on other processes to ask. The room that they reported may be gone by now. */
 const MAX_OTHERS = 4

@@ -3,7 +3,7 @@ import type { StreamDeps } from '../deps.ts'
 import { releaseLeases } from '../store/leases.ts'
 import { removeProcess } from '../store/processes.ts'
 
-/** Releases leases in the background. If a release fails, the lease expires by itself. */
+/** Releases leases in the background. If a release fails, the loop `report-process` releases the lease later. */
 interface Releases extends AsyncDisposable {
   release(leaseId: string): void
 }
@@ -24,7 +24,9 @@ export function createReleases({
   return {
     release(leaseId) {
       const releasing = release(leaseId)
-        .catch((error: unknown) => logger.warn({ err: error }, 'a lease could not be released: it expires by itself'))
+        .catch((error: unknown) =>
+          logger.warn({ err: error }, 'a lease could not be released: trying again within seconds'),
+        )
         .finally(() => underWay.delete(releasing))
       underWay.add(releasing)
     },

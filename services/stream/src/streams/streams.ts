@@ -18,8 +18,8 @@ export interface Seat {
 export interface Streams {
   /** How many more streams this process can hold. */
   readonly room: number
-  /** The leases of all streams that have one. */
-  readonly leaseIds: readonly string[]
+  /** The leases of all seats, including leases that are being taken. */
+  readonly leaseIds: ReadonlySet<string>
   readonly open: readonly EventStream[]
   /** Takes a seat at once. The caller then takes a lease, and leaves the seat if that fails. */
   reserve(request: StreamRequest, traceparent: string): Seat
@@ -30,8 +30,6 @@ export interface Streams {
   find(ticket: string): Seat | undefined
   /** Gives the seat and its lease back. */
   leave(seat: Seat): void
-  /** Closes the streams whose lease is in `asked` but not in `leaseIds`. */
-  keepLeases(leaseIds: readonly string[], asked: readonly string[]): void
   closeAll(): void
 }
 
@@ -54,8 +52,7 @@ export function createStreams({ capacity, onLeft }: StreamsOptions): Streams {
       return capacity - seats.size
     },
     get leaseIds() {
-      const leased = [...seats.values()].filter(({ ticket, stream }) => timers.has(ticket) || stream !== undefined)
-      return leased.map(({ leaseId }) => leaseId)
+      return new Set([...seats.values()].map(({ leaseId }) => leaseId))
     },
     get open() {
       return [...seats.values()].flatMap(({ stream }) => stream ?? [])
@@ -86,15 +83,6 @@ export function createStreams({ capacity, onLeft }: StreamsOptions): Streams {
       clearTimeout(timers.get(seat.ticket))
       timers.delete(seat.ticket)
       if (seats.delete(seat.ticket)) onLeft(seat.leaseId, hadNoRoom)
-    },
-    keepLeases(leaseIds, asked) {
-      const kept = new Set(leaseIds)
-      const lost = new Set(asked.filter((id) => !kept.has(id)))
-      for (const seat of seats.values()) {
-        if (!lost.has(seat.leaseId)) continue
-        if (seat.stream === undefined) streams.leave(seat)
-        else seat.stream.close()
-      }
     },
     closeAll() {
       for (const seat of seats.values()) {
