@@ -21,6 +21,7 @@ const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boar
 const ASKED_BY: Record<string, readonly NatsUser[]> = {
   'svc.messaging.set-mailbox': ['gateway', 'identity'],
   'svc.messaging.list-heads': ['gateway', 'stream', 'webhook'],
+  'svc.messaging.list-late': ['gateway', 'stream'],
   'svc.messaging.list-arrivals': ['gateway', 'webhook'],
   'svc.messaging.read-arrivals': ['gateway', 'webhook'],
   'svc.messaging.replay-events': ['gateway', 'stream'],

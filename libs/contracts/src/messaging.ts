@@ -149,6 +149,29 @@ export const listHeads = defineCall({
   reply: closed({ logs: Type.Array(closed({ head: Type.Integer({ minimum: 0 }), revoked: Type.Boolean() })) }),
 })
 
+/** Maxima of an answer of `listLate`: unpublished outbox rows, their entries, and revoked agents. */
+export const LATE_MAX = { rows: 500, entries: 5_000, revoked: 1_000 }
+
+/**
+ * Lists logs with entries that were committed more than half a second ago and may not be published yet, each with the
+ * last of these entries, and agents that were revoked since a time. So a stream process need not ask for the heads of
+ * all of its streams often. If there is too much to list, `is_complete` is false and the lists are empty: the caller
+ * then asks for the heads. `next_since_ms` is the time to ask from next.
+ */
+export const listLate = defineCall({
+  subject: 'svc.messaging.list-late',
+  request: closed({
+    /** Unix milliseconds by the database's clock; null lists no revoked agents. */
+    revoked_since_ms: Type.Union([Type.Integer(), Type.Null()]),
+  }),
+  reply: closed({
+    logs: Type.Array(closed({ agent_id: AgentId, head: Type.Integer({ minimum: 0 }) })),
+    revoked: Type.Array(AgentId),
+    is_complete: Type.Boolean(),
+    next_since_ms: Type.Integer(),
+  }),
+})
+
 /** Maxima: logs per call about arrivals, entries per log in an answer, entries per read. */
 export const ARRIVALS_MAX = { logs: 50, entries: 100, read: 100 }
 

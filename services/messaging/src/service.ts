@@ -32,6 +32,7 @@ import { listContacts } from './handlers/read/list-contacts.ts'
 import { listEvents } from './handlers/read/list-events.ts'
 import { listHeads } from './handlers/read/list-heads.ts'
 import { listInbox } from './handlers/read/list-inbox.ts'
+import { listLate } from './handlers/read/list-late.ts'
 import { listPosts } from './handlers/read/list-posts.ts'
 import { replayEvents } from './handlers/read/replay-events.ts'
 import { resolvePost } from './handlers/read/resolve-post.ts'
@@ -104,6 +105,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
           handleText(calls.listEvents, (request, context) => listEvents(deps, request, context)),
           handleText(calls.replayEvents, (request, context) => replayEvents(deps, request, context)),
           handle(calls.listHeads, (request) => listHeads(deps, request)),
+          handle(calls.listLate, (request) => listLate(deps, request)),
           handle(calls.listArrivals, (request) => listArrivals(deps, request)),
           handleText(calls.readArrivals, (request) => readArrivals(deps, request)),
           handleText(calls.resolvePost, (request, context) => resolvePost(deps, request, context)),

@@ -9,6 +9,7 @@ import { listEvents } from '../src/store/read/events.ts'
 import { listExport } from '../src/store/read/export.ts'
 import { listFeed } from '../src/store/read/feed.ts'
 import { listInbox } from '../src/store/read/inbox.ts'
+import { listLate, listRevoked } from '../src/store/read/late.ts'
 import { findMessage } from '../src/store/read/messages.ts'
 import { type Harness, startHarness } from './harness.ts'
 
@@ -67,6 +68,10 @@ async function fillBoards(sql: postgres.Sql): Promise<void> {
     insert into messaging.votes (message, voter, expires_at)
     select 'post-' || n % 100, 'voter-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
   await sql`insert into messaging.logs (id, head) values ('carol', ${2 * ROWS})`
+  await sql`
+    insert into messaging.outbox (logs, kinds, positions, leased_until, published_at, epoch, last_sequence)
+    select array['bob'], array['inbox'], array[n], now(), case when n > ${LIMIT} then now() end, 'epoch', n
+    from generate_series(1, ${ROWS}::bigint) n`
 }
 
 const inboxQuery = {
@@ -89,6 +94,8 @@ const eventsQuery = { agentId: 'bob', after: 0, withoutBoards: [], limit: LIMIT 
 const feedQuery = { boardId: 'board', threadId: null, after: ROWS / 2, limit: LIMIT }
 
 const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
+  ['unpublished entries', (sql) => listLate(sql, 4.5, { maxRows: LIMIT, maxEntries: LIMIT })],
+  ['agents that were revoked lately', (sql) => listRevoked(sql, 0, LIMIT)],
   ['a message', (sql) => findMessage(sql, 'bob', 'message-7')],
   ['the inbox', (sql) => listInbox(sql, inboxQuery)],
   ['the requests', (sql) => listInbox(sql, { ...inboxQuery, lane: 'requests' })],

@@ -24,3 +24,12 @@ export function askClient(client: ChildProcess, order: LiveOrder): Promise<LiveR
     client.send(order)
   })
 }
+
+/** Time until the leases of closed streams are released. */
+export const CLOSED_MS = 1_500
+/** Time until work that an earlier step left behind is done. */
+export const QUIET_MS = 3_000
+
+export function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,6 +1,6 @@
 /**
  * Event streams: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
- * pushes what Postgres notifies; what an open stream costs in memory; how much slower sending is with streams open.
+ * pushes what Postgres notifies; how much slower sending is with streams open.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
@@ -8,18 +8,12 @@ import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../loa
 import { median } from '../load/http-load.ts'
 import { cpuMs } from '../process-cpu.ts'
 import { cpuPerRequest, type Round, rateOf, runRound } from '../rounds.ts'
+import { benchIdleStreams } from './idle.ts'
 import type { LiveOrder, LiveReport } from './live-client.ts'
-import { askClient, type LiveOptions, startClient } from './live-client-process.ts'
+import { askClient, CLOSED_MS, delay, type LiveOptions, QUIET_MS, startClient } from './live-client-process.ts'
 import { benchWebhooks } from './live-webhooks.ts'
 
 const STREAMS = 200
-/** Idle ones, for their memory: so many that a heap which has just grown, or is about to be collected, is little of each. Two for each agent. */
-const IDLE_STREAMS = 4_000
-
-/** A stream that was closed may still have its lease. */
-const CLOSED_MS = 1_500
-/** Until what the work before has left is done. */
-const QUIET_MS = 3_000
 
 type Sent = Extract<LiveReport, { kind: 'sent' }>
 
@@ -117,36 +111,6 @@ function cpuOf(without: Round[], withStreams: Round[]): string {
   const [before, after] = [cpuPerRequest(without), cpuPerRequest(withStreams)]
   const names = Object.keys(after).filter((name) => Math.abs((after[name] ?? 0) - (before[name] ?? 0)) >= 0.005)
   return names.map((name) => `${name} ${before[name]?.toFixed(3)} ${after[name]?.toFixed(3)}`).join(', ')
-}
-
-/** What an open stream holds where nothing happens, in the processes that hold it. */
-export async function benchIdleStreams(): Promise<void> {
-  await using system = await startBenchSystem({ SVC_STREAMS_PER_PROCESS: String(IDLE_STREAMS) })
-  await using stack = new AsyncDisposableStack()
-  const agents = Array.from({ length: IDLE_STREAMS / 2 }, (_, index) => createBenchAgent(`bench-${index}`))
-  for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
-  const client = stack.adopt(startClient(), (child) => void child.kill())
-  const order = { kind: 'open', port: system.port, authority: system.authority } as const
-  const open = async (some: readonly BenchAgent[]): Promise<void> => {
-    // A few at a time, as they come in life: all at once would be the memory of a crowd of requests.
-    for (let at = 0; at < some.length; at += 10)
-      await askClient(client, { ...order, agents: some.slice(at, at + 10).map(dataOf) })
-  }
-  await open(agents) // warm-up
-  await askClient(client, { kind: 'close' })
-  await delay(CLOSED_MS)
-  const before = system.memory()
-  await open(agents)
-  await open(agents)
-  await delay(QUIET_MS)
-  const after = system.memory()
-  const each = (name: string): number => ((after[name] ?? 0) - (before[name] ?? 0)) / 1024 / IDLE_STREAMS
-  console.log(`\nResident memory for each of ${IDLE_STREAMS} idle streams, KiB:`)
-  console.log(`stream ${each('stream').toFixed(0)}, gateway ${each('gateway').toFixed(0)}`)
-}
-
-function delay(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 async function startNotifyFloor(system: BenchSystem, agents: BenchAgent[]) {

@@ -36,11 +36,12 @@ interface Mailbox {
  */
 export async function applyMailbox(tx: Tx, { agentId, policy, revoked, version }: Mailbox): Promise<void> {
   await tx`
-    insert into messaging.logs as l (id, policy, revoked, mailbox_version, standing_version)
-    values (${agentId}, ${policy}, ${revoked}, ${version}, 1)
+    insert into messaging.logs as l (id, policy, revoked, revoked_at, mailbox_version, standing_version)
+    values (${agentId}, ${policy}, ${revoked}, case when ${revoked} then clock_timestamp() end, ${version}, 1)
     on conflict (id) do update set
       policy = excluded.policy,
       revoked = excluded.revoked,
+      revoked_at = case when excluded.revoked then coalesce(l.revoked_at, excluded.revoked_at) end,
       mailbox_version = excluded.mailbox_version,
       standing_version = l.standing_version
         + case when (l.policy, l.revoked) is distinct from (excluded.policy, excluded.revoked) then 1 else 0 end

@@ -1,4 +1,5 @@
-import { HEADS_MAX, listHeads } from '@svc/contracts/messaging.ts'
+import type { ReplyOf } from '@svc/contracts/define.ts'
+import { HEADS_MAX, listHeads, listLate } from '@svc/contracts/messaging.ts'
 import type { Channel } from '@svc/nats/channel.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
@@ -6,7 +7,11 @@ import type { StreamDeps } from '../deps.ts'
 
 /** Two turns fit into the two seconds within which a revoked agent's streams must close (spec 5.11). */
 const INTERVAL_MS = 750
+/** How often the heads of all open streams are read. This finds events that were published and lost on their way. */
+const ALL_MS = 10_000
 const CALL_LIMIT_MS = 1_000
+
+type Deps = Pick<StreamDeps, 'bus' | 'logger' | 'streams'>
 
 export interface HeadsWatch {
   readonly loop: Loop
@@ -15,21 +20,21 @@ export interface HeadsWatch {
 }
 
 /**
- * Asks with one call how far the logs of all open streams go and which agents are revoked. So it finds events that were
- * published but not received, even if nothing comes after them.
+ * Finds events that streams did not receive, even if nothing comes after them, and agents that were revoked. Each turn asks
+ * messaging what may be unpublished and who was revoked lately; this costs the same for any number of streams. The heads of all
+ * open streams are read every 10 s, when NATS was away, and when the answer of a turn is incomplete.
  */
-export function startWatchHeads(
-  { bus, logger, streams }: Pick<StreamDeps, 'bus' | 'logger' | 'streams'>,
-  channel: Channel,
-): HeadsWatch {
+export function startWatchHeads({ bus, logger, streams }: Deps, channel: Channel): HeadsWatch {
   let readMs = performance.now()
+  let allReadMs = Number.NEGATIVE_INFINITY
+  let sinceMs: number | null = null
   const loop = startLoop({
     name: 'watch-heads',
     logger,
     intervalMs: INTERVAL_MS,
     run: async () => {
       try {
-        await watchHeads({ bus, streams })
+        await turn()
         readMs = performance.now()
       } catch (error) {
         // Swallow the error, so that the loop retries at its next turn without backoff: revocations are urgent.
@@ -40,25 +45,64 @@ export function startWatchHeads(
   })
   // Events that were published while NATS was away were not received.
   void channel.watchConnection((state) => {
-    if (state === 'back') loop.wake()
+    if (state !== 'back') return
+    allReadMs = Number.NEGATIVE_INFINITY
+    loop.wake()
   })
   return { loop, readSecondsAgo: () => (performance.now() - readMs) / 1_000 }
+
+  async function turn(): Promise<void> {
+    if (streams.open.length === 0) {
+      allReadMs = Number.NEGATIVE_INFINITY // so that the first turn with a stream reads its head
+      return
+    }
+    const beganMs = performance.now()
+    const needsAll = beganMs - allReadMs >= ALL_MS
+    const late = await askLate(needsAll ? null : sinceMs)
+    if (needsAll || late?.is_complete !== true) {
+      await readAllHeads()
+      allReadMs = beganMs
+    } else {
+      const byAgent = streamsByAgent()
+      for (const { agent_id, head } of late.logs)
+        for (const stream of byAgent.get(agent_id) ?? []) stream.noteHead(head)
+      for (const agentId of late.revoked) for (const stream of byAgent.get(agentId) ?? []) stream.close()
+    }
+    sinceMs = late?.next_since_ms ?? null
+  }
+
+  /** @returns undefined if there is no answer: a messaging of the release before does not know the call. */
+  async function askLate(revokedSinceMs: number | null): Promise<ReplyOf<typeof listLate> | undefined> {
+    try {
+      return await bus.call(listLate, { revoked_since_ms: revokedSinceMs }, contextNow())
+    } catch (error) {
+      logger.debug({ err: error }, 'late entries were not listed: reading all heads')
+      return undefined
+    }
+  }
+
+  async function readAllHeads(): Promise<void> {
+    const byAgent = streamsByAgent()
+    const agentIds = [...byAgent.keys()]
+    for (let at = 0; at < agentIds.length; at += HEADS_MAX) {
+      const page = agentIds.slice(at, at + HEADS_MAX)
+      const { logs } = await bus.call(listHeads, { agent_ids: page }, contextNow())
+      page.forEach((agentId, index) => {
+        const log = logs[index]
+        if (log === undefined) return
+        for (const stream of byAgent.get(agentId) ?? []) {
+          if (log.revoked) stream.close()
+          else stream.noteHead(log.head)
+        }
+      })
+    }
+  }
+
+  function streamsByAgent(): Map<string, StreamDeps['streams']['open'][number][]> {
+    return Map.groupBy(streams.open, ({ agentId }) => agentId)
+  }
 }
 
-async function watchHeads({ bus, streams }: Pick<StreamDeps, 'bus' | 'streams'>): Promise<void> {
-  const byAgent = Map.groupBy(streams.open, ({ agentId }) => agentId)
-  const agentIds = [...byAgent.keys()]
-  for (let at = 0; at < agentIds.length; at += HEADS_MAX) {
-    const asked = agentIds.slice(at, at + HEADS_MAX)
-    const context = { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_LIMIT_MS }
-    const { logs } = await bus.call(listHeads, { agent_ids: asked }, context)
-    asked.forEach((agentId, index) => {
-      const log = logs[index]
-      if (log === undefined) return
-      for (const stream of byAgent.get(agentId) ?? []) {
-        if (log.revoked) stream.close()
-        else stream.noteHead(log.head)
-      }
-    })
-  }
+function contextNow(): { traceparent: string; deadlineMs: number } {
+  return { traceparent: newTraceparent(), deadlineMs: Date.now() + CALL_LIMIT_MS }
 }
