@@ -1,0 +1,84 @@
+/**
+ * Which cell an agent lives in, by a map of slots (ADR 25). A cell is a whole system with its own databases. The services do not
+ * use this yet; it fixes the rules, so that the plan of docs/scaling.md can be checked.
+ */
+import { createHmac } from 'node:crypto'
+
+export const SLOTS = 4_096
+
+export interface SlotMap {
+  /** Rises with every change. An answer `moved` carries the version that it knows, so the caller fetches that or a newer one. */
+  readonly version: number
+  /** Secret of the deployment. Agent ids are hashes that anybody can grind, so unkeyed slots could be filled on purpose. */
+  readonly key: string
+  /** The cell of each slot. */
+  readonly cells: readonly string[]
+  /** Slots that are being copied to another cell. Until the move is done, the old cell serves them. */
+  readonly moving: ReadonlyMap<number, string>
+}
+
+export function slotOf(key: string, agentId: string): number {
+  return createHmac('sha256', key).update(agentId).digest().readUInt16BE(0) % SLOTS
+}
+
+/** Spreads the slots evenly over the cells. */
+export function createSlotMap(key: string, cells: readonly string[]): SlotMap {
+  if (cells.length === 0 || cells.length > SLOTS) throw new RangeError(`a map has 1 to ${SLOTS} cells`)
+  const cellAt = (slot: number): string => cells[slot % cells.length] ?? ''
+  return { version: 1, key, cells: Array.from({ length: SLOTS }, (_, slot) => cellAt(slot)), moving: new Map() }
+}
+
+export function cellOf(map: SlotMap, agentId: string): string {
+  return map.cells[slotOf(map.key, agentId)] ?? ''
+}
+
+/** A cell's answer to a request for an agent. `moved`: the caller must use a map of at least this version. */
+export type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
+
+/**
+ * What a cell does with a request. A caller with an old map is sent on. If the caller's map is newer than the cell's, the cell
+ * fetches the map before it decides: otherwise two cells could serve one agent during a change.
+ */
+export function judge(map: SlotMap, cell: string, agentId: string, callerVersion: number): Verdict {
+  if (callerVersion > map.version) return { answer: 'refresh' }
+  return cellOf(map, agentId) === cell ? { answer: 'serve' } : { answer: 'moved', version: map.version }
+}
+
+export interface Move {
+  readonly slot: number
+  readonly from: string
+  readonly to: string
+}
+
+/** The fewest moves after which each of these cells has its share of the slots, and no other cell has any. */
+export function planMoves(map: SlotMap, cells: readonly string[]): Move[] {
+  const share = (index: number): number => Math.floor(SLOTS / cells.length) + (index < SLOTS % cells.length ? 1 : 0)
+  const slotsOf = new Map<string, number[]>(cells.map((cell) => [cell, []]))
+  const homeless: number[] = []
+  map.cells.forEach((cell, slot) => void (slotsOf.get(cell) ?? homeless).push(slot))
+  // The largest cells get the larger shares, so that no slot moves only because of the rounding.
+  const bySize = [...slotsOf].toSorted(([, a], [, b]) => b.length - a.length)
+  const wanted = new Map(bySize.map(([cell], index) => [cell, share(index)]))
+  const surplus = [...homeless, ...bySize.flatMap(([cell, slots]) => slots.slice(wanted.get(cell)))]
+  return bySize.flatMap(([to, slots]) =>
+    surplus
+      .splice(0, Math.max((wanted.get(to) ?? 0) - slots.length, 0))
+      .map((slot) => ({ slot, from: map.cells[slot] ?? '', to })),
+  )
+}
+
+/** Begins to copy a slot. Nothing changes for callers, so the version stays. */
+export function beginMove(map: SlotMap, { slot, from, to }: Move): SlotMap {
+  if (map.cells[slot] !== from) throw new Error(`slot ${slot} is not in ${from}`)
+  if (map.moving.has(slot)) throw new Error(`slot ${slot} is being moved already`)
+  return { ...map, moving: new Map([...map.moving, [slot, to]]) }
+}
+
+/** Ends a move: the new cell serves the slot from this version on. The old cell has stopped serving the slot before. */
+export function finishMove(map: SlotMap, slot: number): SlotMap {
+  const to = map.moving.get(slot)
+  if (to === undefined) throw new Error(`slot ${slot} is not being moved`)
+  const moving = new Map(map.moving)
+  moving.delete(slot)
+  return { ...map, version: map.version + 1, cells: map.cells.with(slot, to), moving }
+}
