@@ -8,6 +8,7 @@ import { benchWebhooks } from './live/live-webhooks.ts'
 import { benchOverload } from './overload.ts'
 import { benchPosts } from './posts.ts'
 import { benchSend } from './send.ts'
+import { benchBacklog } from './storage/backlog.ts'
 import { benchReads } from './storage/reads.ts'
 import { benchSteady } from './storage/steady.ts'
 import { benchStorage } from './storage/storage.ts'
@@ -24,6 +25,7 @@ const BENCHMARKS = [
   'webhooks',
   'storage',
   'steady',
+  'backlog',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -44,13 +46,26 @@ const { values, names } = readCommandLine({
       default: 0,
       what: 'steady: seconds until a message expires, at least 30; 0 is never',
     },
+    backlog: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'backlog: rows of the outbox that wait' },
     chart: { kind: 'text', placeholder: 'file', what: 'steady: where an SVG of the pace is written' },
     many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: rows that there are then' },
   },
   names: { of: BENCHMARKS, what: 'send where nothing is said' },
 })
 
-const { connections, rounds, seconds: secondsPerRound, agents, times, few, many, messages, ttl, chart } = values
+const {
+  connections,
+  rounds,
+  seconds: secondsPerRound,
+  agents,
+  times,
+  few,
+  many,
+  messages,
+  ttl,
+  backlog,
+  chart,
+} = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
   send: () => benchSend({ ...options, agents }),
@@ -63,6 +78,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   idle: () => benchIdleStreams(),
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
+  backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 
