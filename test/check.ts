@@ -1,8 +1,9 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the last release, what is in the repository. Changes nothing. */
+/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, the last release, what is in the repository. Changes nothing. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findStaleSections } from './calls/sections.ts'
 import { findCircles } from './check/circles.ts'
 import { findBadCitations } from './check/citations.ts'
 import { findWrongDependencies } from './check/dependency-direction.ts'
@@ -29,6 +30,10 @@ const CHECKS: readonly Check[] = [
   { name: 'circles', run: () => findCircles(readSources(/\.ts$|package\.json$/)).join('\n') },
   { name: 'exports', run: () => findNeedlessExports(readSources(/\.ts$|package\.json$/)).join('\n') },
   { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
+  {
+    name: 'calls',
+    run: () => findStaleSections(readSources(/\.ts$|package\.json$|users\.conf$|README\.md$/)).join('\n'),
+  },
   { name: 'last release', run: findBreaksWithLastRelease },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
 ]
@@ -44,7 +49,7 @@ export async function runChecks(): Promise<{ passed: number; failed: number }> {
   return { passed: CHECKS.length - failed, failed }
 }
 
-/** This tree has to run beside the last release (docs/operating.md, Compatibility). */
+/** This tree has to run beside the last release (docs/operating/upgrade.md, Compatibility). */
 async function findBreaksWithLastRelease(): Promise<string> {
   const last = JSON.parse(readFileSync(RECORD_PATH, 'utf8')) as ReleaseRecord
   return findBreaks(last, await recordRelease()).join('\n')
@@ -60,7 +65,7 @@ function runTool(name: string, args: string[]): Promise<string> {
 }
 
 /** What is committed or would be. The tree may belong to another user, which git must be told is fine. */
-function readSources(pattern: RegExp): SourceFile[] {
+export function readSources(pattern: RegExp): SourceFile[] {
   const args = ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const paths = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES }).split('\0')
   return paths
@@ -71,7 +76,7 @@ function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, circles, exports, citations, the last release, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, the last release, what is in the repository. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

@@ -1,6 +1,6 @@
 /**
  * What a release may change, so that its processes and those of the release before run side by side in any mixture
- * (docs/operating.md, Compatibility). Pure; release-record.ts says what there is.
+ * (docs/operating/upgrade.md, Compatibility). Pure; release-record.ts says what there is.
  */
 
 export interface CallRecord {

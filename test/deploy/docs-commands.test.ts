@@ -6,11 +6,11 @@ import { svc } from '../../libs/cli/test/run.ts'
 import { ROOT } from './facts.ts'
 import { environmentOf, KUBERNETES, type Manifest, render, renderWith, workloadsOf } from './kubernetes-render.ts'
 
-const RUNBOOKS = readdirSync(join(ROOT, 'docs/runbooks')).map((name) => `docs/runbooks/${name}`)
-const DEPLOY = readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8')
-const TEXT = [DEPLOY, ...['docs/operating.md', ...RUNBOOKS].map((page) => readFileSync(join(ROOT, page), 'utf8'))].join(
-  '\n',
-)
+const PAGES = readdirSync(join(ROOT, 'docs/operating'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => join('docs/operating', name))
+const TEXT = PAGES.map((page) => readFileSync(join(ROOT, page), 'utf8')).join('\n')
+const ROTATE = readFileSync(join(ROOT, 'docs/operating/rotate.md'), 'utf8')
 const KUBECTL = [...TEXT.matchAll(/kubectl [^\n`|;#]*/g)].map(([command]) => command)
 const KINDS = / (deployment|statefulset|job|service)[ /]([a-z<][a-z<> -]*)/g
 
@@ -65,8 +65,8 @@ test('each command says whose namespace it is for', () => {
   expect(said).toEqual([])
 })
 
-test('docs/deploy.md, Rotation: with the patch the job makes the other login', () => {
-  const [, patch = ''] = /```yaml\n([\s\S]*?)```/.exec(DEPLOY.split('\n## Rotation\n')[1] ?? '') ?? []
+test('docs/operating/rotate.md: with the patch the job makes the other login', () => {
+  const [, patch = ''] = /```yaml\n([\s\S]*?)```/.exec(ROTATE) ?? []
   const rendered = renderWith(['database-roles'], `patches:\n${patch}`)
   const jobs = workloadsOf(rendered).filter(({ manifest }) => manifest.metadata.name.startsWith('roles-'))
   const logins = jobs.flatMap(({ containers }) =>

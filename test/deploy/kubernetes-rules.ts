@@ -115,7 +115,10 @@ export const RULES = {
 
   'services agree on what they are told': ({ manifests }) => findDisagreements(environmentsOf(manifests)),
 
-  'every secret is one of those that docs/deploy.md lists, and none is in the manifests': ({ manifests, facts }) => [
+  'every secret is one of those that docs/operating/deploy.md lists, and none is in the manifests': ({
+    manifests,
+    facts,
+  }) => [
     ...secretReferences(manifests)
       .filter((key) => !facts.secretKeys.has(key))
       .map((key) => `nobody makes ${key}`),

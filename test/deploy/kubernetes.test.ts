@@ -105,9 +105,11 @@ test('spec 10.3: the policy of webhook lets it reach no block that its own rule 
   expect([allowed.check('203.0.112.1') && !except.check('203.0.112.1'), rows.length > 20]).toEqual([true, true])
 })
 
-test('docs/deploy.md says how many connections the autoscalers of production may come to', () => {
+test('docs/operating/deploy.md says how many connections the autoscalers of production may come to', () => {
   const connections = connectionsAtMost(rendered.get('production') ?? []) + KEPT_CONNECTIONS
-  expect(readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8')).toContain(`\`max_connections\` of ${connections}`)
+  expect(readFileSync(join(ROOT, 'docs/operating/deploy.md'), 'utf8')).toContain(
+    `\`max_connections\` of ${connections}`,
+  )
 })
 
 /** Ways to break each rule; each must be seen. */
@@ -157,7 +159,7 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
   'services agree on what they are told': [
     (all) => Object.assign(variableOf(all, 'gateway', 'SVC_RETENTION_DAYS'), { valueFrom: undefined, value: '7' }),
   ],
-  'every secret is one of those that docs/deploy.md lists, and none is in the manifests': [
+  'every secret is one of those that docs/operating/deploy.md lists, and none is in the manifests': [
     (all) => secretOf(all, 'boards').items.push({ key: 'other', path: 'other' }),
     (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'other' }),
     (all) => all.push({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'boards' }, data: {} }),

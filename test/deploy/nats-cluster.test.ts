@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 
 const CONFIG = fileURLToPath(new URL('../../deploy/nats', import.meta.url))
 
-test('docs/operating.md, Upgrading: a server of a cluster takes new rights while it runs', async () => {
+test('docs/operating/upgrade.md: a server of a cluster takes new rights while it runs', async () => {
   const { folder, mark } = await findTestRun()
   const title = markOf(mark, 'nats-cluster')
   const own = join(folder, 'nats-cluster')

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ROOT, readFacts } from './facts.ts'
 
-test('docs/deploy.md lists every secret that there is, and no other', () => {
+test('docs/operating/deploy.md lists every secret that there is, and no other', () => {
   const { secretKeys, variables } = readFacts()
-  const text = readFileSync(join(ROOT, 'docs/deploy.md'), 'utf8').split('## Secrets')[1]?.split('## ')[0] ?? ''
+  const text =
+    readFileSync(join(ROOT, 'docs/operating/deploy.md'), 'utf8').split('## Secrets')[1]?.split('## ')[0] ?? ''
   const services = [...variables.keys()]
   const stores = services.filter((name) => variables.get(name)?.names.includes('SVC_DATABASE_URL'))
   const users = [...services, 'admin']

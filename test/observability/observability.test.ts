@@ -173,7 +173,7 @@ describe('metrics', () => {
   })
 })
 
-/** Made by Prometheus itself, or by its configuration (docs/observability.md). */
+/** Made by Prometheus itself, or by its configuration (docs/operating/observe.md). */
 const NOT_SCRAPED = new Set(['up'])
 const GIVEN_LABELS = new Set(['job', 'instance', 'le'])
 /** What an operator hopes never to see has no series in a system that is well; its values are known all the same. */
@@ -214,7 +214,7 @@ describe('dashboards and alerts ask for what there is', () => {
 
   test('every alert has a severity, says what it is about, and has its page, which is in the list of pages', () => {
     const alerts = rules.filter(({ alert }) => alert !== undefined)
-    const list = readFileSync(join(ROOT, 'docs/runbooks/README.md'), 'utf8')
+    const list = readFileSync(join(ROOT, 'docs/operating/runbooks/README.md'), 'utf8')
     const wrong = alerts.filter(({ alert, labels, annotations, expr }) => {
       const page = readFileSync(join(ROOT, annotations?.runbook_url ?? 'nowhere'), 'utf8')
       const { labels: grouping } = parsePromql(expr)
@@ -233,14 +233,14 @@ describe('dashboards and alerts ask for what there is', () => {
     expect(wrong.map(({ alert }) => alert)).toEqual([])
     const pages = new Set(alerts.map(({ annotations }) => basename(annotations?.runbook_url ?? '')))
     expect(
-      files('docs/runbooks/*.md')
+      files('docs/operating/runbooks/*.md')
         .map((path) => basename(path))
         .sort(),
     ).toEqual([...pages, 'README.md'].sort())
   })
 
-  test('every metric of ours has its row in docs/observability.md, and every row its metric', () => {
-    const text = readFileSync(join(ROOT, 'docs/observability.md'), 'utf8')
+  test('every metric of ours has its row in docs/operating/observe.md, and every row its metric', () => {
+    const text = readFileSync(join(ROOT, 'docs/operating/observe.md'), 'utf8')
     const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` /gm)].map(([, name]) => name)
     const own = [...scrapes.types.keys()].filter((name) => name.startsWith('agentmsg_'))
     expect(rows.sort()).toEqual(own.sort())

@@ -2,18 +2,18 @@ import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const ROOT = new URL('../../', import.meta.url)
-const PAGE = readFileSync(new URL('docs/security.md', ROOT), 'utf8')
+const PAGE = readFileSync(new URL('docs/operating/secure.md', ROOT), 'utf8')
 
-/** `[label](../path): “name”`, as often as the page has it. */
-const CITED = [...PAGE.matchAll(/\[[^\]]+\]\(\.\.\/([^)]+)\): “([^”]*)”/g)].map(([, file = '', name = '']) => ({
+/** `[label](../../path): “name”`, as often as the page has it. */
+const CITED = [...PAGE.matchAll(/\[[^\]]+\]\(\.\.\/\.\.\/([^)]+)\): “([^”]*)”/g)].map(([, file = '', name = '']) => ({
   file,
   name,
 }))
 
-test('every mitigation of docs/security.md names its tests', () => {
-  const [, mitigations = ''] = PAGE.split('\n## What is tried, and what holds it\n')
-  const [tables = ''] = mitigations.split('\n## ')
-  const rows = tables.split('\n').filter((line) => /^\|(?! *(attempt|-))/.test(line))
+test('every defence of docs/operating/secure.md names its tests', () => {
+  const [, defences = ''] = PAGE.split('\n## Attacks and defences\n')
+  const [tables = ''] = defences.split('\n## ')
+  const rows = tables.split('\n').filter((line) => /^\|(?! *(attack|-))/.test(line))
   expect(rows.length).toBeGreaterThan(35)
   for (const row of rows) expect(row, row.slice(0, 60)).toMatch(/\.test\.ts\): “[^”]+”/)
 })
@@ -27,6 +27,6 @@ test.each(CITED)('$file has “$name”', ({ file, name }) => {
 })
 
 test('every test that the page links to is named, and none without quotes', () => {
-  const links = [...PAGE.matchAll(/\]\(\.\.\/[^)]+\.test\.ts\)/g)]
+  const links = [...PAGE.matchAll(/\]\(\.\.\/\.\.\/[^)]+\.test\.ts\)/g)]
   expect(links).toHaveLength(CITED.length)
 })

@@ -33,7 +33,7 @@ export function cellOf(map: SlotMap, agentId: string): string {
 }
 
 /** A cell's answer to a request for an agent. `moved`: the caller must use a map of at least this version. */
-export type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
+type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
 
 /**
  * What a cell does with a request. A caller with an old map is sent on. If the caller's map is newer than the cell's, the cell

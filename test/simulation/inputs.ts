@@ -1,4 +1,4 @@
-/** What was measured, what was computed from the schema, and what is assumed. Everything in docs/scaling.md comes from here. */
+/** What was measured, what was computed from the schema, and what is assumed. Everything in docs/operating/scale.md comes from here. */
 
 /** `npx pnpm bench send` on a machine with nothing else to do. */
 export const MEASURED = {
@@ -45,7 +45,7 @@ export const TOMBSTONE_BYTES = 200
 /** How long rows are kept, in days (README of each service). */
 export const KEPT_DAYS = { messages: 30, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
 
-/** Of the time that a message waits and nobody works: assumptions for one data centre, said in docs/scaling.md. */
+/** Of the time that a message waits and nobody works: assumptions for one data centre, said in docs/operating/scale.md. */
 export const LATENCY_MS = {
   /** A commit's way to the disk: a local NVMe drive, mean. */
   sync: 0.8,

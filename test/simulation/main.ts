@@ -1,13 +1,13 @@
-/** `npx pnpm simulate`: writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them. */
+/** `npx pnpm simulate`: writes the tables of docs/operating/scale.md from test/simulation/inputs.ts, and prints them. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { fillPage, renderTables } from './tables.ts'
 
-const PAGE = new URL('../../docs/scaling.md', import.meta.url)
+const PAGE = new URL('../../docs/operating/scale.md', import.meta.url)
 
 readCommandLine({
   command: 'npx pnpm simulate',
-  does: 'Writes the tables of docs/scaling.md from test/simulation/inputs.ts, and prints them.',
+  does: 'Writes the tables of docs/operating/scale.md from test/simulation/inputs.ts, and prints them.',
   options: {},
 })
 const tables = renderTables()

@@ -8,9 +8,9 @@ import { createBatches, createCores, createProcess, MAX_BATCH } from './stations
 import { CALIBRATION_BATCH, FIXED_SHARE, simulate } from './system.ts'
 import { AS_MEASURED, atLoad, CELL, fillPage, RATES, renderTables } from './tables.ts'
 
-const PAGE = readFileSync(new URL('../../docs/scaling.md', import.meta.url), 'utf8')
+const PAGE = readFileSync(new URL('../../docs/operating/scale.md', import.meta.url), 'utf8')
 
-test('docs/scaling.md has the tables that the simulation renders (npx pnpm simulate writes them)', () => {
+test('docs/operating/scale.md has the tables that the simulation renders (npx pnpm simulate writes them)', () => {
   expect(PAGE).toBe(fillPage(PAGE, renderTables()))
 })
 

@@ -1,4 +1,4 @@
-/** The tables of docs/scaling.md. */
+/** The tables of docs/operating/scale.md. */
 
 import { MEASURED, STREAMS_PER_PROCESS } from './inputs.ts'
 import { cellCapacity, perCore, planFor, planStreams, primaryLimits, SERVICES } from './plan.ts'

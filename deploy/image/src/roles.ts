@@ -2,7 +2,7 @@
  * `node deploy/image/src/roles.ts <service>` makes the service's schema and roles, or brings them to this state, and sets
  * their passwords. `SVC_DATABASE_URL` is that of a role that may make roles, with the service's database in it;
  * `SVC_DATABASE_PASSWORD` and `SVC_DATABASE_OWNER_PASSWORD` are what the service and its migrations log in with.
- * `SVC_DATABASE_LOGIN` names another login for the service, for a change of password while it runs (docs/deploy.md).
+ * `SVC_DATABASE_LOGIN` names another login for the service, for a change of password while it runs (docs/operating/rotate.md).
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'

@@ -1,7 +1,7 @@
 /**
  * `node deploy/image/src/secrets.ts <folder>` makes up every secret of a deployment, as files `<folder>/<secret>/<key>`: what
  * deploy/kubernetes takes from Secrets and deploy/compose from files. What is there already stays, so that it can be run
- * again; to change a secret, see docs/deploy.md, Rotation.
+ * again; to change a secret, see docs/operating/rotate.md.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -27,6 +27,6 @@ export type StoreName = (typeof STORES)[number]
 export const NATS_USERS = [...SERVICES, 'admin'] as const
 export type NatsUser = (typeof NATS_USERS)[number]
 
-/** Each user has two logins, and a process may use either (docs/deploy.md, Rotation). */
+/** Each user has two logins, and a process may use either (docs/operating/rotate.md). */
 export const NATS_LOGINS = NATS_USERS.flatMap((user) => [user, `${user}_b`] as const)
 export type NatsLogin = (typeof NATS_LOGINS)[number]

@@ -131,7 +131,7 @@ export const retryJobs = defineCall({
 
 /** An inconsistency. */
 export const Discrepancy = closed({
-  /** The broken rule; docs/operating.md lists them all. */
+  /** The broken rule; docs/operating/books.md lists them all. */
   rule: Type.String(),
   /** Id of an agent, a log, a message or an operation. */
   id: Type.String(),

@@ -101,7 +101,7 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
 
 /**
  * Waits for the schema. A process that starts during its migration gets no work from NATS until then, and its readiness probe
- * fails, so the previous release goes on working (docs/deploy.md, Upgrade without downtime).
+ * fails, so the previous release goes on working (docs/operating/upgrade.md).
  */
 async function untilMigrated(database: Database, schema: string, dir: URL, logger: Logger): Promise<void> {
   const files = readSchemaFiles(fileURLToPath(dir), schema)

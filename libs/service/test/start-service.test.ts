@@ -71,7 +71,7 @@ test('an error that nobody handles is logged and counted, and drains the process
   ])
 })
 
-test('docs/deploy.md, Upgrade without downtime: a process waits for the migrations that its code needs, and no later one is in its way', async () => {
+test('docs/operating/upgrade.md: a process waits for the migrations that its code needs, and no later one is in its way', async () => {
   await using nats = await startTestNats()
   await using database = await createTestDatabase(['stream'])
   await using admin = openDatabase({

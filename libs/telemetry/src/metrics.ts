@@ -1,6 +1,6 @@
 /**
  * The metrics of this process, in one registry: a process is one service, so all counts of its libraries belong to it.
- * Names are `agentmsg_…`, in base units, and every metric has its row in docs/observability.md.
+ * Names are `agentmsg_…`, in base units, and every metric has its row in docs/operating/observe.md.
  *
  * The values of a label are few and known beforehand: names of operations, calls, statements, outcomes. Never use an
  * id, a path, an address or any other value that a client can choose (ADR 22).

@@ -5,7 +5,7 @@ import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { type Harness, startHarness } from './harness.ts'
 
-const OPERATING = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8')
+const BACK_UP = readFileSync(new URL('../../../docs/operating/back-up.md', import.meta.url), 'utf8')
 const README = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
 
 /** What an operator is told to run. */
@@ -74,8 +74,8 @@ test('spec 7.15; ADR 19: after a logical restore exports are whole and in order 
   expect((await restored.inbox('bob')).ids).toHaveLength(6)
 })
 
-test('docs/operating.md, A point in time: behind a head that was raised a log goes on, and who had read further misses nothing', async () => {
-  const [, statement = ''] = /^ *(update messaging\.logs .*;)$/m.exec(OPERATING) ?? []
+test('docs/operating/back-up.md, Restore to a point in time: a log goes on behind its raised head, and a client that had read further misses nothing', async () => {
+  const [, statement = ''] = /^ *(update messaging\.logs .*;)$/m.exec(BACK_UP) ?? []
   await using h = await startHarness()
   await h.setPolicy('bob', 'open', 1)
   for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })

@@ -5,7 +5,7 @@
  * The migrations are of the kind that is allowed (old and new code both run after them): a column, a table and an
  * index in each store. So it holds that they take no lock for long enough to be noticed, that processes go on with their connections and
  * prepared statements on changed tables, and that any half of a service can be replaced. Each process is given other logins for NATS and for
- * its database as it starts again, as when passwords are changed (docs/deploy.md, Rotation). All processes run the code of this tree: it cannot
+ * its database as it starts again, as when passwords are changed (docs/operating/rotate.md). All processes run the code of this tree: it cannot
  * say whether an older release and this one understand each other.
  */
 import { execFile } from 'node:child_process'
@@ -71,7 +71,7 @@ function withOneMore(store: StoreName): string {
   return dir
 }
 
-/** The other login of each store (docs/deploy.md, Rotation), of this test alone: roles are the whole server's. */
+/** The other login of each store (docs/operating/rotate.md), of this test alone: roles are the whole server's. */
 const SECOND_LOGINS = new Map<ServiceName, URL>()
 
 /** The job that makes roles, told of another login; the owner's password stays. */

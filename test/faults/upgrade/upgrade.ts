@@ -1,5 +1,5 @@
 /**
- * An upgrade and its rollback, with the real old code beside the new, as docs/operating.md has them: NATS's users, migrations,
+ * An upgrade and its rollback, with the real old code beside the new, as docs/operating/upgrade.md has them: NATS's users, migrations,
  * then process by process, under load.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
