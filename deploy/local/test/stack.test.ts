@@ -104,63 +104,69 @@ async function refusalOf({ ended, output }: Launcher): Promise<string> {
   return lines[0] ?? ''
 }
 
-describe('if something is in the way, one clear sentence says so, and nothing stays behind', {
+describe('the stack starts, survives, and stops', {
   timeout: 300_000,
 }, () => {
-  test('it comes up, its data is private, and SIGTERM ends all of it with code 0', async () => {
-    const launcher = await launchUntilUp()
-    expect(await health()).toBe(200)
-    const names = [
-      'boards-1',
-      'budget-1',
-      'gateway-1',
-      'identity-1',
-      'keeper',
-      'messaging-1',
-      'nats',
-      'postgres',
-      'stream-1',
-      'webhook-1',
-    ]
+  test('it comes up with private data and as many processes as asked for, starts again what dies, and ends with code 0', async () => {
+    const launcher = await launchUntilUp({ SVC_REPLICAS: 'messaging:2,gateway:2' })
+    expect([await health(), await health(port + 1)]).toEqual([200, 200])
+    const services = ['boards-1', 'budget-1', 'gateway-1', 'gateway-2', 'identity-1', 'messaging-1', 'messaging-2']
+    const names = [...services, 'keeper', 'nats', 'postgres', 'stream-1', 'webhook-1']
     // A process that Postgres has just forked looks like Postgres itself.
-    await eventually(() => {
-      const running = processes().map(({ name }) => name)
-      expect(running.toSorted()).toEqual(names)
-    })
+    await eventually(() =>
+      expect(
+        processes()
+          .map(({ name }) => name)
+          .toSorted(),
+      ).toEqual(names.toSorted()),
+    )
     for (const name of readdirSync(dataDir)) expect(statSync(join(dataDir, name)).mode & 0o077, name).toBe(0)
+
+    const second = launch({ SVC_HTTP_PORT: String(await takePorts()) })
+    expect(await second.ended).toBe(1)
+    expect(second.output()).toMatch(/^The stack is already running on this data.*\n$/)
+
+    const before = pidOf('messaging-1')
+    process.kill(before, 'SIGKILL')
+    await eventually(() => pidOf('messaging-1') !== before)
+    await eventually(async () => (await health()) === 200, { timeoutMs: START_LIMIT_MS })
+
     launcher.child.kill('SIGTERM')
     expect(await launcher.ended).toBe(0)
     expect(processes()).toEqual([])
     const words = launcher.output()
-    expect(words.indexOf('gateway-1    info  stopped')).toBeLessThan(words.indexOf('messaging-1  info  draining'))
+    expect(words.indexOf('gateway-1    info  stopped')).toBeLessThan(words.indexOf('messaging-2  info  draining'))
   })
 
-  test('a second start on the same data finds it, also after kill -9 of everything', async () => {
+  test('the next start finds the data after SIGTERM, after kill -9 of the launcher, and after kill -9 of everything', async () => {
     const place = { url: `http://127.0.0.1:${port}`, authority: `127.0.0.1:${port}` }
     const first = await launchUntilUp()
     const alice = await new Agent(place).register()
-    const before = alice.envelope(alice, 'before the stop')
-    expect((await alice.post('/v2/messages', before)).status).toBe(202)
+    const ids: string[] = []
+    const send = async (): Promise<void> => {
+      const envelope = alice.envelope(alice)
+      expect((await alice.post('/v2/messages', envelope)).status).toBe(202)
+      ids.push(envelope.id)
+    }
+    await send()
     first.child.kill('SIGTERM')
     await first.ended
-    const second = await launchUntilUp()
-    const after = alice.envelope(alice, 'before the kill')
-    expect((await alice.post('/v2/messages', after)).status).toBe(202)
-    for (const pid of [second.child.pid, ...processes().map((one) => one.pid)]) killNow(pid)
-    await second.ended
-    await launchUntilUp()
-    for (const { id } of [before, after]) expect((await alice.get(`/v2/messages/${id}`)).status).toBe(200)
-  })
 
-  test('kill -9 of the launcher: the next start comes up, and nothing of the old run stays', async () => {
-    const first = await launchUntilUp()
-    const before = processes().map(({ pid }) => pid)
-    first.child.kill('SIGKILL')
+    const second = await launchUntilUp()
+    await send()
+    const leftovers = processes().map(({ pid }) => pid)
+    second.child.kill('SIGKILL')
     // Its title changes as soon as it notices.
     await eventually(() => !processes().some(({ name }) => name === 'keeper'))
+
+    const third = await launchUntilUp()
+    expect(processes().filter(({ pid }) => leftovers.includes(pid))).toEqual([])
+    await send()
+    for (const pid of [third.child.pid, ...processes().map((one) => one.pid)]) killNow(pid)
+    await third.ended
+
     await launchUntilUp()
-    expect(await health()).toBe(200)
-    expect(processes().filter(({ pid }) => before.includes(pid))).toEqual([])
+    for (const id of ids) expect((await alice.get(`/v2/messages/${id}`)).status).toBe(200)
   })
 
   test('a second Ctrl-C does not wait', async () => {
@@ -173,20 +179,6 @@ describe('if something is in the way, one clear sentence says so, and nothing st
     expect(processes()).toEqual([])
   })
 
-  test('SVC_REPLICAS: further gateways on the following ports', async () => {
-    await launchUntilUp({ SVC_REPLICAS: 'messaging:2,gateway:2' })
-    expect([await health(), await health(port + 1)]).toEqual([200, 200])
-    expect(processes().map(({ name }) => name)).toContain('messaging-2')
-  })
-
-  test('a service that dies is started again', async () => {
-    await launchUntilUp()
-    const before = pidOf('messaging-1')
-    process.kill(before, 'SIGKILL')
-    await eventually(() => pidOf('messaging-1') !== before)
-    await eventually(async () => (await health()) === 200, { timeoutMs: START_LIMIT_MS })
-  })
-
   test.each(['nats', 'postgres'])('%s dies: everything ends, with the reason', async (engine) => {
     const launcher = await launchUntilUp()
     process.kill(pidOf(engine), 'SIGKILL')
@@ -194,17 +186,9 @@ describe('if something is in the way, one clear sentence says so, and nothing st
     expect(launcher.output()).toMatch(/(NATS|Postgres) ended by itself \(signal SIGKILL\)/)
     expect(processes()).toEqual([])
   })
-
-  test('two on the same data: the second says so', async () => {
-    await launchUntilUp()
-    const second = launch({ SVC_HTTP_PORT: String(await takePorts()) })
-    expect(await second.ended).toBe(1)
-    expect(second.output()).toMatch(/^The stack is already running on this data.*\n$/)
-    expect(await health()).toBe(200)
-  })
 })
 
-describe('what is in the way is one clear sentence, and nothing stays', {
+describe('if something is in the way, one clear sentence says so, and nothing stays behind', {
   timeout: 120_000,
 }, () => {
   test('a port in use', async () => {

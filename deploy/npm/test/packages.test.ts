@@ -1,7 +1,7 @@
 /** What is published: what is in it, and that it works where there is npm and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
@@ -145,15 +145,15 @@ describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
   })
 
   test.each(['22', '24'])('the SDK and the first exchange of the README work under Node %s', async (major) => {
-    const name = `node-${major}`
-    const place = await installAlone(folder.path, name, [`node@${major}`, ...packages.map(({ tarball }) => tarball)])
-    const node = join(place, 'node_modules/.bin/node')
+    const node = await findNode(major)
     expect((await run(node, ['--version'])).stdout).toMatch(new RegExp(`^v${major}\\.`))
     await using service = await startFakeService()
-    expect((await run(node, [writeProgram(place), service.url])).stdout).toBe('hello\nprocessed\n')
+    expect((await run(node, [writeProgram(home), service.url])).stdout).toBe('hello\nprocessed\n')
+    const place = join(folder.path, `exchange-${major}`)
+    mkdirSync(place)
     // As npx finds it: the shebang looks for node on the PATH. Names are never given twice.
     const env = {
-      PATH: `${join(place, 'node_modules/.bin')}:${process.env.PATH}`,
+      PATH: [dirname(node), join(home, 'node_modules/.bin'), process.env.PATH].join(':'),
       SVC_CONFIG_DIR: place,
       SVC_URL: system.urls[0],
     }
@@ -206,6 +206,12 @@ describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
     expect(existsSync(join(home, 'node_modules/@svc/contracts'))).toBe(false)
   })
 })
+
+/** @returns the program: the one that runs this test, or one from npm. */
+async function findNode(major: string): Promise<string> {
+  if (process.versions.node.startsWith(`${major}.`)) return process.execPath
+  return join(await installAlone(folder.path, `node-${major}`, [`node@${major}`]), 'node_modules/.bin/node')
+}
 
 /** The first block of a language under a heading of a page of this repository. */
 function blockOf(page: string, heading: string, language: string): string {
