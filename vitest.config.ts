@@ -7,6 +7,8 @@ export default defineConfig({
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/run/global-setup.ts'],
     setupFiles: ['test/support/run/past-midnight.ts'],
+    // Modules are loaded once per worker, not once per file. No file changes them, and each ends what it starts.
+    isolate: false,
     // Integration tests share two cores with Postgres and NATS; while some wait, others work.
     maxWorkers: 3,
     sequence: { sequencer: WaitingFirst },
