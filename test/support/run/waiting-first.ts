@@ -4,7 +4,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
  * Files whose tests wait for leases and deadlines to end: they take longest and use the cores least. The others fill the time
  * beside them, which they could not at the end.
  */
-const WAITING = /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
+const WAITING =
+  /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
 /** The order of a run: files that wait, then the others, each as vitest would have them. */
 export class WaitingFirst extends BaseSequencer {
