@@ -1,10 +1,9 @@
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { AgentClient } from '@svc/sdk/client.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
@@ -14,8 +13,6 @@ import { svc, temporaryFolder } from './run.ts'
 
 const run = promisify(execFile)
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url))
-const RECIPE = new URL('../../../docs/signing-with-curl.md', import.meta.url)
-const README = new URL('../README.md', import.meta.url)
 
 let system: TestSystem
 
@@ -27,87 +24,6 @@ afterAll(() => system?.[Symbol.asyncDispose]())
 function url(): string {
   return system.urls[0] ?? ''
 }
-
-/** The recipe needs curl, bash and OpenSSL 3. The openssl of macOS is a different program. */
-function hasRecipeTools(): boolean {
-  try {
-    return /^OpenSSL [3-9]/.test(
-      execFileSync('sh', ['-c', 'curl --version >&2 && bash --version >&2 && openssl version'], {
-        encoding: 'utf8',
-        stdio: 'pipe',
-      }),
-    )
-  } catch {
-    return false
-  }
-}
-
-/** All code blocks of a language in a page. */
-function blocks(page: URL, language: string): string[] {
-  const all = readFileSync(page, 'utf8').matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))
-  return [...all].map(([, block = '']) => block)
-}
-
-test.runIf(hasRecipeTools())(
-  'the commands of docs/signing-with-curl.md work, and their envelope verifies',
-  async () => {
-    using folder = temporaryFolder()
-    // -e stops at the first failure, as a reader would.
-    const script = blocks(RECIPE, 'bash').join('\n')
-    const env = { ...ENVIRONMENT, SVC_URL: url() }
-    const { stdout, stderr } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
-    expect(stderr).toBe('')
-    const [pubkey = '', agentId = '', ...answers] = stdout.trim().split('\n')
-    const [registered, sent, again, inbox, ack, receipt, budget] = answers.map((line) => JSON.parse(line))
-    expect(answers).toHaveLength(7)
-    expect(agentId).toBe(`agent_id  ${registered.agent_id}`)
-    expect(registered.address).toBe(`carol@${system.authority}`)
-    expect([sent.duplicate, again.duplicate]).toEqual([false, true])
-    expect(ack).toEqual({ status: 'acked' })
-    expect(receipt).toMatchObject({ status: 'processed' })
-    expect(budget).toMatchObject({ used_units: 1 })
-    const reader = new AgentClient({ url: url() })
-    const opened = await reader.open(inbox.messages[0], { sender: pubkey.replace(/^pubkey\s+/, '') })
-    expect(opened).toEqual({ body: 'hello from curl', sealed: false, verified: true })
-  },
-)
-
-test('the base58 function of docs/signing-with-curl.md is correct', async () => {
-  const definition = blocks(RECIPE, 'bash').find((block) => block.includes('base58()'))
-  const [, base58 = ''] = /(base58\(\)[\s\S]*?\n}\n)/.exec(definition ?? '') ?? []
-  // Test vectors of draft-msporny-base58.
-  const known = {
-    '48656c6c6f20576f726c6421': '2NEpo7TZRRrLZSi2U',
-    '54686520717569636b2062726f776e20666f78206a756d7073206f76657220746865206c617a7920646f672e':
-      'USm3fpXnKG5EUBx2ndxBDMPVciP5hGey2Jh4NDv6gmeo1LkMeiKrLJUUBk6Z',
-    '0000287fb4cd': '11233QC4',
-  }
-  for (const [hex, encoded] of Object.entries(known)) {
-    expect((await run('bash', ['--norc', '-c', `${base58}\nbase58 ${hex}`])).stdout).toBe(`${encoded}\n`)
-  }
-})
-
-test('the commands of the README work, with the output that it shows', { timeout: 180_000 }, async () => {
-  using folder = temporaryFolder()
-  const env = {
-    ...ENVIRONMENT,
-    SVC_URL: url(),
-    HOME: folder.path('.'),
-    XDG_CONFIG_HOME: folder.path('.config'),
-  }
-  const [commands = ''] = blocks(README, 'bash')
-  // The commands that a reader types in the root of the repository, run in a folder of the test.
-  const script = `npx() { shift 2; ${JSON.stringify(process.execPath)} ${JSON.stringify(MAIN)} "$@"; }\n${commands}`
-  const { stdout } = await run('bash', ['--norc', '-e', '-c', script], { cwd: folder.path('.'), env })
-  const shape = (output: string) =>
-    output
-      .replaceAll(/^key .*[/](?=keys)/gm, 'key       ~/.config/svc/')
-      .replaceAll(/[0-9a-f]{32}/g, '<id>')
-      .replaceAll(/[1-9A-HJ-NP-Za-km-z]{43,44}/g, '<agent>')
-      .replaceAll(/20\d\d-[0-9TZ:-]+/g, '<time>')
-      .replaceAll(/127\.0\.0\.1:\d+/g, '<authority>')
-  expect(shape(stdout)).toBe(shape(blocks(README, 'text')[0] ?? ''))
-})
 
 describe('svc admin grant', () => {
   const AGENT = '4vJ9JU1bJJE96FWSJKvHsmmFADCg4gpZQff4P3bkLKiq'
