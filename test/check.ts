@@ -1,4 +1,4 @@
-/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, the last release, what is in the repository. Changes nothing. */
+/** `npx pnpm check`: types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, the last release, what is in the repository. Changes nothing. */
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { findCircles } from './check/circles.ts'
 import { findBadCitations } from './check/citations.ts'
 import { findWrongDependencies } from './check/dependency-direction.ts'
 import { findNeedlessExports } from './check/exports.ts'
+import { findBrokenLinks } from './check/links.ts'
 import { findBreaks, type ReleaseRecord } from './check/release-growth.ts'
 import { RECORD_PATH, recordRelease } from './check/release-record.ts'
 import type { SourceFile } from './check/source-file.ts'
@@ -33,6 +34,14 @@ const CHECKS: readonly Check[] = [
   {
     name: 'calls',
     run: () => findStaleSections(readSources(/\.ts$|package\.json$|users\.conf$|README\.md$/)).join('\n'),
+  },
+  {
+    name: 'links',
+    run: () =>
+      findBrokenLinks(
+        ROOT,
+        readSources(/\.md$/).map(({ path }) => path),
+      ),
   },
   { name: 'last release', run: findBreaksWithLastRelease },
   { name: 'repository', run: () => findMisplacedFiles(readSources(/./)).join('\n') },
@@ -76,7 +85,7 @@ export function readSources(pattern: RegExp): SourceFile[] {
 if (import.meta.main) {
   readCommandLine({
     command: 'npx pnpm check',
-    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, the last release, what is in the repository. Changes nothing.',
+    does: 'Types, lint and format, dependency direction, circles, exports, citations, the calls in READMEs, links, the last release, what is in the repository. Changes nothing.',
     options: {},
   })
   process.exitCode = (await runChecks()).failed === 0 ? 0 : 1

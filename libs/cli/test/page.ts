@@ -30,8 +30,6 @@ interface Place {
   readonly folder: string
   readonly url: string
   readonly env?: NodeJS.ProcessEnv
-  /** The page shows only the end of each output. */
-  readonly showsOnlyEnd?: boolean
 }
 
 /** The code blocks of a page, in order. */
@@ -51,7 +49,7 @@ export function sectionOf(markdown: string, heading: string): string {
  * Runs the `bash` blocks of a page in one shell, as a reader types them. If a `text` block comes next, the output must be as
  * shown there. Any other block must succeed.
  */
-export async function runPage(markdown: string, { folder, url, env = {}, showsOnlyEnd = false }: Place): Promise<void> {
+export async function runPage(markdown: string, { folder, url, env = {} }: Place): Promise<void> {
   const printed = join(folder, 'printed.txt')
   writeFileSync(printed, '')
   const output = openSync(printed, 'a')
@@ -82,7 +80,7 @@ export async function runPage(markdown: string, { folder, url, env = {}, showsOn
       const { done } = await ends.next()
       const read = (): string => readFileSync(printed, 'utf8').slice(begin)
       if (done === true) expect.fail(`${code}\nfailed:\n${read()}`)
-      if (shown !== undefined) await expectShown(read, shown, { hasJobs, showsOnlyEnd })
+      if (shown !== undefined) await expectShown(read, shown, hasJobs)
     }
   } finally {
     // A job is a process group, whose leader need not be the process that runs.
@@ -92,17 +90,10 @@ export async function runPage(markdown: string, { folder, url, env = {}, showsOn
 }
 
 /** A job in the background prints when it likes, so its lines are awaited, and the order of lines is not compared. */
-async function expectShown(
-  read: () => string,
-  shown: string,
-  { hasJobs, showsOnlyEnd }: { hasJobs: boolean; showsOnlyEnd: boolean },
-): Promise<void> {
+async function expectShown(read: () => string, shown: string, hasJobs: boolean): Promise<void> {
   const expected = shapeOf(shown)
   const inOrder = (text: string): string => (hasJobs ? text.split('\n').toSorted().join('\n') : text)
-  const check = (): void => {
-    const output = shapeOf(read())
-    expect(inOrder(showsOnlyEnd ? output.slice(-expected.length) : output)).toBe(inOrder(expected))
-  }
+  const check = (): void => expect(inOrder(shapeOf(read()))).toBe(inOrder(expected))
   if (hasJobs) await eventually(check)
   else check()
 }

@@ -70,17 +70,18 @@ test.for(PAGES)('the commands of %s print what the page shows', { timeout: 300_0
   await runPage(readPage(path), { folder: folder.path('.'), url: url(), env: { HOOK_PORT: port } })
 })
 
-/** Names are given once per system, so the README gets agents of its own. It may leave out the beginning of the output. */
+/** Names are given once per system, so the README gets agents of its own. */
 test('the commands of the first exchange of README.md print what it shows', { timeout: 180_000 }, async () => {
   using own = temporaryFolder()
   const section = sectionOf(readPage('README.md'), 'Two agents in two minutes')
   expect(blocksOf(section).map(({ language }) => language)).toContain('text')
   const renamed = section.replaceAll(/\b(alice|bob)\b/g, '$1-of-readme')
-  await runPage(renamed, { folder: own.path('.'), url: url(), showsOnlyEnd: true })
+  await runPage(renamed, { folder: own.path('.'), url: url() })
 })
 
 /** The programs that these pages run. */
 const EXAMPLES = [
+  ['README.md', 'two-agents.ts'],
   [FIRST, 'two-agents.ts'],
   [RECEIVING, 'webhook-receiver.ts'],
 ].map(([path = '', name = '']) => ({ path, name, code: readFileSync(`${ROOT}libs/sdk/examples/${name}`, 'utf8') }))

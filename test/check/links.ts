@@ -1,0 +1,24 @@
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const REMARK = fileURLToPath(new URL('../../node_modules/.bin/remark', import.meta.url))
+const OPTIONS = ['--no-config', '--no-stdout', '--no-color', '--quiet', '--frail']
+const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
+
+/**
+ * Follows every relative link between Markdown files, anchors included. Links to other hosts are not followed.
+ *
+ * @param folder of the repository; links are only followed inside it.
+ * @param paths of Markdown files, relative to the folder.
+ * @returns a line for each link without a target; empty if there is none.
+ */
+export function findBrokenLinks(folder: string, paths: readonly string[]): Promise<string> {
+  const validate = JSON.stringify({ repository: false, root: folder }).slice(1, -1)
+  const args = [...OPTIONS, '--use', `remark-validate-links=${validate}`, ...paths.map((path) => join(folder, path))]
+  return new Promise((resolve) => {
+    execFile(REMARK, args, { maxBuffer: MAX_OUTPUT_BYTES }, (error, stdout, stderr) => {
+      resolve(error === null ? '' : `${stdout}${stderr}`.trim() || error.message)
+    })
+  })
+}
