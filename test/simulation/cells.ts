@@ -1,6 +1,6 @@
 /**
  * Which cell an agent lives in, by a map of slots (ADR 25). A cell is a whole system with its own databases. The services do not
- * use this yet; it fixes the rules, so that the plan of docs/scaling.md can be checked.
+ * use this yet; it fixes the rules, so that the plan of docs/operating/scale.md can be checked.
  */
 import { createHmac } from 'node:crypto'
 
