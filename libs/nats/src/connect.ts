@@ -8,7 +8,7 @@ import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
 import { contextFrom, loginFrom } from './credentials.ts'
-import { explainTls, tlsFor } from './tls.ts'
+import { explainReset, explainTls, tlsFor } from './tls.ts'
 
 const connected = defineLevel({
   name: 'agentmsg_nats_connected',
@@ -83,9 +83,11 @@ export async function connectNats({
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
   }
-  const logFailure = failureLog(logger, fail, loginFileOf(access.files))
+  const explain: Explain = (error, server) =>
+    explainTls(error, server) ?? (tls ? explainReset(error, server) : undefined)
+  const logFailure = failureLog({ logger, fail, explain, loginFile: loginFileOf(access.files) })
   const connection =
-    firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options)
+    firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options, explain)
   let lost = false
   void watchStatus(connection, logger, logFailure, (isLost) => {
     lost = isLost
@@ -96,11 +98,14 @@ export async function connectNats({
   return { connection, inboxPrefix, isConnected }
 }
 
-async function connectOnce(options: ConnectionOptions): Promise<NatsConnection> {
+/** @returns a sentence for the operator if TLS failed. */
+type Explain = (error: unknown, server: string) => string | undefined
+
+async function connectOnce(options: ConnectionOptions, explain: Explain): Promise<NatsConnection> {
   try {
     return await connect(options)
   } catch (error) {
-    const problem = explainTls(error, serversOf(options))
+    const problem = explain(error, serversOf(options))
     throw problem === undefined ? error : new TlsError(problem, { cause: error })
   }
 }
@@ -123,15 +128,23 @@ function serversOf({ servers }: ConnectionOptions): string {
 
 type LogFailure = (error: unknown, server: string) => void
 
+interface FailureLogOptions {
+  readonly logger: Logger
+  readonly fail: (text: string) => void
+  readonly explain: Explain
+  /** The variable with the login, if the URL does not have it. */
+  readonly loginFile: string | undefined
+}
+
 /** Logs each failure at most once a minute. TLS and login failures are errors, because retries cannot fix them. */
-function failureLog(logger: Logger, fail: (text: string) => void, loginFile: string | undefined): LogFailure {
+function failureLog({ logger, fail, explain, loginFile }: FailureLogOptions): LogFailure {
   const warn = sayOnce((text) => logger.warn(text))
   const advice =
     loginFile === undefined
       ? 'SVC_NATS_URL: compare user and password'
       : `${loginFile}: compare it with the users of NATS`
   return (error, server) => {
-    const problem = explainTls(error, server)
+    const problem = explain(error, server)
     if (problem !== undefined) fail(problem)
     else if (isLoginRefused(error)) fail(`NATS at ${server} refuses the login in ${advice}.`)
     else warn(`NATS at ${server} cannot be reached: ${error instanceof Error ? error.message : String(error)}.`)

@@ -43,3 +43,9 @@ function explainRefusal(error: unknown, name: string): string | undefined {
     ? `${name} asks for a certificate of this process: name one and its key in SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE.`
     : `${name} refuses the certificate in SVC_NATS_CERT_FILE (${alert}): put one there that has not expired, from an authority that the server trusts.`
 }
+
+/** A server that refuses a certificate resets the connection, and the reset often overtakes the alert with the reason. */
+export function explainReset(error: unknown, server: string): string | undefined {
+  if (!(error instanceof Error && 'code' in error && error.code === 'ECONNRESET')) return undefined
+  return `NATS at ${server} reset the connection: if it asks for certificates of clients, SVC_NATS_CERT_FILE needs one that has not expired, from an authority that the server trusts.`
+}
