@@ -25,7 +25,7 @@ export function readNats(env: EnvReader): NatsConfig {
   return { natsUrl, natsAccess: readNatsAccess(env, natsUrl) }
 }
 
-export function readNatsUrl(env: EnvReader): string {
+function readNatsUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_NATS_URL', parseNatsUrl)
 }
 
