@@ -1,3 +1,4 @@
+import { ConfigError } from '@svc/config/env-reader.ts'
 import type { NatsConfig } from '@svc/config/nats-access.ts'
 import { parseNatsUrl } from '@svc/config/nats-url.ts'
 import type { Call } from '@svc/contracts/define.ts'
@@ -65,6 +66,7 @@ async function connect({ natsUrl: url, natsAccess: access }: NatsConfig): Promis
   try {
     return await connectNats({ url, access, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
   } catch (cause) {
+    if (cause instanceof ConfigError) throw new UsageError(cause.message, { cause })
     if (cause instanceof TlsError) throw new OperatorNetworkError(cause.message, { cause })
     if (isLoginRefused(cause)) throw new OperatorNetworkError(`NATS at ${servers} refuses this login`, { cause })
     throw new OperatorNetworkError(`NATS at ${servers} does not answer: ${(cause as Error).message}`, { cause })
