@@ -3,10 +3,10 @@ import type { Facts } from './facts.ts'
 
 /** Read by services, and not to be set in a deployment. */
 const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
-/** Read by Node or by OpenTelemetry's SDK. */
-const OF_THE_RUNTIME = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+)$/
+/** Read by Node or by OpenTelemetry's SDK, or for a NATS other than ours. */
+const OPTIONAL = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+|SVC_NATS_(USER|(CA|CERT|KEY|CREDS|NKEY|PASSWORD)_FILE))$/
 /** Each process has its own. */
-const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE)$/
+const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE|NATS_USER|NATS_(CERT|KEY|CREDS|NKEY|PASSWORD)_FILE)$/
 
 /** In the place of a secret that a deployment has in a file. */
 export function placeholderFor(variable: string): string {
@@ -18,10 +18,10 @@ export function placeholderFor(variable: string): string {
 export function findVariableProblems(service: string, env: Readonly<Record<string, string>>, facts: Facts): string[] {
   const read = facts.variables.get(service)
   if (read === undefined) return [`${service} is no service`]
-  const wanted = read.names.filter((name) => !NEVER_SET.includes(name) && !OF_THE_RUNTIME.test(name))
+  const wanted = read.names.filter((name) => !NEVER_SET.includes(name) && !OPTIONAL.test(name))
   const missing = wanted.filter((name) => env[name] === undefined && env[`${name}_FILE`] === undefined)
   const known = new Set([...wanted, ...read.secrets.map((name) => `${name}_FILE`)])
-  const foreign = Object.keys(env).filter((name) => !known.has(name) && !OF_THE_RUNTIME.test(name))
+  const foreign = Object.keys(env).filter((name) => !known.has(name) && !OPTIONAL.test(name))
   const exposed = read.secrets.filter((name) => env[name] !== undefined)
   return [
     ...missing.map((name) => `${service} is not told ${name}`),

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path'
 import { readAuthority } from '@svc/config/authority.ts'
-import { readDatabaseUrl, readNatsUrl } from '@svc/config/connections.ts'
+import { readDatabaseUrl, readNats } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import type { NatsAccess } from '@svc/config/nats-access.ts'
 import { SERVICES, type ServiceName } from './topology.ts'
 
 export interface LocalConfig {
@@ -18,6 +19,8 @@ export interface LocalConfig {
   databaseUrl: string | undefined
   /** Replaces the embedded NATS. Every service uses this URL unchanged. */
   natsUrl: string | undefined
+  /** What its URL cannot say. Every service gets the same variables. */
+  natsAccess?: NatsAccess | undefined
   logLevel: string
   /** Replace the generated keys. Given as text, or in the files that `…_FILE` names. */
   challengeKey: string | undefined
@@ -44,7 +47,7 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
     webhookSecretKey: readOwnKey(e, 'SVC_WEBHOOK_SECRET_KEY'),
     replicas: readReplicas(e),
     databaseUrl: e.optional('SVC_DATABASE_URL') === undefined ? undefined : readDatabaseUrl(e),
-    natsUrl: e.optional('SVC_NATS_URL') === undefined ? undefined : readNatsUrl(e),
+    ...(e.optional('SVC_NATS_URL') === undefined ? { natsUrl: undefined } : readNats(e)),
     logLevel: e.string('SVC_LOG_LEVEL', {
       default: 'info',
       pattern: LEVELS,

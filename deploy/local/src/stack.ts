@@ -187,7 +187,10 @@ async function startSystem(run: Run, settings: SystemSettings): Promise<void> {
   const givenUp = Promise.withResolvers<never>()
   const ended = new AbortController()
   const signal = AbortSignal.any([run.signal, ended.signal])
-  await using discovery = await openDiscovery(settings.natsUrlFor('admin'))
+  await using discovery = await openDiscovery({
+    natsUrl: settings.natsUrlFor('admin'),
+    natsAccess: run.config.natsAccess,
+  })
   const steps = async (): Promise<void> => {
     for (const services of START_GROUPS) {
       signal.throwIfAborted()

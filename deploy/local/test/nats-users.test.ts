@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { connect, type NatsConnection, RequestStrategy } from 'nats'
+import { connect, credsAuthenticator, type NatsConnection, RequestStrategy } from 'nats'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import * as admin from '../../../libs/contracts/src/admin.ts'
 import * as boards from '../../../libs/contracts/src/boards.ts'
@@ -12,7 +12,8 @@ import * as stream from '../../../libs/contracts/src/stream.ts'
 import * as webhook from '../../../libs/contracts/src/webhook.ts'
 import { connectNats, drainNats } from '../../../libs/nats/src/connect.ts'
 import { createLogger } from '../../../libs/telemetry/src/logger.ts'
-import { startTestNats, type TestNats } from '../../../test/support/engines/engines.ts'
+import { startConfiguredNats, startTestNats, type TestNats } from '../../../test/support/engines/engines.ts'
+import { createNatsOperator } from '../../../test/support/engines/nats-operator.ts'
 import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from '../src/topology.ts'
 
 const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boards', 'webhook']
@@ -42,23 +43,11 @@ const ASKED_BY: Record<string, readonly NatsUser[]> = {
 const OWNERS = ['messaging', 'identity', 'boards', 'webhook'] as const
 
 let nats: TestNats
-const connections = new Map<NatsUser, NatsConnection>()
-const violations = new Map<NatsUser, string[]>(NATS_USERS.map((user) => [user, []]))
 
 beforeAll(async () => {
   nats = await startTestNats()
-  for (const user of NATS_USERS) {
-    const url = new URL(nats.urlFor(user))
-    const connection = await connect({ servers: url.host, user, pass: url.password, inboxPrefix: `_INBOX_${user}` })
-    connections.set(user, connection)
-    void collectViolations(user, connection)
-  }
 })
-
-afterAll(async () => {
-  await Promise.all([...connections.values()].map((connection) => connection.close()))
-  await nats[Symbol.asyncDispose]()
-})
+afterAll(() => nats[Symbol.asyncDispose]())
 
 test('the table and the list of services name the same users, and both logins of a user may do the same', () => {
   const table = readFileSync(new URL('../../nats/users.conf', import.meta.url), 'utf8')
@@ -98,7 +87,64 @@ test('a process with the second login is answered by processes with the first, a
   }
 })
 
-describe('a NATS user may use its own subjects alone', () => {
+/** How users log in, by mode. The one table must mean the same in both. */
+const MODES = {
+  'by password': async () => {
+    const login = (user: NatsUser) => ({ user, pass: new URL(nats.urlFor(user)).password })
+    return { servers: new URL(nats.urlFor('admin')).host, login, stop: async () => {} }
+  },
+  'by JWT, in operator mode': async () => {
+    const operator = await createNatsOperator()
+    const server = await startConfiguredNats(operator.config)
+    const creds = new Map<NatsUser, string>()
+    for (const user of NATS_USERS) creds.set(user, await operator.credsFor(user))
+    const login = (user: NatsUser) => ({
+      authenticator: credsAuthenticator(new TextEncoder().encode(creds.get(user) ?? '')),
+    })
+    return { servers: `127.0.0.1:${server.port}`, login, stop: () => server[Symbol.asyncDispose]() }
+  },
+}
+
+describe.each(Object.entries(MODES))('%s a NATS user may use its own subjects alone', (_, openMode) => {
+  const connections = new Map<NatsUser, NatsConnection>()
+  const violations = new Map<NatsUser, string[]>(NATS_USERS.map((user) => [user, []]))
+  let stop: () => PromiseLike<void>
+
+  beforeAll(async () => {
+    const mode = await openMode()
+    stop = mode.stop
+    for (const user of NATS_USERS) {
+      const connection = await connect({
+        servers: mode.servers,
+        inboxPrefix: `_INBOX_${user}`,
+        ...mode.login(user),
+      })
+      connections.set(user, connection)
+      void collectViolations(user, connection)
+    }
+  })
+  afterAll(async () => {
+    await Promise.all([...connections.values()].map((connection) => connection.close()))
+    await stop()
+  })
+
+  /** The server reports a violation before it answers the following flush. */
+  async function isAllowed(user: NatsUser, act: (connection: NatsConnection) => unknown): Promise<boolean> {
+    const connection = connections.get(user)
+    const found = violations.get(user)
+    if (connection === undefined || found === undefined) throw new Error(`${user} is not connected`)
+    found.length = 0
+    act(connection)
+    await connection.flush()
+    await connection.flush()
+    return found.length === 0
+  }
+
+  async function collectViolations(user: NatsUser, connection: NatsConnection): Promise<void> {
+    for await (const { type, data } of connection.status())
+      if (type === 'error') violations.get(user)?.push(String(data))
+  }
+
   const CALLS: Record<string, readonly NatsUser[]> = {
     'svc.identity.get-identity': ['gateway'],
     'svc.messaging.send-message': ['gateway'],
@@ -212,19 +258,3 @@ describe('a NATS user may use its own subjects alone', () => {
     expect(await isAllowed(user, listen)).toBe(allowed)
   })
 })
-
-/** The server reports a violation before it answers the following flush. */
-async function isAllowed(user: NatsUser, act: (connection: NatsConnection) => unknown): Promise<boolean> {
-  const connection = connections.get(user)
-  const found = violations.get(user)
-  if (connection === undefined || found === undefined) throw new Error(`${user} is not connected`)
-  found.length = 0
-  act(connection)
-  await connection.flush()
-  await connection.flush()
-  return found.length === 0
-}
-
-async function collectViolations(user: NatsUser, connection: NatsConnection): Promise<void> {
-  for await (const { type, data } of connection.status()) if (type === 'error') violations.get(user)?.push(String(data))
-}

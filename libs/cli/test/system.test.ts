@@ -70,6 +70,22 @@ describe('svc admin grant', () => {
     expect(await grant(args, {})).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(sentence) })
   })
 
+  test('takes the login from a file, as the services do, and names a mistake', async () => {
+    using folder = temporaryFolder()
+    const { host, username, password } = new URL(system.nats.urlFor('admin'))
+    writeFileSync(folder.path('url'), `nats://${host}\n`)
+    writeFileSync(folder.path('password'), `${password}\n`)
+    const env = { SVC_NATS_URL_FILE: folder.path('url'), SVC_NATS_USER: username }
+    const given = { ...env, SVC_NATS_PASSWORD_FILE: folder.path('password') }
+    expect(await grant([AGENT, '1', 'by file'], given)).toMatchObject({ exitCode: 0 })
+    const missing = { ...env, SVC_NATS_PASSWORD_FILE: folder.path('none') }
+    const sentence = `SVC_NATS_PASSWORD_FILE is ${folder.path('none')}, which does not exist`
+    expect(await grant([AGENT, '1', 'r'], missing)).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining(sentence),
+    })
+  })
+
   test('fails at once if NATS is not there, and does not show the password', async () => {
     const run = await grant([AGENT, '1', 'r'], { SVC_NATS_URL: 'nats://admin:secret@127.0.0.1:9' })
     expect(run).toMatchObject({ exitCode: 3, stderr: expect.stringContaining('NATS at 127.0.0.1:9') })

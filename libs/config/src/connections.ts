@@ -1,5 +1,6 @@
 import { parseDatabaseUrl } from './database-url.ts'
 import type { EnvReader } from './env-reader.ts'
+import { type NatsConfig, readNatsAccess } from './nats-access.ts'
 import { parseNatsUrl } from './nats-url.ts'
 import { type ProcessConfig, readProcess } from './process.ts'
 
@@ -7,8 +8,7 @@ import { type ProcessConfig, readProcess } from './process.ts'
  * The connections of every service with a store. Each URL is a secret, so it may also come from the file that
  * `<name>_FILE` names.
  */
-export interface ConnectionConfig {
-  natsUrl: string
+export interface ConnectionConfig extends NatsConfig {
   databaseUrl: string
   /** Absent if the service does not run in its own process. Then the log starts at `info`, and there is no listener. */
   process?: ProcessConfig
@@ -16,10 +16,16 @@ export interface ConnectionConfig {
 
 /** Collects mistakes for the reader's `check()`. */
 export function readConnections(env: EnvReader): ConnectionConfig {
-  return { natsUrl: readNatsUrl(env), databaseUrl: readDatabaseUrl(env), process: readProcess(env) }
+  return { ...readNats(env), databaseUrl: readDatabaseUrl(env), process: readProcess(env) }
 }
 
-export function readNatsUrl(env: EnvReader): string {
+/** The URL of NATS and the variables beside it. Collects mistakes for the reader's `check()`. */
+export function readNats(env: EnvReader): NatsConfig {
+  const natsUrl = readNatsUrl(env)
+  return { natsUrl, natsAccess: readNatsAccess(env, natsUrl) }
+}
+
+function readNatsUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_NATS_URL', parseNatsUrl)
 }
 

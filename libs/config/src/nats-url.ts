@@ -2,7 +2,7 @@
  * The address of NATS: `nats://user:password@host:port`, or `tls://…` to require TLS. Several servers are separated by
  * commas.
  */
-interface NatsUrl {
+export interface NatsUrl {
   /** Whether TLS is required. If so, no server is used without it. */
   readonly tls: boolean
   /** `host:port`. The default port is 4222. */

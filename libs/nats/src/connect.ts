@@ -1,12 +1,14 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { loginFileOf, type NatsAccess } from '@svc/config/nats-access.ts'
 import { parseNatsUrl } from '@svc/config/nats-url.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
-import { explainTls, tlsFor } from './tls.ts'
+import { contextFrom, loginFrom } from './credentials.ts'
+import { explainReset, explainTls, tlsFor } from './tls.ts'
 
 const connected = defineLevel({
   name: 'agentmsg_nats_connected',
@@ -22,6 +24,8 @@ const disconnects = defineCount({
 interface NatsOptions {
   /** `nats://user:password@host:port` or `tls://…`, several separated by commas (libs/config, nats-url.ts). */
   url: string
+  /** The user, certificates and logins in files (libs/config, nats-access.ts). */
+  access?: NatsAccess | undefined
   /** Shown by `nats server report connections`. */
   name: string
   logger: Logger
@@ -49,16 +53,25 @@ const RETRY_MS = 250
  * Connects with settings that survive outages (ADR 22): it reconnects for ever, detects a half-open link within nine seconds,
  * and waits for the first connection. The inbox prefix is `_INBOX_<user>`, so that a server can let each user receive only its
  * own answers. A second login, `<user>_b`, shares the inbox of the user (deploy/nats/users.conf).
- * @throws TypeError if the URL is invalid. TlsError if TLS fails and `firstConnectMs` is given.
+ * @throws TypeError if the URL is invalid. ConfigError if a file cannot be used at the start. TlsError if TLS fails and `firstConnectMs` is given.
  */
-export async function connectNats({ url, name, logger, firstConnectMs }: NatsOptions): Promise<Nats> {
-  const { servers, user, password, tls, hosts } = parseNatsUrl(url)
+export async function connectNats({
+  url,
+  access = { files: {} },
+  name,
+  logger,
+  firstConnectMs,
+}: NatsOptions): Promise<Nats> {
+  const { servers, password, tls, hosts, ...first } = parseNatsUrl(url)
+  const user = access.user ?? first.user
   const inboxPrefix = user === '' ? '_INBOX' : `_INBOX_${user.replace(/_b$/, '')}`
+  const fail = sayOnce((text) => logger.error(text))
+  const authenticator = loginFrom(access, user, fail)
   const options: ConnectionOptions = {
     servers: [...servers],
     name,
-    ...(user === '' ? {} : { user, pass: password }),
-    ...(tls ? { tls: tlsFor(hosts) } : {}),
+    ...(authenticator !== undefined ? { authenticator } : user === '' ? {} : { user, pass: password }),
+    ...(tls ? { tls: tlsFor(hosts, contextFrom(access, fail)) } : {}),
     inboxPrefix,
     maxReconnectAttempts: -1,
     reconnectTimeWait: RETRY_MS,
@@ -70,9 +83,11 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
     pingInterval: PING_INTERVAL_MS,
     maxPingOut: 2,
   }
-  const logFailure = failureLog(logger)
+  const explain: Explain = (error, server) =>
+    explainTls(error, server) ?? (tls ? explainReset(error, server) : undefined)
+  const logFailure = failureLog({ logger, fail, explain, loginFile: loginFileOf(access.files) })
   const connection =
-    firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options)
+    firstConnectMs === undefined ? await untilConnected(options, logFailure) : await connectOnce(options, explain)
   let lost = false
   void watchStatus(connection, logger, logFailure, (isLost) => {
     lost = isLost
@@ -83,11 +98,14 @@ export async function connectNats({ url, name, logger, firstConnectMs }: NatsOpt
   return { connection, inboxPrefix, isConnected }
 }
 
-async function connectOnce(options: ConnectionOptions): Promise<NatsConnection> {
+/** @returns a sentence for the operator if TLS failed. */
+type Explain = (error: unknown, server: string) => string | undefined
+
+async function connectOnce(options: ConnectionOptions, explain: Explain): Promise<NatsConnection> {
   try {
     return await connect(options)
   } catch (error) {
-    const problem = explainTls(error, serversOf(options))
+    const problem = explain(error, serversOf(options))
     throw problem === undefined ? error : new TlsError(problem, { cause: error })
   }
 }
@@ -110,15 +128,25 @@ function serversOf({ servers }: ConnectionOptions): string {
 
 type LogFailure = (error: unknown, server: string) => void
 
+interface FailureLogOptions {
+  readonly logger: Logger
+  readonly fail: (text: string) => void
+  readonly explain: Explain
+  /** The variable with the login, if the URL does not have it. */
+  readonly loginFile: string | undefined
+}
+
 /** Logs each failure at most once a minute. TLS and login failures are errors, because retries cannot fix them. */
-function failureLog(logger: Logger): LogFailure {
+function failureLog({ logger, fail, explain, loginFile }: FailureLogOptions): LogFailure {
   const warn = sayOnce((text) => logger.warn(text))
-  const fail = sayOnce((text) => logger.error(text))
+  const advice =
+    loginFile === undefined
+      ? 'SVC_NATS_URL: compare user and password'
+      : `${loginFile}: compare it with the users of NATS`
   return (error, server) => {
-    const problem = explainTls(error, server)
+    const problem = explain(error, server)
     if (problem !== undefined) fail(problem)
-    else if (isLoginRefused(error))
-      fail(`NATS at ${server} refuses the login in SVC_NATS_URL: compare user and password.`)
+    else if (isLoginRefused(error)) fail(`NATS at ${server} refuses the login in ${advice}.`)
     else warn(`NATS at ${server} cannot be reached: ${error instanceof Error ? error.message : String(error)}.`)
   }
 }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { type Authority, createAuthority } from '@svc/test/support/engines/certificates.ts'
-import { findTestRun, startTlsNats } from '@svc/test/support/engines/engines.ts'
+import { findTestRun, startConfiguredNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { type ImpostorOptions, startImpostor } from '@svc/test/support/stand-ins/nats-impostor.ts'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -130,8 +130,10 @@ test('a lost connection is made again with TLS or not at all, also to servers th
 })
 
 test('a real server: TLS with the authority of NODE_EXTRA_CA_CERTS, by name and by address, and never without', async () => {
-  const server = await startTlsNats(await authority.issue())
-  onTestFinished(async () => void (await server.stop()))
+  await using server = await startConfiguredNats(
+    'include "users.conf"\ntls { cert_file: "$FOLDER/cert", key_file: "$FOLDER/key" }',
+    await authority.issue(),
+  )
   const caFile = join((await findTestRun()).folder, `ca-${server.port}.pem`)
   writeFileSync(caFile, authority.cert)
   const byAddress = server.urlFor('gateway').replace('nats:', 'tls:')

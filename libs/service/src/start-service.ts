@@ -64,7 +64,10 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
         ...(config.poolSize === undefined ? {} : { poolSize: config.poolSize }),
       }),
     )
-    const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: `svc-${name}`, logger }), drainNats)
+    const nats = stack.adopt(
+      await connectNats({ url: config.natsUrl, access: config.natsAccess, name: `svc-${name}`, logger }),
+      drainNats,
+    )
     await untilMigrated(database, name, schemaDir, logger)
     const bus = stack.use(createBus(nats))
     const { endpoints, loops, resources = [] } = await build({ logger, database, nats, bus })

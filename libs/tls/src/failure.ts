@@ -4,6 +4,8 @@ interface Server {
   readonly name: string
   /** The environment variable with the server's URL. */
   readonly variable: string
+  /** The environment variables that may name a file with the server's authority. */
+  readonly authorities?: string
 }
 
 /** Its message is a sentence for the operator. */
@@ -12,7 +14,10 @@ export class TlsError extends Error {
 }
 
 /** @returns undefined if the error is not a TLS failure. */
-export function explainTlsFailure(error: unknown, { name, variable }: Server): string | undefined {
+export function explainTlsFailure(
+  error: unknown,
+  { name, variable, authorities = 'NODE_EXTRA_CA_CERTS' }: Server,
+): string | undefined {
   if (!(error instanceof Error)) return undefined
   const code = 'code' in error && typeof error.code === 'string' ? error.code : ''
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
@@ -21,7 +26,7 @@ export function explainTlsFailure(error: unknown, { name, variable }: Server): s
   if (code === 'CERT_NOT_YET_VALID')
     return `The certificate of ${name} is not valid yet: compare its first day with the clocks of both machines.`
   if (UNKNOWN_AUTHORITY.has(code))
-    return `The certificate of ${name} is from an authority that this process does not trust (${code}): name the file of the authority in NODE_EXTRA_CA_CERTS and start again.`
+    return `The certificate of ${name} is from an authority that this process does not trust (${code}): name the file of the authority in ${authorities} and start again.`
   if (/^(ERR_SSL_|ERR_TLS_|CERT_|EPROTO$)/.test(code)) return `TLS with ${name} fails: ${error.message}.`
   return undefined
 }

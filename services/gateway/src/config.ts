@@ -1,6 +1,7 @@
 import { readAuthority } from '@svc/config/authority.ts'
-import { readNatsUrl } from '@svc/config/connections.ts'
+import { readNats } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import type { NatsConfig } from '@svc/config/nats-access.ts'
 import { type ProcessConfig, readProcess } from '@svc/config/process.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
 import { type AddressRange, parseAddressRange } from './http/connections/client-address.ts'
@@ -17,8 +18,7 @@ export interface AnnouncedConfig {
   streamsPerProcess: number
 }
 
-export interface GatewayConfig extends AnnouncedConfig {
-  natsUrl: string
+export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   process: ProcessConfig
   /** The address to listen on. The default is loopback; a container has its own network and sets `0.0.0.0` or `::`. */
   httpHost: string
@@ -52,7 +52,7 @@ export const MAX_REQUESTS = 1_024
 export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
   const e = envReader(env)
   const config: GatewayConfig = {
-    natsUrl: readNatsUrl(e),
+    ...readNats(e),
     process: readProcess(e),
     httpHost: e.string('SVC_HTTP_HOST', { default: '127.0.0.1' }),
     httpPort: e.int('SVC_HTTP_PORT', { default: 8080, min: 0, max: 65_535 }),

@@ -73,7 +73,10 @@ export async function startGateway(
     const watched = { service: 'gateway', version: SERVICE.version, metrics: config.process.metrics, logger }
     const server = stack.use(await startProcessServer(watched))
     stack.use(await startTracing({ ...watched, tracing: config.process.tracing }))
-    const nats = stack.adopt(await connectNats({ url: config.natsUrl, name: 'svc-gateway', logger }), drainNats)
+    const nats = stack.adopt(
+      await connectNats({ url: config.natsUrl, access: config.natsAccess, name: 'svc-gateway', logger }),
+      drainNats,
+    )
     const bus = stack.use(createBus(nats))
     const gateways = stack.use(await startGateways(createChannel(nats), logger))
     const directory = createDirectory(bus)

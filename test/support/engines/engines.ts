@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
 import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
-import type { Credentials } from './certificates.ts'
 import type { TestRun } from './engine-broker.ts'
 
 /** In the environment of a run's main process, and so of its workers: where the engine broker listens. */
@@ -48,23 +47,46 @@ export interface TestNats extends AsyncDisposable {
   restart(options?: { wipe?: boolean }): Promise<void>
 }
 
+/** A NATS server with a configuration of the test's own. */
+interface ConfiguredNats extends AsyncDisposable {
+  readonly port: number
+  /** Of one of the logins of deploy/nats/users.conf, if the configuration includes `users.conf`. */
+  urlFor(user: NatsLogin): string
+  /** Starts it again on the same port. @param files are added to those that are there. */
+  restart(config: string, files?: object): Promise<void>
+}
+
 /**
- * A NATS server that asks for TLS, with these credentials and the users of deploy/nats/users.conf.
  * It is the binary's, also if other engines run in containers.
+ * @param config finds `files` in `$FOLDER`, and may include `users.conf`.
  */
-export async function startTlsNats(credentials: Credentials): Promise<NatsServer> {
+export async function startConfiguredNats(config: string, files: object = {}): Promise<ConfiguredNats> {
   const { folder, mark } = await findTestRun()
   const name = `nats-${randomBytes(6).toString('hex')}`
   const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
   const path = join(folder, name)
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  for (const [file, text] of Object.entries(credentials)) writeFileSync(join(path, file), text, { mode: 0o600 })
-  const config = join(path, 'server.conf')
-  const users = fileURLToPath(new URL('../../../deploy/nats/users.conf', import.meta.url))
   // A file can include what is below its own folder alone.
-  copyFileSync(users, join(path, 'users.conf'))
-  writeFileSync(config, `include "users.conf"\ntls { cert_file: "${path}/cert", key_file: "${path}/key" }\n`)
-  return startNats({ folder, mark, name, passwords, config, onProblem: () => {} })
+  copyFileSync(fileURLToPath(new URL('../../../deploy/nats/users.conf', import.meta.url)), join(path, 'users.conf'))
+  const start = (text: string, added: object, port?: number): Promise<NatsServer> => {
+    const all = { ...added, 'server.conf': text.replaceAll('$FOLDER', path) }
+    for (const [file, content] of Object.entries(all)) writeFileSync(join(path, file), content, { mode: 0o600 })
+    const settings = { folder, mark, name, passwords, config: join(path, 'server.conf'), onProblem: () => {} }
+    return startNats({ ...settings, ...(port === undefined ? {} : { port }) })
+  }
+  let server = await start(config, files)
+  return {
+    port: server.port,
+    urlFor: (user) => server.urlFor(user),
+    async restart(next, added = {}) {
+      await server.stop()
+      server = await start(next, added, server.port)
+    },
+    async [Symbol.asyncDispose]() {
+      await server.stop()
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
 }
 
 /**

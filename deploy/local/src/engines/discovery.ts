@@ -1,5 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, type NatsConnection } from 'nats'
+import type { NatsConfig } from '@svc/config/nats-access.ts'
+import { parseNatsUrl } from '@svc/config/nats-url.ts'
+import { connectNats } from '@svc/nats/connect.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { TlsError } from '@svc/tls/failure.ts'
+import type { NatsConnection } from 'nats'
 import { codeOf, StartError } from '../start-error.ts'
 
 const CONNECT_LIMIT_MS = 5_000
@@ -12,9 +17,9 @@ interface Discovery extends AsyncDisposable {
   untilServed(service: string, signal: AbortSignal): Promise<void>
 }
 
-/** @throws StartError if NATS does not answer or refuses the user. */
-export async function openDiscovery(url: string): Promise<Discovery> {
-  const connection = await open(url)
+/** @throws StartError if NATS does not answer, refuses the user or fails at TLS. */
+export async function openDiscovery(config: NatsConfig): Promise<Discovery> {
+  const connection = await open(config)
   return {
     async untilServed(service, signal) {
       while (!(await answers(connection, `$SRV.PING.${service}`))) {
@@ -26,18 +31,15 @@ export async function openDiscovery(url: string): Promise<Discovery> {
   }
 }
 
-async function open(url: string): Promise<NatsConnection> {
-  const servers = url.split(',').map((part) => new URL(part))
-  const [user, pass] = [servers[0]?.username ?? '', servers[0]?.password ?? ''].map(decodeURIComponent)
+async function open({ natsUrl: url, natsAccess: access }: NatsConfig): Promise<NatsConnection> {
+  const logger = createLogger('local', 'silent')
   try {
-    return await connect({
-      servers: servers.map(({ host }) => host),
-      ...(user && { user, pass: pass ?? '', inboxPrefix: `_INBOX_${user}` }),
-      timeout: CONNECT_LIMIT_MS,
-    })
+    return (await connectNats({ url, access, name: 'local stack', logger, firstConnectMs: CONNECT_LIMIT_MS }))
+      .connection
   } catch (error) {
-    const hosts = servers.map(({ host }) => host).join(', ')
-    throw new StartError(`NATS at ${hosts} cannot be used (${codeOf(error)}): see SVC_NATS_URL.`)
+    if (error instanceof TlsError) throw new StartError(error.message)
+    const servers = parseNatsUrl(url).servers.join(', ')
+    throw new StartError(`NATS at ${servers} cannot be used (${codeOf(error)}): see SVC_NATS_URL.`)
   }
 }
 

@@ -1,3 +1,5 @@
+import { ConfigError } from '@svc/config/env-reader.ts'
+import type { NatsConfig } from '@svc/config/nats-access.ts'
 import { parseNatsUrl } from '@svc/config/nats-url.ts'
 import type { Call } from '@svc/contracts/define.ts'
 import { ERRORS, ServiceError } from '@svc/contracts/errors.ts'
@@ -26,8 +28,8 @@ const CONNECT_MS = 5_000
 const ASK_MS = 5_000
 
 /** Connects, works, and disconnects. @throws UsageError if the URL is invalid; OperatorNetworkError if NATS does not answer. */
-export async function withOperator<T>(url: string, work: (operator: Operator) => Promise<T>): Promise<T> {
-  const nats = await connect(url)
+export async function withOperator<T>(config: NatsConfig, work: (operator: Operator) => Promise<T>): Promise<T> {
+  const nats = await connect(config)
   const bus = createBus(nats)
   try {
     return await work({
@@ -58,12 +60,13 @@ function explain(error: unknown, subject: string): unknown {
   return new ApiError({ status: ERRORS[code].status, code, message })
 }
 
-async function connect(url: string): Promise<Nats> {
+async function connect({ natsUrl: url, natsAccess: access }: NatsConfig): Promise<Nats> {
   const logger = createLogger('svc', 'silent')
   const servers = serversOf(url)
   try {
-    return await connectNats({ url, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
+    return await connectNats({ url, access, name: 'svc admin', logger, firstConnectMs: CONNECT_MS })
   } catch (cause) {
+    if (cause instanceof ConfigError) throw new UsageError(cause.message, { cause })
     if (cause instanceof TlsError) throw new OperatorNetworkError(cause.message, { cause })
     if (isLoginRefused(cause)) throw new OperatorNetworkError(`NATS at ${servers} refuses this login`, { cause })
     throw new OperatorNetworkError(`NATS at ${servers} does not answer: ${(cause as Error).message}`, { cause })

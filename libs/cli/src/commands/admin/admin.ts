@@ -17,6 +17,7 @@ export function addAdmin(program: Command, io: Io, setExitCode: (code: ExitCode)
       'after',
       `
 NATS is found by --nats-url, by SVC_NATS_URL, or by the data folder (SVC_DATA_DIR, .data) of a local stack that runs.
+The other SVC_NATS_… variables of the services work here as well: certificates, and logins in files.
 You may repeat each command: work that was done is not done again. Commands that change something have --dry-run.
 
 Examples:

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
+import { type NatsConfig, readNatsAccess } from '@svc/config/nats-access.ts'
 import { isAgentId } from '@svc/svc1/agent-id.ts'
 import { type Command, InvalidArgumentError } from 'commander'
 import type { Operator } from '../../admin/operator.ts'
@@ -21,9 +23,9 @@ export async function operate<T>(
   work: (operator: Operator, context: Context) => Promise<T>,
 ): Promise<T> {
   const context = contextOf(io, command)
-  const url = command.optsWithGlobals<{ natsUrl?: string }>().natsUrl ?? findNatsUrl(io)
+  const nats = readNats(io, command.optsWithGlobals<{ natsUrl?: string }>().natsUrl)
   const { withOperator } = await import('../../admin/operator.ts')
-  return withOperator(url, (operator) => work(operator, context))
+  return withOperator(nats, (operator) => work(operator, context))
 }
 
 export const DRY_RUN = ['--dry-run', 'show what would be done, and change nothing'] as const
@@ -34,8 +36,21 @@ export function agentId(text: string): string {
   throw new InvalidArgumentError('It must be an agent id: svc lookup <name> shows it.')
 }
 
-function findNatsUrl({ env }: Io): string {
-  if (env.SVC_NATS_URL !== undefined && env.SVC_NATS_URL !== '') return env.SVC_NATS_URL
+function readNats({ env }: Io, option: string | undefined): NatsConfig {
+  const reader = envReader(env)
+  const natsUrl = option ?? findNatsUrl(env, reader)
+  const natsAccess = readNatsAccess(reader, natsUrl)
+  try {
+    reader.check()
+  } catch (cause) {
+    throw new UsageError((cause as Error).message, { cause })
+  }
+  return { natsUrl, natsAccess }
+}
+
+function findNatsUrl(env: Io['env'], reader: EnvReader): string {
+  const isSet = ['SVC_NATS_URL', 'SVC_NATS_URL_FILE'].some((name) => reader.optional(name) !== undefined)
+  if (isSet) return reader.secret('SVC_NATS_URL')
   const file = join(env.SVC_DATA_DIR || '.data', 'admin-nats-url')
   try {
     return readFileSync(file, 'utf8').trim()

@@ -1,0 +1,29 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createAuthority } from '../../../test/support/engines/certificates.ts'
+import { startConfiguredNats } from '../../../test/support/engines/engines.ts'
+import { startImpostor } from '../../../test/support/stand-ins/nats-impostor.ts'
+import { openDiscovery } from '../src/engines/discovery.ts'
+
+test('a NATS elsewhere gets no password without the TLS that its URL asks for', async () => {
+  await using server = await startImpostor()
+  const natsUrl = `tls://admin:secret@localhost:${server.port}`
+  await expect(openDiscovery({ natsUrl })).rejects.toThrow(`NATS at localhost:${server.port} offers no TLS`)
+  expect([server.connections(), server.received()]).toEqual([1, ''])
+})
+
+test('a NATS elsewhere is verified against the authority in SVC_NATS_CA_FILE, as by the services', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-discovery-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const authority = await createAuthority()
+  const file = join(folder, 'ca')
+  writeFileSync(file, authority.cert)
+  const config = 'tls { cert_file: "$FOLDER/cert", key_file: "$FOLDER/key" }'
+  await using server = await startConfiguredNats(config, await authority.issue())
+  const natsUrl = `tls://localhost:${server.port}`
+  await expect(openDiscovery({ natsUrl })).rejects.toThrow('SVC_NATS_CA_FILE')
+  await using discovery = await openDiscovery({ natsUrl, natsAccess: { files: { SVC_NATS_CA_FILE: file } } })
+  await expect(discovery.untilServed('budget', AbortSignal.abort(new Error('nobody')))).rejects.toThrow('nobody')
+})

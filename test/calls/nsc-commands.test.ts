@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { nscCommands, readPermissions } from './nsc-commands.ts'
+
+const TABLE = `
+MAY_GATEWAY: {
+  publish: [
+    "svc.>", "_INBOX_admin.>"
+    # "svc.nothing"
+  ]
+  subscribe: ["$SRV.>"]
+}
+`
+
+test('each user gets what the table says, as permissions of a JWT and as a command of nsc', () => {
+  const permissions = readPermissions(TABLE)
+  expect([...permissions]).toEqual([
+    ['gateway', { pub: { allow: ['svc.>', '_INBOX_admin.>'] }, sub: { allow: ['$SRV.>'] } }],
+  ])
+  expect(nscCommands(permissions)).toEqual([
+    "nsc add user --account SVC --name gateway --allow-pub 'svc.>,_INBOX_admin.>' --allow-sub '$SRV.>'",
+  ])
+})
+
+test('a user who may hear nothing is refused, because a JWT with an empty list allows everything', () => {
+  expect(() => readPermissions(TABLE.replace('"$SRV.>"', ''))).toThrow('gateway has an empty list')
+})
+
+test('no subject of the real table needs quotes of its own', () => {
+  for (const { pub, sub } of readPermissions().values())
+    for (const subject of [...pub.allow, ...sub.allow]) expect(subject).toMatch(/^[\w$.>*-]+$/)
+})
