@@ -1,7 +1,4 @@
-/**
- * Rounds of work on a system that is being broken, each with agents of its own, and each judged when it has come to
- * rest.
- */
+/** Runs rounds of work on a system under faults. Each round has its own agents, and is checked when the system is at rest. */
 import { createWriteStream, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,16 +19,16 @@ import { type RoundOptions, runRound } from './workload/round.ts'
 
 interface CampaignOptions {
   readonly seed: number
-  /** Rounds begin until this time is over, */
+  /** New rounds begin until this time is over, and until there were `rounds`. */
   readonly minutes?: number
-  /** and until there were so many; 1 where nothing is said. */
+  /** The least number of rounds; 1 by default. */
   readonly rounds?: number
   /** How long the agents of a round act. */
   readonly roundSeconds: number
   readonly actors: number
-  /** None: every request must be answered as well. */
+  /** If there are none, no request may get 503 or stay unanswered. */
   readonly faults: readonly Fault[]
-  /** Instead of everything that the API offers. */
+  /** Default: all operations of the API. */
   readonly operations?: RoundOptions['operations']
   readonly system?: Pick<FaultSystemOptions, 'replicas' | 'env'>
   /** Called after each round. */
@@ -50,7 +47,7 @@ export interface RoundReport {
   readonly history: string
 }
 
-/** High enough for some agents of a round, and low enough for others to come to them. */
+/** Some agents of a round stay below these limits, and others reach them. */
 const CAMPAIGN_LIMITS = { freeUnits: 80, hardLimit: 320, introductions: 8 }
 
 const MINUTE_MS = 60_000
@@ -62,7 +59,7 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
   await using started = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-faults-history-'))
   const hooks = started.use(await startHookReceiver(folder))
-  // What engines and processes complain of, which is a lot: for whoever looks into a violation.
+  // The warnings and errors of engines and processes, which are many. They help to explain a violation.
   const log = createWriteStream(join(folder, 'problems.log'))
   started.defer(() => void log.end())
   const system = started.use(
@@ -80,7 +77,7 @@ export async function runCampaign(options: CampaignOptions): Promise<RoundReport
   const untilMs = Date.now() + minutes * MINUTE_MS
   const reports: RoundReport[] = []
   do {
-    // The first round is what the seed says, so that a seed that was printed repeats its round.
+    // The first round uses the seed itself, so that the printed seed of a round repeats it.
     const seed = reports.length === 0 ? options.seed : random.fork(`round ${reports.length}`).int(1, 2 ** 31 - 1)
     const report = await runOne(options, { system, hooks, operator, folder, seed })
     reports.push(report)
@@ -144,7 +141,7 @@ async function runOne(
   }
 }
 
-/** What fails by a wrong clock is no violation where clocks are set wrong. */
+/** How far clocks may be wrong. A failure that a wrong clock causes is no violation if the faults include clock steps. */
 function skewOf(faults: readonly Fault[]): number {
   return faults.includes(clockStep) ? CLOCK_STEP_MS : 0
 }
@@ -154,7 +151,7 @@ function countOf(items: readonly string[]): Record<string, number> {
   return Object.fromEntries([...counts].map(([item, all]): [string, number] => [item, all.length]).toSorted())
 }
 
-/** Looks for reservations that nobody resolves, from the beginning of a round to its end. */
+/** Looks for unresolved reservations, from the start of a round to its end. */
 function watchReservations({ adminUrl }: FaultSystem): AsyncDisposable & { readonly found: string[] } {
   const stop = new AbortController()
   const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
@@ -178,7 +175,7 @@ function watchReservations({ adminUrl }: FaultSystem): AsyncDisposable & { reado
           where state = 'held' and deadline_ms < extract(epoch from clock_timestamp()) * 1000 - ${OVERDUE_MS}`
         for (const { operation } of rows) if (!found.includes(operation)) found.push(operation)
       } catch {
-        // The database is away just now.
+        // the database is down at the moment
       }
     }
   }

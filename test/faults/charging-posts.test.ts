@@ -1,7 +1,7 @@
 /**
- * Posts and votes, with messaging, boards or budget killed at every step: in the end there is neither a charge without its
- * effect nor an effect without its charge, and a post is there for all of its subscribers or for none, whether the client
- * repeats its call or not. Source: spec 3.17, 8.8, 8.10; ADR 21.
+ * Posts and votes while messaging, boards or budget is killed at every step. In the end there is no charge without its effect and
+ * no effect without its charge. All subscribers get a post, or none. Both hold whether the client retries or not.
+ * Source: spec 3.17, 8.8, 8.10; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,18 +15,18 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 import { ONE_OF_EACH } from '../support/system/system.ts'
 import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
-/** Two KiB to three subscribers. */
+/** The body of a post: 2 KiB, for three subscribers. */
 const BODY = 'x'.repeat(2 * 1024 - 2)
 const SUBSCRIBERS = 3
 const POST_UNITS = 2 * SUBSCRIBERS
 
 let h: Harness
 let admin: postgres.Sql
-/** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
+/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for all. */
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  // One process of those that die, so that the one that is armed is the one that is asked.
+  // Services that die have one process, so that the armed process gets the call.
   h = await startHarness({ replicas: { ...ONE_OF_EACH, gateway: 2 }, env: { SVC_DAILY_FREE_UNITS: '1000' } })
   admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
 })
@@ -35,7 +35,7 @@ afterAll(async () => {
   await h[Symbol.asyncDispose]()
 })
 
-/** A board of its owner's, read by two others, and written by one who has paid for nothing. */
+/** A board with its owner, two readers, and a writer that has not paid for anything. */
 async function startScene() {
   const [owner, author, ...readers] = await h.agents(4)
   const boardId = await newBoard(owner, { visibility: 'private' })
@@ -44,7 +44,7 @@ async function startScene() {
   return { boardId, author, subscribers: [owner, ...readers] }
 }
 
-/** Nothing of the setting up may reach the place where the process is to die. */
+/** Waits for the setup to finish, because it must not trigger the failpoint. */
 async function untilSettled(...payers: Agent[]): Promise<void> {
   const ids = payers.map((payer) => payer.id)
   const held = () => admin`select from budget.reservations where state = 'held' and agent_id = any (${ids})`
@@ -81,7 +81,7 @@ describe('spec 12.3; ADR 21: a post', () => {
           if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
           const posts = idsOf(await readList(author, `/v2/boards/${boardId}/messages`))
           expect([[], [envelope.id]]).toContainEqual(posts)
-          // What was promised is there; a 503 promised nothing.
+          // after 202 the post must exist; a 503 promises nothing
           if (answer.status !== 503) expect(posts).toEqual([envelope.id])
           for (const subscriber of subscribers) expect(await eventIdsOf(subscriber)).toEqual(posts)
           expect(await spendingOf(author)).toMatchObject({ units: posts.length * POST_UNITS, introductions: 0 })
@@ -116,7 +116,7 @@ describe('spec 12.3; ADR 21: a vote', () => {
           expect([0, 1]).toContain(upvotes)
           if (answer.status !== 503) expect(upvotes).toBe(1)
           expect(await spendingOf(voter)).toMatchObject({ units: upvotes })
-          // A repeat finds the vote, or casts it; either way it is paid for once.
+          // a retry finds the vote or casts it; either way it is charged once
           expect(outcomeOf(await voter.put(`/v2/messages/${id}/vote`))).toBe('200')
           expect((await got(owner.get(`/v2/messages/${id}`))).body.upvotes).toBe(1)
           expect(await spendingOf(voter)).toMatchObject({ units: 1 })
@@ -127,8 +127,8 @@ describe('spec 12.3; ADR 21: a vote', () => {
   })
 })
 
-describe('while boards is away', () => {
-  test('what is judged anew is 503; direct messages, and reads of a board known to be open, go on as ever', async () => {
+describe('while boards is down', () => {
+  test('requests that need a verdict get 503; direct messages and reads of a board known to be open still work', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const boardId = await newBoard(alice, { visibility: 'private' })
     await got(putRole(alice, boardId, bob, 'reader'))
@@ -147,7 +147,7 @@ describe('while boards is away', () => {
         alice.put(`/v2/boards/${boardId}/messages/${id}/visibility`, { hidden: true }),
       ])
       expect(refused.map(outcomeOf)).toEqual(refused.map(() => '503 unavailable'))
-      // Each within 5 s (spec 3.17); the rest is for a busy machine.
+      // 5 s for each (spec 3.17); the rest is for a busy machine
       expect(Date.now() - began).toBeLessThan(10_000)
       expect(idsOf(await readList(bob, `/v2/boards/${open}/messages`))).toEqual([openPost])
       expect(outcomeOf(await bob.get(`/v2/messages/${openPost}`))).toBe('200')

@@ -1,6 +1,6 @@
 /**
- * PATCH /v2/me with identity killed at every step: the unit, the settings and what messaging knows of them go together.
- * A repeat after a failure converges. Source: ADR 21; spec 5.10, 11.2, 12.3.
+ * PATCH /v2/me while identity is killed at every step. The unit, the settings and messaging's copy of them change together.
+ * A retry after a failure converges. Source: ADR 21; spec 5.10, 11.2, 12.3.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ import { ONE_OF_EACH } from '../support/system/system.ts'
 
 let h: Harness
 let admin: postgres.Sql
-/** Looked at in the end, when all have had the time to be resolved. */
+/** Checked at the end, when the resolver has had time for all of them. */
 const outcomes: { done: Promise<unknown>; check: () => Promise<void> }[] = []
 
 beforeAll(async () => {
@@ -35,16 +35,16 @@ function patchAs(client: Client, agent: Agent, settings: object): Promise<HttpAn
   return client === 'repeats' ? untilAnswered(patch) : patch()
 }
 
-/** What a stranger's message comes to, which is what messaging knows of the policy. */
+/** The answer to a message of a stranger. It shows which policy messaging knows. */
 async function admissionOf(agent: Agent): Promise<string> {
   const [stranger] = await h.agents(1)
   const answer = await stranger.send(agent)
   return answer.status === 202 ? answer.body.lane : outcomeOf(answer)
 }
 
-// First, while there is nothing for the resolver: it passes the same places.
-describe('spec 11.3: of two equal changes at once, the one that finds nothing to do gives its unit back', () => {
-  test.each(CLIENTS)('identity dies when it has fenced one, the client %s', async (client) => {
+// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
+describe('spec 11.3: of two identical concurrent changes, the one that finds nothing to change gives its unit back', () => {
+  test.each(CLIENTS)('identity dies after it has fenced a change, the client %s', async (client) => {
     await withDeathAt(h.system, 'charging.identity.fenced', 'identity-1', async () => {
       const [alice] = await h.agents(1)
       const done = Promise.all(Array.from({ length: 6 }, () => patchAs(client, alice, { discoverable: true })))
@@ -91,10 +91,10 @@ describe('spec 5.10, 12.3: a change that costs', () => {
 })
 
 describe('spec 11.2: closing, which is free', () => {
-  // Nobody else repeats a call then, and dies in its place.
+  // Otherwise another client could retry its call and kill the armed process instead.
   beforeAll(() => Promise.all(outcomes.map(({ done }) => done)), 180_000)
 
-  /** Nor does what is left to push, which a process that starts pushes first. */
+  /** A starting process first pushes what is left to push, and would die there. */
   const untilPushed = (): Promise<unknown> =>
     eventually(async () => {
       const left = await admin`select from identity.agents where mailbox_pushed < mailbox_version`
@@ -105,19 +105,19 @@ describe('spec 11.2: closing, which is free', () => {
     const [alice] = await h.agents(1)
     await untilPushed()
     await withDeathAt(h.system, failpoint, 'identity-1', () => patchAs('gives up', alice, { inbox_policy: 'closed' }))
-    // It was committed; nobody asks again, and messaging is told all the same.
+    // The change is committed. No client retries, but messaging still learns of it.
     await eventually(async () => expect(await admissionOf(alice)).toBe('403 admission_denied'))
     expect((await got(alice.get('/v2/me'))).body.inbox_policy).toBe('closed')
     expect((await spendingOf(alice)).units).toBe(0)
   })
 
-  test('while messaging is down: 503, and it is told when it is back', async () => {
+  test('while messaging is down: 503, and messaging is told when it is back', async () => {
     const [alice, bob] = await h.agents(2)
     await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.kill(name)))
     expect(outcomeOf(await alice.patch('/v2/me', { inbox_policy: 'closed' }))).toBe('503 unavailable')
     expect(outcomeOf(await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))).toBe('503 unavailable')
     await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.start(name)))
-    // Whether it took effect was not said (spec 3.17); what identity holds is what messaging comes to know.
+    // The 503 does not say whether the change took effect (spec 3.17). Messaging must get the policy that identity holds.
     const { inbox_policy } = (await got(alice.get('/v2/me'))).body
     const expected = inbox_policy === 'closed' ? '403 admission_denied' : 'requests'
     await eventually(async () => expect(await admissionOf(alice)).toBe(expected))
@@ -134,13 +134,13 @@ describe('in the end', () => {
     await untilResolved(admin)
   })
 
-  test('each agent has paid for what took effect, and for nothing else', async () => {
+  test('each agent has paid for the changes that took effect, and for nothing else', async () => {
     expect(outcomes.length).toBeGreaterThanOrEqual(8)
     for (const { check } of outcomes) await check()
   })
 
   test('the records of both sides agree, operation by operation and account by account', async () => {
-    await untilResolved(admin) // what the looking itself has sent
+    await untilResolved(admin) // for the messages that the checks above have sent
     expect(await findWrongBooks(admin)).toEqual([])
   })
 })

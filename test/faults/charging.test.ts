@@ -1,7 +1,6 @@
 /**
- * Messages and contacts, with messaging, budget or a gateway killed at every step: in the end there is neither a charge without its
- * effect nor an effect without its charge, whether the client repeats its call or not. Source: ADR 21;
- * spec 3.17, 7.7, 11.3, 11.5, 12.3.
+ * Messages and contacts while messaging, budget or a gateway is killed at every step. In the end there is no charge without its
+ * effect and no effect without its charge, whether the client retries or not. Source: ADR 21; spec 3.17, 7.7, 11.3, 11.5, 12.3.
  */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
@@ -25,11 +24,11 @@ const CREDITS = 500
 let h: Harness
 let operator: Operator
 let admin: postgres.Sql
-/** Filled by the tests that kill; looked at by those at the end, when all have had the time to be resolved. */
+/** The tests that kill processes fill this. The tests at the end check it, when the resolver has had time for all. */
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
-  // One process of those that die, so that the one that is armed is the one that is asked.
+  // Services that die have one process, so that the armed process gets the call.
   h = await startHarness({
     replicas: { ...ONE_OF_EACH, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: String(FREE), SVC_DAILY_HARD_LIMIT: '10000', SVC_DAILY_INTRODUCTIONS: '1000' },
@@ -49,7 +48,7 @@ async function payer(): Promise<Agent> {
   return agent
 }
 
-/** What is used must be what the accepted ones cost: first the free units, then credits. */
+/** The used units must equal the cost of the accepted messages: free units first, then credits. */
 async function expectPaid(agent: Agent, units: number, introductions: number): Promise<void> {
   expect(await spendingOf(agent)).toEqual({ units, introductions, credits: CREDITS - Math.max(0, units - FREE) })
 }
@@ -62,7 +61,7 @@ async function isThere(agent: Agent, id: string): Promise<boolean> {
 
 const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
 
-// First, while there is nothing for the resolver: it passes the same places.
+// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
 describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the one that loses gives back what it took', () => {
   const deaths = [
     ['charging.messaging.fenced', 'messaging-1'],
@@ -127,7 +126,7 @@ describe('spec 12.3; ADR 21: a message', () => {
           const answer = await done
           if (client === 'repeats') expect(['200', '202']).toContain(outcomeOf(answer))
           const accepted = await isThere(alice, envelope.id)
-          // What was promised is there; a 503 promised nothing.
+          // after 202 the message must exist; a 503 promises nothing
           if (answer.status !== 503) expect(accepted).toBe(true)
           expect(idsOf(await readList(bob, '/v2/inbox?lane=requests'))).toEqual(accepted ? [envelope.id] : [])
           await expectPaid(alice, accepted ? MESSAGE_UNITS : 0, accepted ? 1 : 0)
@@ -152,7 +151,7 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
     await got(untilAnswered(() => bob.patch('/v2/me', { inbox_policy: 'open' })))
     const alice = await payer()
     const send = (envelope: object) => alice.post('/v2/messages', envelope, { url: h.place.url })
-    // The first makes the two known to the gateway, and the second does where it is the gateway that begins anew.
+    // The first message makes the pair known to the gateway. If the gateway restarts, the second message does.
     const first = alice.envelope(bob, BODY)
     await got(untilAnswered(() => send(first)))
     await withDeathAt(h.system, failpoint, name, () => {
@@ -169,7 +168,7 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
           const there = await Promise.all(envelopes.map(({ id }) => isThere(alice, id)))
           for (const [at, answer] of answers.entries()) {
             if (client === 'repeats') expect(['200', '202']).toContain(answer && outcomeOf(answer))
-            // What was promised is there; a 503, or no answer, promised nothing.
+            // after 202 the message must exist; a 503 or a missing answer promises nothing
             if (answer !== undefined && answer.status !== 503) expect(there[at]).toBe(true)
           }
           const accepted = [first, ...envelopes.filter((_, at) => there[at])]
@@ -186,7 +185,7 @@ describe('spec 12.3; ADR 21: accepting a contact', () => {
   // The other steps are in services/messaging/test/faults.test.ts and libs/charging/test/faults.test.ts.
   const failpoint = 'charging.messaging.committed'
 
-  test.each(CLIENTS)('messaging dies when it is committed, the client %s', async (client) => {
+  test.each(CLIENTS)('messaging dies after the commit, the client %s', async (client) => {
     const alice = await payer()
     const [bob] = await h.agents(1)
     const request = bob.envelope(alice)
@@ -204,7 +203,7 @@ describe('spec 12.3; ADR 21: accepting a contact', () => {
           const accepted = contacts.length === 1
           if (answer.status !== 503) expect(accepted).toBe(true)
           await expectPaid(alice, accepted ? 1 : 0, 0)
-          // The request was promoted with the acceptance, once.
+          // the acceptance has promoted the request, once
           const { events } = (await got(alice.get('/v2/events'))).body
           expect(events.map(({ kind }: { kind: string }) => kind)).toEqual(
             accepted ? ['requests', 'inbox'] : ['requests'],
@@ -216,7 +215,7 @@ describe('spec 12.3; ADR 21: accepting a contact', () => {
     })
   })
 
-  /** Nothing of the setting up may reach the place where the process is to die. */
+  /** Waits for the setup to finish, because it must not trigger the failpoint. */
   async function untilSettled(agent: Agent): Promise<void> {
     await eventually(async () => {
       const [row] =

@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults [--minutes 60] [--seed <n>]`: the system under fire, for as long as one likes. Prints what was done,
- * what was broken and what was found, and fails where anything was.
+ * `npx pnpm faults [--minutes 60] [--seed <n>]`: breaks the system while agents use it, for as long as you like. Prints operations,
+ * faults and violations, and fails if there is a violation.
  */
 import { randomInt } from 'node:crypto'
 import { readCommandLine } from '../support/run/command-line.ts'
@@ -11,18 +11,18 @@ import { FAULTS } from './nemesis/kinds.ts'
 
 const { values } = readCommandLine({
   command: 'npx pnpm faults',
-  does: 'The system under fire: rounds of work while things are broken, each judged. Fails where there is a violation.',
+  does: 'Breaks the system during rounds of work and checks each round. Fails if there is a violation.',
   options: {
-    minutes: { kind: 'number', default: 5, what: 'rounds begin until this time is over' },
-    seed: { kind: 'number', whole: true, what: 'the draws of that run again' },
-    actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents of a round' },
-    'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long they act' },
-    faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; all where nothing is said' },
-    calm: { kind: 'flag', what: 'nothing is broken, and nothing may be unavailable' },
+    minutes: { kind: 'number', default: 5, what: 'new rounds begin until this time is over' },
+    seed: { kind: 'number', whole: true, what: 'repeats the random choices of that run' },
+    actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents in a round' },
+    'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long the agents of a round act' },
+    faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; default: all' },
+    calm: { kind: 'flag', what: 'breaks nothing, so nothing may be unavailable' },
     points: {
       kind: 'list',
       of: Object.values(FAILPOINTS).flat(),
-      what: 'of the kind failpoint, which ones; without --faults, no other kind',
+      what: 'failpoints to use; without --faults, no other kind of fault',
     },
   },
 })

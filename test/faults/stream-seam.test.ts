@@ -1,7 +1,7 @@
 /**
- * The seam between history and what is heard, under load, with everything between sender and reader failing: every accepted id
- * against every delivered id, in order, none twice. Direct messages and posts, two clients of each identity. A short form is part of `npx pnpm test`;
- * `npx pnpm test:faults` is the long one. Source: spec 9.3, 9.7.
+ * The seam between a stream's history and its live events, under load, while everything between sender and reader fails. The test
+ * compares accepted ids with delivered ids: all of them, in order, none twice. It sends direct messages and posts, and each agent
+ * has two clients. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form. Source: spec 9.3, 9.7.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
@@ -15,7 +15,7 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const ROUNDS = IS_LONG ? 10 : 1
-/** Messages that each sender has accepted before, during and after each fault. */
+/** Accepted messages of each sender before, during and after each fault. */
 const SENT_BEFORE = IS_LONG ? 60 : 15
 const SENT_AFTER = IS_LONG ? 60 : 15
 const READERS = 3
@@ -28,7 +28,7 @@ let senders: Agent[]
 let readers: Agent[]
 let board: string
 let followers: Follower[]
-/** By reader: ids that were answered 200 or 202, in no order. */
+/** By reader: ids that were answered 200 or 202, in any order. */
 const accepted = new Map<string, Set<string>>()
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ afterAll(async () => {
   await database?.[Symbol.asyncDispose]()
 })
 
-/** Sends until it is stopped, each message repeated until it is answered, every third one a post. */
+/** Sends until stopped. Each message is retried until it is answered, and every third message is a post. */
 function startLoad() {
   let stopped = false
   let sent = 0
@@ -72,7 +72,7 @@ function startLoad() {
         const envelope = sender.envelope(isPost ? `board:${board}` : reader, 'x'.repeat((count * 97) % 3_000))
         const answer = await untilAnswered(() => {
           const url = urls[(index + at + count) % urls.length] ?? ''
-          // A gateway that is gone is one that does not answer.
+          // a stopped gateway counts as one that does not answer
           return sender
             .post('/v2/messages', envelope, { url })
             .catch(() => ({ status: 503, headers: new Headers(), text: '', body: {} }))
@@ -84,9 +84,9 @@ function startLoad() {
     }),
   )
   const done = Promise.all(loops)
-  done.catch(() => {}) // thrown where it is waited for
+  done.catch(() => {}) // `stop` throws the error
   return {
-    /** Until so many more were accepted. */
+    /** Waits until this many more messages were accepted. */
     async more(count: number) {
       const target = sent + count
       await Promise.race([
@@ -106,7 +106,7 @@ interface Logged {
   message: { envelope: { id: string } }
 }
 
-/** The truth: the whole log of an agent. */
+/** The whole log of an agent, to compare with. */
 async function logOf(agent: Agent): Promise<{ cursor: number; id: string }[]> {
   const log: { cursor: number; id: string }[] = []
   for (let after = 0; ; ) {
@@ -120,7 +120,7 @@ async function logOf(agent: Agent): Promise<{ cursor: number; id: string }[]> {
   }
 }
 
-/** Every accepted id is in the log once, cursors have no gap, and every client was given all of the log, in order, none of it twice. */
+/** Every accepted id is in the log once, cursors have no gaps, and every client got the whole log, in order, nothing twice. */
 async function checkHistory(all: readonly Follower[]): Promise<void> {
   for (const reader of readers) {
     const log = await logOf(reader)
@@ -181,10 +181,10 @@ describe('no event is lost, repeated or out of order', () => {
       console.log(`${name}: ${followers.reduce((sum, { delivered }) => sum + delivered.length, 0)} delivered`)
   })
 
-  test('under load, to a client that reads slowly, from the beginning of a long history', {
+  test('under load, for a slow client that reads a long history from its beginning', {
     timeout: ROUND_LIMIT_MS,
   }, async () => {
-    // Room for it: one of the two clients of this reader leaves.
+    // An agent may have two streams, so one of this reader's two clients leaves.
     const left = followers.pop()
     await left?.stop()
     const slow = startFollower(left?.agent as Agent, { urls: h.system.urls, readDelayMs: 25 })

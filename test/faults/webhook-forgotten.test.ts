@@ -1,6 +1,6 @@
 /**
- * One job for each accepted inbox message of an agent with a webhook, whatever JetStream forgets: messaging and webhook, with
- * what lies between them, and messages accepted all the while.
+ * Each accepted inbox message of an agent with a webhook has one job, whatever JetStream loses. The test runs messaging and webhook
+ * with NATS between them, and messages are accepted all the time.
  */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Call, RequestOf } from '@svc/contracts/define.ts'
@@ -22,7 +22,7 @@ import { startBudgetPeer } from '../support/stand-ins/budget-peer.ts'
 import { startTestProcess, type TestProcess } from '../support/system/processes.ts'
 
 const READERS = 3
-/** Where nothing listens: jobs are what is counted, and they stay. */
+/** Nothing listens here, so jobs are never finished and can be counted. */
 const NOBODY = '127.0.0.1:1'
 const RECOVERY = { timeoutMs: 60_000 }
 const logger = createLogger('test', 'silent')
@@ -32,7 +32,7 @@ interface SceneOptions {
   env: NodeJS.ProcessEnv
 }
 
-/** Messaging and webhook without the rest, readers with a webhook each, and senders. */
+/** Starts messaging and webhook alone, with senders, and with readers that each have a webhook. */
 async function startScene({ natsUrlFor, env }: SceneOptions) {
   await using stack = new AsyncDisposableStack()
   const run = await findTestRun()
@@ -83,7 +83,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
     admin: await connect('admin'),
     start: () => start('webhook'),
     stop: () => stop(webhook),
-    /** Sends messages to each reader that lie in its requests, and then in its inbox, since it accepts their senders. */
+    /** Sends each reader messages that wait as requests. Then the reader accepts the senders, which moves them to its inbox. */
     async sendAndPromote(count: number): Promise<void> {
       for (const reader of readers) {
         for (let sent = 0; sent < count; sent += 1) {
@@ -94,7 +94,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
         }
       }
     },
-    /** Sends to all readers at once until it is stopped; `atLeast` to each. */
+    /** Sends to all readers at once until stopped. `atLeast` waits until each has so many. */
     startLoad(bodyBytes = 10): { atLeast(count: number): Promise<void>; stop(): Promise<void> } {
       let sending = true
       const counts = readers.map(() => 0)
@@ -117,7 +117,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
         },
       }
     },
-    /** Holds the jobs against what was accepted. */
+    /** Compares the jobs with the accepted messages. */
     async expectOneJobEach(): Promise<void> {
       const idsOfJobs = async (): Promise<string[]> =>
         (await sql<{ message_id: string }[]>`select j.message_id from webhook.jobs j`).map((job) => job.message_id)
@@ -135,7 +135,7 @@ async function startScene({ natsUrlFor, env }: SceneOptions) {
   return scene
 }
 
-/** Until it is answered: a call that is not may have been done, and is the same when it is repeated. */
+/** Retries until the call is answered. Calls are idempotent, so it does not matter if an unanswered call took effect. */
 async function ask<Q, R>(bus: Bus, call: Call<Q, R>, request: Q): Promise<R> {
   const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 3_000 })
   return eventually(async () => ({ reply: await bus.call(call, request, context()) }), RECOVERY).then(
@@ -166,14 +166,14 @@ async function send(bus: Bus, signer: string, recipient: string, body = 'hello')
   return id
 }
 
-/** What the stream has, as the operator sees it. */
+/** The state of the stream, read with the operator's login. */
 async function streamState(nats: Nats): Promise<{ messages: number; lastSequence: number }> {
   const manager = await nats.connection.jetstreamManager({ checkAPI: false })
   const { state } = await manager.streams.info('ACCEPTED')
   return { messages: state.messages, lastSequence: state.last_seq }
 }
 
-test('the webhook service is away for longer than stream and outbox keep anything', async () => {
+test('the webhook service is down for longer than stream and outbox keep events', async () => {
   await using nats = await startTestNats()
   await using scene = await startScene({ natsUrlFor: nats.urlFor, env: { SVC_OUTBOX_SECONDS: '1' } })
   const load = scene.startLoad()
@@ -194,7 +194,7 @@ test('the webhook service is away for longer than stream and outbox keep anythin
   await scene.expectOneJobEach()
 }, 120_000)
 
-test('the stream is at its bound: the oldest events go, and new ones never stop', async () => {
+test('the stream is at its limit: it drops the oldest events and accepts every new one', async () => {
   await using nats = await startTestNats()
   await using scene = await startScene({
     natsUrlFor: nats.urlFor,
@@ -228,7 +228,7 @@ test('two of three NATS servers come back with older stores', async () => {
     const state = await streamState(scene.admin)
     return state.lastSequence > before + READERS * 8 && state
   }, RECOVERY)
-  // The third server says nothing while the two agree on what they have.
+  // The third server is down while the two agree on their state.
   for (const server of [1, 2]) await cluster.stop(server, 'SIGKILL')
   for (const server of [1, 2]) cluster.bringStoreBack(server)
   cluster.signal(0, 'SIGSTOP')
@@ -244,7 +244,7 @@ test('two of three NATS servers come back with older stores', async () => {
   await scene.start()
   await load.atLeast(3)
   await load.stop()
-  // The three elect a leader again, which may fail some times on a busy machine.
+  // The three servers elect a leader, which may take several attempts on a busy machine.
   await eventually(async () => expect(await scene.unpublished()).toBe(0), { timeoutMs: 100_000 })
   await scene.expectOneJobEach()
 }, 240_000)

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const FIRST_PAUSE_MS = 20
-/** A long wait is not worth fifty questions a second, which the processes that it waits for would have to answer as well. */
+/** Upper limit of the pause between checks. Frequent checks would load the processes that the test waits for. */
 const MAX_PAUSE_MS = 100
 const PAUSE_GROWTH = 1.2
-/** So long that only what does not come at all is too late: a machine that others use as well may be slow. */
+/** Long enough for a slow, shared machine, so that only a condition that never holds times out. */
 const PATIENCE_MS = 30_000
 
 /**
- * Calls `check` until it neither throws nor answers false, and returns its answer.
- * @throws what `check` threw last, when the time is over.
+ * Calls `check` until it neither throws nor returns false, and returns its result.
+ * @throws the last error of `check` after the timeout.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -17,7 +17,7 @@ export async function eventually<T>(
 ): Promise<Exclude<T, false>> {
   const deadline = Date.now() + timeoutMs
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * PAUSE_GROWTH, MAX_PAUSE_MS)) {
-    // Looks once more when the time is over: a process that stood still has not looked for long.
+    // Check once more after the timeout, because this process may have been paused.
     const isLast = Date.now() > deadline
     let problem: unknown = new Error(`${what} did not come true in ${timeoutMs} ms`)
     try {
@@ -31,7 +31,7 @@ export async function eventually<T>(
   }
 }
 
-/** Asks again at once for as long as the answer is undefined. */
+/** Retries at once while the result is undefined. */
 export async function untilDefined<T>(ask: () => Promise<T | undefined>): Promise<T> {
   for (;;) {
     const answer = await ask()

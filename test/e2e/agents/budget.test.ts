@@ -18,7 +18,7 @@ const DAY_MS = 86_400_000
 
 let h: Harness
 let operator: Operator
-/** Takes everything into the inbox. */
+/** Has an open inbox. */
 let open: Agent
 
 beforeAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   await h[Symbol.asyncDispose]()
 })
 
-/** A body of so many KiB, to the byte, within 4,000 code points: up to 11. */
+/** A body of exactly this many KiB in at most 4,000 code points, so at most 11 KiB. */
 function bodyOf(units: number): JsonValue {
   const bytes = units * 1024 - 2 // less the quotes
   return '€'.repeat(Math.floor(bytes / 3)) + 'a'.repeat(bytes % 3)
@@ -66,8 +66,8 @@ function sendPatiently(from: Agent, to: Agent, body: JsonValue = 'hello'): Promi
 }
 
 /**
- * For what budget refuses: while operations under way may yet give something back, nothing is known, which is 503, and the
- * client repeats the call (spec 3.17, 13.2). What a repeat finds there already, it has sent itself.
+ * Retries until budget decides. While running operations may still give units back, a refusal is not final: the answer is 503, and the
+ * client retries (spec 3.17, 13.2). If a retry finds the message, an earlier attempt had sent it.
  */
 async function postPatiently(from: Agent, envelope: object, url: string = from.place.url): Promise<HttpAnswer> {
   let attempts = 0
@@ -78,14 +78,14 @@ async function postPatiently(from: Agent, envelope: object, url: string = from.p
   return attempts > 1 && answer.status === 200 ? { ...answer, status: 202 } : answer
 }
 
-/** What a refused or free operation must leave as it was; the whole budget. */
+/** Checks that a refused or free operation does not change any part of the budget. */
 async function unchanged(agent: Agent, work: () => Promise<unknown>): Promise<void> {
   const before = (await got(agent.get('/v2/budget'))).body
   await work()
   expect((await got(agent.get('/v2/budget'))).body).toStrictEqual(before)
 }
 
-/** @param sinceMs before it was asked for: between then and now it was said how long it is to midnight. */
+/** @param sinceMs a time before the request. `Retry-After` must lead to midnight from a moment between then and now. */
 function expectRetryAfterMidnight({ headers }: HttpAnswer, sinceMs: number): void {
   const seconds = Number(headers.get('retry-after'))
   expect(Number.isInteger(seconds)).toBe(true)
@@ -227,7 +227,7 @@ describe('spec 11.1, 11.4: credits cover units above the free allowance', () => 
     await operator.grant(alice.id, 100, `credits-${alice.id}`)
     await spend(alice, FREE - 1)
     expect((await spendingOf(alice)).credits).toBe(100)
-    await got(alice.send(open, bodyOf(4))) // one free, three by credits
+    await got(alice.send(open, bodyOf(4))) // one free unit, three credits
     expect(await spendingOf(alice)).toMatchObject({ units: FREE + 3, credits: 97 })
     await unchanged(alice, async () => {
       const sinceMs = Date.now()
@@ -355,7 +355,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
   })
 })
 
-// Each other border, over two processes of budget: services/budget/test/contention.test.ts.
+// services/budget/test/contention.test.ts has the other boundaries, over two processes of budget.
 describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
   const AT_ONCE = 50
 
@@ -381,7 +381,7 @@ describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
 
 describe('spec 11.3: an operation that failed later gives its units, credits and introduction back', () => {
   test('of two envelopes with one id, the one that comes second, when both had been reserved', async () => {
-    // Whether two meet between reservation and append is chance; nothing may show it.
+    // Two requests meet between reservation and append only by chance. The result must not depend on it.
     for (let round = 0; round < 5; round += 1) {
       const senders = await h.agents(4)
       for (const sender of senders) await operator.grant(sender.id, 10, `failed-${sender.id}`)
@@ -477,7 +477,7 @@ describe('spec 11.2: while the budget service is down', () => {
   test('spec 3.17: what costs is 503 within 5 s, and leaves nothing behind', async () => {
     waiting = alice.envelope(open, bodyOf(2))
     const outcomes: Record<string, number>[] = []
-    // Again where it took longer: a busy machine is late now and then, whoever waits too long is so each time.
+    // Retry if it took longer: a busy machine is late now and then, but a missing timeout is late every time.
     await eventually(async () => {
       const startedMs = performance.now()
       const answers = await Promise.all([

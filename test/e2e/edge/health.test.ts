@@ -1,4 +1,4 @@
-/** What the edge says while parts of the system are dead, frozen or unreachable, and how it comes back. */
+/** The answers of the gateways while parts of the system are dead, frozen or unreachable, and their recovery. */
 import { type ServiceName, STORES, type StoreName } from '@svc/local/topology.ts'
 import postgres from 'postgres'
 import { beforeAll, describe, expect, test, vi } from 'vitest'
@@ -12,26 +12,26 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 
 /** spec 3.17: 503 within 5 s, never a hang. */
 const ANSWER_LIMIT_MS = 5_000
-/** Where nobody listens a connection is refused at once, and no call waits for its deadline. */
+/** If nothing listens, a connection is refused at once, and no call waits for its deadline. */
 const REFUSAL_LIMIT_MS = 2_500
-/** Who says 503 only after so long has waited for somebody. */
+/** A 503 that takes this long has waited for a service. */
 const WAITED_MS = 900
 const ATTEMPTS = 4
 
-// With what a busy machine needs to come back, and what is asked for again.
+// Includes the time that a busy machine needs to recover, and retries.
 vi.setConfig({ testTimeout: 180_000 })
 
 let h: Harness
 let alice: Agent
-/** Between each of the stores and Postgres, which other tests use at the same time. */
+/** Proxies between each store and Postgres. Other tests use Postgres at the same time. */
 let proxies: Map<string, TcpProxy>
 
 beforeAll(async () => {
   proxies = new Map(await Promise.all(STORES.map(async (store) => [store, await startTcpProxy()] as const)))
-  // A store's user has its name.
+  // the database user of a store has the store's name
   h = await startHarness({
     databaseUrl: (url) => proxyOf(new URL(url).username).through(url),
-    // alice writes to herself each time that every operation is asked for.
+    // alice sends a message to herself each time that a test calls every operation
     env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000' },
   })
   const [first] = await h.agents(1)
@@ -49,7 +49,7 @@ function proxyOf(store: string): TcpProxy {
   return proxy
 }
 
-/** These stores have no database until it is disposed of. */
+/** Cuts these stores off from their database until disposal. */
 async function cut(stores: readonly StoreName[]): Promise<AsyncDisposable> {
   await Promise.all(stores.map((store) => proxyOf(store).cut()))
   return { [Symbol.asyncDispose]: async () => void (await Promise.all(stores.map((store) => proxyOf(store).mend()))) }
@@ -61,7 +61,7 @@ function health(url: string): Promise<HttpAnswer> {
 
 async function expectUnhealthy(): Promise<void> {
   for (const url of h.system.urls) {
-    // An answer of before may still be shared.
+    // health answers are shared for a moment, so an older answer may come first
     const answer = await eventually(async () => {
       const latest = await within(ANSWER_LIMIT_MS, () => health(url))
       return latest.status === 503 && latest
@@ -72,9 +72,9 @@ async function expectUnhealthy(): Promise<void> {
   }
 }
 
-/** Healthy, and doing all of its work, at every gateway: once, and then at the other one of each, without exception. */
+/** Checks that every gateway is healthy and every operation works: once, and then at the other gateway. */
 async function expectRecovery(): Promise<void> {
-  // To ask for everything takes some fifty requests, so it is not how to wait.
+  // wait for health first, because calling every operation takes some fifty requests
   for (const url of h.system.urls) await eventually(async () => (await health(url)).status === 200)
   const usual = Object.fromEntries(OPERATIONS.map((one) => [nameOf(one), USUAL[nameOf(one)] ?? '200']))
   const isWell = async (): Promise<void> => expect(await answersOfAll({ goesOn: () => true })).toEqual(usual)
@@ -86,7 +86,7 @@ function nameOf({ method, path }: SpecOperation): string {
   return `${method} ${path}`
 }
 
-/** What the calls below are answered when all is well, where it is not 200. */
+/** The answers to the calls below in a healthy system, if they are not 200. */
 const USUAL: Record<string, string> = {
   'POST /v2/challenges': '201',
   'POST /v2/agents/register': '400 challenge_invalid',
@@ -119,7 +119,7 @@ const WITHOUT_MESSAGING = [
   'PATCH /v2/me',
   'POST /v2/me/revoke',
   'GET /v2/budget',
-  'PUT /v2/contacts/{agent}', // nobody has this id
+  'PUT /v2/contacts/{agent}', // no agent has this id
   'POST /v2/boards',
   'GET /v2/boards',
   'GET /v2/boards/{board}',
@@ -129,12 +129,12 @@ const WITHOUT_MESSAGING = [
   'DELETE /v2/webhook',
 ]
 const NEEDS_BOARDS = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/boards'))]
-/** The form of a board is judged before anything is looked up. */
+/** The form of a new board is checked before any lookup. */
 const NEEDS_TABLES_OF_BOARDS = NEEDS_BOARDS.filter((name) => name !== 'POST /v2/boards')
-/** Of a board that is not there they ask boards alone. */
+/** For an unknown board these operations ask only the boards service. */
 const JUDGED_FIRST = ['GET /v2/boards/{board}/messages', 'PUT /v2/boards/{board}/messages/{id}/visibility']
 const NEEDS_WEBHOOK = ['GET /v2/health', ...OPERATIONS.map(nameOf).filter((name) => name.includes('/v2/webhook'))]
-/** A URL is judged before anything is looked up. */
+/** A URL is checked before any lookup. */
 const NEEDS_TABLES_OF_WEBHOOK = NEEDS_WEBHOOK.filter((name) => name !== 'PUT /v2/webhook')
 const NEEDS_STREAM = ['GET /v2/health', 'GET /v2/stream']
 const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
@@ -142,12 +142,12 @@ const NEEDS_BUDGET = ['GET /v2/health', 'GET /v2/budget', 'POST /v2/messages']
 let round = 0
 
 interface Expected {
-  /** Those that must not say 503. */
+  /** The operations that must not answer 503. */
   readonly goesOn: (name: string) => boolean
   readonly limitMs?: number
 }
 
-/** Every operation at once, signed, half of them at each gateway, and the next time at the other one. */
+/** Calls every operation at once, signed. Half of the calls go to each gateway, and the next time to the other one. */
 async function answersOfAll({ goesOn, limitMs = ANSWER_LIMIT_MS }: Expected): Promise<Record<string, string>> {
   round += 1
   const answers = await Promise.all(
@@ -159,7 +159,7 @@ async function answersOfAll({ goesOn, limitMs = ANSWER_LIMIT_MS }: Expected): Pr
       expect(status, nameOf(operation)).not.toBe(500)
       if (status === 503 && operation.path !== '/v2/health') expectError(answer, 503, 'unavailable')
       const outcome = [status, body?.error?.code].join(' ').trim()
-      // The streams of the rounds before are closed here, and it may not have been noticed there yet.
+      // streams of earlier rounds are closed, but the stream service may not have noticed yet
       return [nameOf(operation), outcome === '429 stream_limit' ? '200' : outcome] as const
     }),
   )
@@ -176,8 +176,8 @@ function draftOf(operation: SpecOperation, url: string) {
 }
 
 /**
- * Asks again where the answer was late, or where somebody who must be there was waited for in vain: on a busy machine that
- * happens now and then, what is wrong happens each time.
+ * Retries if the answer was late, or if a service that must be up did not answer. On a busy machine that happens now and then, but
+ * a real fault happens every time.
  */
 async function within(limitMs: number, ask: () => Promise<HttpAnswer>, goesOn = false): Promise<HttpAnswer> {
   for (let attempt = 1; ; attempt += 1) {
@@ -191,7 +191,7 @@ async function within(limitMs: number, ask: () => Promise<HttpAnswer>, goesOn = 
   }
 }
 
-/** These of the operations do not say 503, all others do. */
+/** Checks that these operations do not answer 503, and all others do. */
 async function expectAvailable(goesOn: Expected['goesOn'], limitMs = ANSWER_LIMIT_MS): Promise<void> {
   const answers = await answersOfAll({ goesOn, limitMs })
   const available = Object.keys(answers).filter((name) => answers[name]?.startsWith('503') !== true)
@@ -200,7 +200,7 @@ async function expectAvailable(goesOn: Expected['goesOn'], limitMs = ANSWER_LIMI
 
 const nothing = (): boolean => false
 
-/** Until one of these processes has logged the request by the id that the client was told. */
+/** Waits until one of these processes has logged the request id that the client got. */
 async function untilLogged({ headers }: HttpAnswer, names: readonly string[]): Promise<void> {
   const id = headers.get('x-request-id')
   const logs = names.map((name) => h.system.processes.get(name)?.log ?? [])
@@ -213,7 +213,7 @@ async function killAll(service: ServiceName): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: async () => void (await Promise.all(names.map((name) => h.system.start(name)))) }
 }
 
-/** The processes are there and say nothing. */
+/** Freezes all processes of these services: they run but do not answer. */
 function freeze(services: readonly ServiceName[]): Disposable {
   const pids = [...h.system.processes.values()].flatMap(({ name, pid }) =>
     services.some((service) => name.startsWith(`${service}-`)) && pid !== undefined ? [pid] : [],
@@ -229,7 +229,7 @@ function openAdmin(database: string): AsyncDisposable & { sql: postgres.Sql } {
   return { sql, [Symbol.asyncDispose]: () => sql.end({ timeout: 5 }) }
 }
 
-/** Every connection to the database of this system ends, and nobody is let in, until it is disposed of. */
+/** Ends every connection to the database of this system and refuses new ones until disposal. */
 async function closeDatabase(): Promise<AsyncDisposable> {
   const name = new URL(h.system.database.adminUrl).pathname.slice(1)
   const admin = openAdmin('postgres')
@@ -273,7 +273,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
       await using _killed = await killAll('identity')
       await expectUnhealthy()
       await expectAvailable(nothing)
-      // What needs no identity goes on.
+      // requests that do not need identity still work
       expectError(await call(h.place, 'GET', '/v2/messages/absent-message'), 404, 'not_found')
       expect(await call(h.place, 'GET', '/openapi.json')).toMatchObject({ status: 200 })
       expect(await call(h.place, 'GET', '/.well-known/agent.json')).toMatchObject({ status: 200 })
@@ -289,7 +289,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
       await using _killed = await killAll('messaging')
       await expectUnhealthy()
       await expectAvailable((name) => WITHOUT_MESSAGING.includes(name))
-      // The request id that the client is told is in the log, together with what went wrong.
+      // the log has the request id that the client got, and the error
       const answer = await alice.get('/v2/inbox', { url: h.system.urls[1] ?? '' })
       expectError(answer, 503, 'unavailable')
       await untilLogged(answer, ['gateway-2'])
@@ -346,7 +346,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
   test('spec 3.17, 5.2: no database: 503, and every call that needs one', async () => {
     {
       await using _cut = await cut(STORES)
-      // Long enough that whoever waits longer after each attempt would be waiting when it comes back.
+      // Long enough that a client with exponential backoff would still be waiting when the database is back.
       for (const since = Date.now(); Date.now() - since < 3_000; ) {
         await expectUnhealthy()
         await expectAvailable(nothing, REFUSAL_LIMIT_MS)
@@ -385,7 +385,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
   })
 
   test('messaging and budget are there and say nothing', async () => {
-    // As in `within`, but frozen anew: who says nothing for long NATS takes for gone, and no call waits for it.
+    // Like `within`, but freezes again: NATS drops a process that is silent for long, and then no call waits for it.
     let tookMs = Number.POSITIVE_INFINITY
     for (let attempt = 1; attempt <= ATTEMPTS && tookMs >= ANSWER_LIMIT_MS; attempt += 1) {
       {

@@ -1,6 +1,6 @@
 /**
- * spec 11.7, row by row: what is still taken and what is not any more, over HTTP. Streams and webhooks have their
- * own tests, request rates edge-limits.test.ts.
+ * The limits of spec 11.7, row by row, over HTTP: the last accepted value and the first refused one. Streams and webhooks have their
+ * own tests, and rates.test.ts has the request rates.
  */
 import { randomBytes } from 'node:crypto'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
@@ -19,9 +19,9 @@ const MANY_CREDITS = 10_000
 
 let h: SharedHarness
 let operator: Operator
-/** Takes everything into the inbox. */
+/** Has an open inbox. */
 let open: Agent
-/** Has credits, so that nothing but the limit in question stands in its way. */
+/** Has credits, so that only the tested limit can refuse it. */
 let rich: Agent
 let board: string
 
@@ -38,7 +38,7 @@ afterAll(async () => {
   await h[Symbol.asyncDispose]()
 })
 
-/** An answer that was given within the second in which it was asked for, so that the second is known. */
+/** Retries until request and answer are in the same second, so that the second is known. */
 async function withinOneSecond(ask: (now: number) => Promise<HttpAnswer>): Promise<HttpAnswer> {
   for (;;) {
     const now = unixSeconds()
@@ -47,7 +47,7 @@ async function withinOneSecond(ask: (now: number) => Promise<HttpAnswer>): Promi
   }
 }
 
-/** What an answer may take. One that took longer says nothing, and is asked for again. */
+/** A slower answer proves nothing, so the request is retried. */
 const QUICK_MS = 1_000
 
 async function quickly(ask: (nowMs: number) => Promise<HttpAnswer>): Promise<HttpAnswer> {
@@ -67,7 +67,7 @@ function textOf(characters: number, character = 'a'): string {
 }
 
 describe('spec 11.7: list page size: 1..100, default 50', () => {
-  // Each list, and each border: edge.test.ts.
+  // requests.test.ts has each list and each boundary
   test('a page has 50 where nobody says how many, and 100 at most', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, 'pages')
@@ -154,7 +154,7 @@ describe('spec 2.10, 11.7: envelope id: 8..80 characters of A-Za-z0-9_-', () => 
   })
 })
 
-/** Sizes of the JSON text of a body: quotes are two of its characters. */
+/** Sizes of the JSON text of a body. The quotes count as two characters. */
 const SIZES: [string, string, JsonValue, string][] = [
   ['DM size', '4000 characters', textOf(3_998), '202'],
   ['DM size', '4001 characters', textOf(3_999), '413 message_too_large'],
@@ -240,7 +240,7 @@ describe('spec 6.8, 11.7: message expiry', () => {
 
 describe('spec 6.8: expired messages: excluded from reads at once', () => {
   test('in the second in which it expires it is not there', async () => {
-    // One that was too late already is sent anew.
+    // a message that already expired on its way is sent again
     const { id, overSeconds } = await eventually(async () => {
       const nowSeconds = unixSeconds()
       const ts = new Date(nowSeconds * 1000).toISOString()

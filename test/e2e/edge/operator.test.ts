@@ -18,7 +18,7 @@ const SECRET = '0123456789abcdef0123456789abcdef'
 
 let h: Harness
 let receiver: WebhookReceiver
-/** As superuser: to look into the books, and to break them. */
+/** A superuser connection, to read the books and to break them. */
 let admin: postgres.Sql
 
 beforeAll(async () => {
@@ -39,7 +39,7 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** `svc admin …` as the operator. */
+/** Runs `svc admin …` as the operator. */
 function operate(...args: string[]): Promise<Run> {
   return svc(['admin', ...args], { env: { SVC_NATS_URL: h.system.nats.urlFor('admin') } })
 }
@@ -60,7 +60,7 @@ function setWebhook(agent: Agent, path: string): Promise<HttpAnswer> {
   return got(agent.put('/v2/webhook', { url: receiver.urlFor(path), secret: SECRET }))
 }
 
-/** All rows of a table, whatever they are: what a dry run must not change. */
+/** All rows of a table, to check that a dry run changes none of them. */
 async function contentsOf(table: string): Promise<string> {
   const rows = await admin<{ row: string }[]>`select t::text as row from ${admin(table)} t order by 1`
   return rows.map(({ row }) => row).join('\n')
@@ -69,7 +69,7 @@ async function contentsOf(table: string): Promise<string> {
 describe('svc admin status', () => {
   test('services with their processes, versions, rates and lags', async () => {
     const [ben] = await h.agents(1)
-    // Whoever is slow to answer a look is not in it: then there is another.
+    // a report leaves out processes that answer slowly, so retry
     await eventually(async () => {
       let looking = true
       const run = operate('status', '--json').finally(() => {
@@ -226,7 +226,7 @@ describe('svc admin jobs', () => {
     expect(await documentOf('jobs', 'retry', '--message', 'another-message')).toEqual({ jobs: 0, dry_run: false })
     expect(await retry()).toEqual({ jobs: 1, dry_run: false })
     await eventually(() => receiver.at('/broken').length === ATTEMPTS + 1)
-    // The same delivery, of the same bytes.
+    // the same delivery id with the same bytes
     const [first, last] = [receiver.at('/broken')[0], receiver.at('/broken').at(-1)]
     expect(last?.headers['x-svc-delivery-id']).toBe(first?.headers['x-svc-delivery-id'])
     expect(last?.headers['x-svc-message-id']).toBe(body.msg_id)
@@ -260,14 +260,14 @@ describe('svc admin purge', () => {
     const [anna, ben] = await friends()
     const messages = 3
     for (let sent = 0; sent < messages; sent += 1) await got(anna.send(ben))
-    // The loops find it too, within seconds: who is first does not matter, and nobody is second.
+    // The purge loop finds these messages too, within seconds. Either may remove them, but each is removed once.
     const expired = await admin`update messaging.messages set expires_at = 1 where sender = ${anna.id} returning id`
     expect(expired).toHaveLength(messages)
     const would = await documentOf('purge', '--dry-run')
     expect(Number(would.messages)).toBeLessThanOrEqual(messages)
     const done = await documentOf('purge')
     expect(Number(done.messages)).toBeLessThanOrEqual(messages)
-    // What a loop has locked is not counted, and gone when that commits.
+    // rows that a loop has locked are not counted, and are gone after its commit
     await eventually(async () => {
       expect(await admin`select from messaging.messages where sender = ${anna.id}`).toHaveLength(0)
       expect(await admin`select from messaging.tombstones where sender = ${anna.id}`).toHaveLength(messages)
@@ -295,7 +295,7 @@ describe('svc admin verify', () => {
   let ben: Agent
 
   beforeAll(async () => {
-    // Something of everything that is in the books.
+    // one of each kind of operation in the books
     ;[anna, ben] = await h.agents(2)
     await got(anna.send(ben, 'a request'))
     await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
@@ -323,7 +323,7 @@ describe('svc admin verify', () => {
   })
 
   test('charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
-    // As if a minute and more had passed since, unless the day is younger than that.
+    // moves the charges back by more than a minute, unless the day is younger
     await admin`
       update budget.reservations set deadline_ms = deadline_ms - least(
         90000, (extract(epoch from now() at time zone 'UTC' - date_trunc('day', now() at time zone 'UTC')) * 500)::bigint
@@ -333,7 +333,7 @@ describe('svc admin verify', () => {
     const { exitCode, wrong } = await verified()
     await admin`update budget.accounts set used_units = used_units - 1 where agent_id = ${ben.id}`
     expect([exitCode, wrong.map(({ rule }) => rule)]).toEqual([5, ['units of today']])
-    // An account that says nothing of the day on which it was charged.
+    // an account whose counters are for another day than its charge
     const day = await admin`
       update budget.accounts set day = day - 1 where agent_id = ${ben.id} returning used_introductions, credits_drawn`
     expect(day).toHaveLength(1)
@@ -356,7 +356,7 @@ describe('svc admin verify', () => {
     await untilResolved(admin)
   })
 
-  /** Breaks the books and mends them again. */
+  /** Breaks the books and repairs them. */
   const BREACHES: readonly (readonly [name: string, rule: string, break_: () => Promise<() => Promise<unknown>>])[] = [
     [
       'units that nothing was done for',

@@ -1,4 +1,4 @@
-/** Request rates, whom they count, and browsers of configured origins. */
+/** Request rates, the clients that they count, and browsers of configured origins. */
 import { randomBytes } from 'node:crypto'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -11,21 +11,21 @@ import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import type { TestProcess } from '../../support/system/processes.ts'
 
-/** Enough for the requests for health as well that are made, by one client, until the system is up. */
+/** Enough for the health requests of one client until the system is up as well. */
 const BURST = 20
 const REGISTRATION_BURST = 4
-/** One comes back in so many seconds: none while a test runs, so that counts are exact. */
+/** Seconds until one request is allowed again: longer than a test runs, so counts are exact. */
 const SECONDS_EACH = 500
 const REGISTRATION_SECONDS_EACH = 250
-/** A line of a log comes within so long of what it tells. */
+/** A log line appears at most this long after its event. */
 const LOG_LIMIT_MS = 5_000
 const TRUSTED = '127.0.0.1,10.0.0.0/8,2001:db8:ffff::/48'
 const ORIGIN = 'https://app.example'
 
 let h: Harness
-/** Believes what a proxy on this machine forwards, so that a test can be as many clients as it likes. */
+/** A gateway that trusts forwarded addresses from this machine, so that a test can act as many clients. */
 let trusting: string
-/** So does another one. */
+/** A second gateway that trusts them. */
 let alsoTrusting: string
 let strict: string
 let alice: Agent
@@ -68,8 +68,8 @@ function knowsTheOthers(gateway: TestProcess): boolean {
 }
 
 /**
- * For what holds while gateways hear each other within a second. One that did not, as it happens where the machine is busy, has
- * logged that it knows fewer: what was tried meanwhile says nothing and is tried again.
+ * For rules that hold while gateways hear each other within a second. On a busy machine a gateway may miss others and log that it
+ * knows fewer. An attempt during that time proves nothing and is retried.
  */
 async function together(attempt: () => Promise<void>): Promise<void> {
   for (;;) {
@@ -86,7 +86,7 @@ async function together(attempt: () => Promise<void>): Promise<void> {
   }
 }
 
-/** An address that no other test is. */
+/** An address that no other test uses. */
 function newClient(): string {
   const [a, b, c] = randomBytes(3)
   return `198.${a}.${b}.${c}`
@@ -97,14 +97,14 @@ function from(forwardedFor: string, request: Partial<Exchange> = {}, url = trust
   return exchange(url, { target: '/v2/agents', ...request, headers })
 }
 
-/** How many of so many requests at once are not refused for their rate. */
+/** Sends `count` requests at once. @returns how many were not refused for their rate. */
 async function admitted(count: number, request: (at: number) => Promise<HttpAnswer>): Promise<number> {
   const answers = await Promise.all(Array.from({ length: count }, (_, at) => request(at)))
   for (const answer of answers) if (answer.status === 429) expectError(answer, 429, 'rate_limited')
   return answers.filter(({ status }) => status !== 429).length
 }
 
-/** Uses up what a client has. */
+/** Uses up the allowance of a client. */
 async function exhaust(client: string): Promise<void> {
   expect(await admitted(BURST + 1, () => from(client))).toBe(BURST)
 }
@@ -187,7 +187,7 @@ describe('spec 3.15: challenges and registrations together', () => {
       const refused = await from(client, register)
       expectError(refused, 429, 'rate_limited')
       expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(REGISTRATION_SECONDS_EACH)
-      // Other requests of the same client go on.
+      // other requests of the same client still work
       expect(await from(client)).toMatchObject({ status: 200 })
     })
   })

@@ -1,6 +1,6 @@
 /**
- * What the HTTP edge does before any service is asked: sizes, types, JSON, queries, paths, methods, broken HTTP.
- * Every form of each is a row of services/gateway/test/http.test.ts, or of a table beside the code.
+ * Checks of the HTTP edge before any service is called: sizes, types, JSON, queries, paths, methods and broken HTTP. Every variant
+ * of each check is a row of services/gateway/test/http.test.ts, or of a table beside the code.
  */
 import { once } from 'node:events'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -33,9 +33,9 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-/** The operation with everything right, called by alice; what it names does not exist. */
+/** A correct call of the operation by alice. The things that it names do not exist. */
 function rightDraft(operation: SpecOperation, changes: Partial<Draft> = {}): Draft {
-  // The key of a registration and of a challenge is that of the body (spec 3.8).
+  // a registration or a challenge is signed by the key in its body (spec 3.8)
   const body = bodyTextOf(operation)?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(alice.pubkey))
   return draft(alice, { method: operation.method, target: targetOf(operation), body, ...changes })
 }
@@ -45,7 +45,7 @@ const withoutBody = OPERATIONS.filter(({ body }) => body === undefined)
 const lists = OPERATIONS.filter(({ query }) => query.includes('limit'))
 
 describe('spec 3.9, 4.3: 413 body_too_large', () => {
-  /** White space is JSON, so that the length alone decides. */
+  /** Pads with white space, which is valid JSON, so that only the length matters. */
   const padded = (text: string, bytes: number): string => text + ' '.repeat(bytes - Buffer.byteLength(text))
 
   test('spec 11.7: a whole request of 96 KiB is taken, and one byte more is not', async () => {
@@ -70,7 +70,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     const { socket } = connection
     connection.write(`${HEAD}content-length: 1000000000\r\n\r\n`)
     const block = Buffer.alloc(64 * 1024, ' ')
-    const limit = 100 * 1024 * 1024 // far more than the buffers between the two ends hold
+    const limit = 100 * 1024 * 1024 // far more than the buffers between client and gateway hold
     let accepted = 0
     while (!socket.destroyed && accepted < limit) {
       if (!socket.write(block)) await Promise.race([once(socket, 'drain').catch(() => {}), connection.ended])
@@ -183,7 +183,7 @@ describe('spec 11.7: list page size', () => {
   }
 
   test.each(lists)('spec 3.12: $path takes a limit of 1 to 100', async (operation) => {
-    // The list of a board that is not there.
+    // a list of an unknown board
     const taken = operation.path.includes('{') ? '404 not_found' : '200 '
     const refused = '400 invalid_request'
     expect(await statusesOf(operation, ['0', '1', '100', '101'])).toEqual({

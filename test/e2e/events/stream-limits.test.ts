@@ -1,4 +1,4 @@
-/** When streams end, how many there are, and who frees them; with short times and little room. Source: spec 9.7, 9.8, 9.9. */
+/** The end of streams, their number, and the release of their leases, with short times and low limits. Source: spec 9.7, 9.8, 9.9. */
 import { measureOutbox } from '@svc/contracts/messaging.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
@@ -17,9 +17,9 @@ import { ONE_OF_EACH } from '../../support/system/system.ts'
 const ROOM = 3
 const MAX_SECONDS = 4
 const STREAMS = ['stream-1', 'stream-2']
-/** For tests that need their streams open until they have done with them, on a machine of any speed. */
+/** For tests whose streams must stay open until the end of the test, even on a slow machine. */
 const LASTING = { SVC_STREAM_MAX_SECONDS: '120' }
-/** Within it a lease has not run out, whatever the machine has to do besides. */
+/** A lease certainly lasts this long, even on a busy machine. */
 const LEASE_MS = 7_000
 
 let h: Harness
@@ -41,7 +41,7 @@ async function friends(): Promise<[Agent, Agent]> {
 
 let areLasting = false
 
-/** From here on streams last: the processes are started again, once. */
+/** Restarts the processes once with long-lasting streams. */
 async function letStreamsLast(): Promise<void> {
   if (areLasting) return
   await Promise.all(STREAMS.map((name) => h.system.kill(name)))
@@ -49,7 +49,7 @@ async function letStreamsLast(): Promise<void> {
   areLasting = true
 }
 
-/** A stream, once there is room. */
+/** Opens a stream as soon as there is room. */
 async function opened(agent: Agent, url?: string): Promise<TestStream> {
   const stream = await eventually(async () => {
     const tried = await openEventStream(agent, '', url === undefined ? {} : { url })
@@ -64,7 +64,7 @@ const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, 
 describe('spec 9.7: when a cursor is sent', () => {
   test('spec 9.7, 9.9: at each time of silence, and last before the server closes, which it does after its time', async () => {
     const wrong: string[][] = []
-    // Where one of those involved was held up, ticks are missing: then it is looked at once more.
+    // if a process was held up, heartbeats are missing, so retry
     await eventually(
       async () => {
         const [anna, ben] = await friends()
@@ -74,12 +74,12 @@ describe('spec 9.7: when a cursor is sent', () => {
         const how = await stream.over
         const lastedMs = Date.now() - beganMs
         const events = stream.frames.map(({ event, id }) => `${event} ${id}`)
-        // However slow it was.
+        // holds at any speed
         const inOrder = /^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/.test(events.join())
         if (how !== 'ended' || !inOrder || lastedMs < MAX_SECONDS * 1_000 - 200) wrong.push([how, ...events])
         expect(lastedMs).toBeLessThan(MAX_SECONDS * 1_000 + 2_000)
         expect(events.slice(0, 3)).toEqual(['undefined undefined', 'cursor 0', 'message 1'])
-        // A heartbeat a second, less the one that the message took the place of, and the last.
+        // one heartbeat per second, except the one that the message replaced and the last one
         expect(events.length - 3).toBeGreaterThanOrEqual(MAX_SECONDS - 1)
         expect(events.length - 3).toBeLessThanOrEqual(MAX_SECONDS + 1)
       },
@@ -93,7 +93,7 @@ describe('spec 9.7: when a cursor is sent', () => {
     const sent: string[] = []
     const seen: string[] = []
     let cursor = 0
-    // A stream that ended before all of its round had come is followed by another.
+    // if a stream ended before its whole round arrived, another stream follows
     for (let round = 0; round < 3 || seen.length < sent.length; round += 1) {
       if (round < 3) sent.push((await got(anna.send(ben))).body.msg_id)
       using stream = await eventually(async () => {
@@ -115,7 +115,7 @@ describe('spec 9.7: when a cursor is sent', () => {
 
 test('clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
   const [anna, ben] = await friends()
-  // Where that took longer than the first of them lasts, the third has its place: then all over again.
+  // If this takes longer than the first stream lasts, the third stream gets its place. Then start over.
   using silent = new DisposableStack()
   await eventually(async () => {
     using opening = new DisposableStack()
@@ -132,7 +132,7 @@ test('clients that take nothing and do not go away have their places no longer t
       const tried = await openEventStream(ben)
       return tried.status === 200 ? tried : false
     },
-    // Far less than the 30 s after which a client that takes nothing is closed.
+    // far less than the 30 s after which a client that reads nothing is disconnected
     { timeoutMs: (MAX_SECONDS + 12) * 1_000 },
   )
   await stream.until('cursor')
@@ -144,7 +144,7 @@ describe('spec 9.8: room', () => {
     await letStreamsLast()
     const agents = await h.agents(2 * ROOM + 1)
     const streams: TestStream[] = []
-    // As many as there is room for all together, whichever process is asked.
+    // as many as fit into all processes together, whichever process is asked
     for (const agent of agents.slice(0, 2 * ROOM)) streams.push(await opened(agent))
     using refused = await openEventStream(agents[2 * ROOM] as Agent)
     expectError(answerOf(refused), 429, 'stream_capacity')
@@ -165,7 +165,7 @@ test('how many streams are open, and how far the outbox and the streams are behi
   await got(anna.send(ben))
   await stream.until('message')
   await eventually(async () => {
-    // Any process answers.
+    // any process may answer
     const measured = await bus.call(measureStreams, {}, context())
     expect(measured).toMatchObject({ open: 1, room: ROOM - 1, most_behind: 0 })
     expect(measured.heads_read_seconds).toBeLessThan(5)
@@ -188,7 +188,7 @@ describe('a killed process frees its leases within 15 s', () => {
     const killedMs = Date.now()
     for (const stream of streams) expect(await stream.over).toBe('broken')
     await Promise.all(STREAMS.map((name) => h.system.start(name, LASTING)))
-    // Nobody knows whether the killed ones still write: two leases are taken.
+    // it is unknown whether the killed processes still write, so both leases are taken
     using refused = await openEventStream(ben)
     if (Date.now() - killedMs < LEASE_MS) expectError(answerOf(refused), 429, 'stream_limit')
     refused.close()
@@ -197,7 +197,7 @@ describe('a killed process frees its leases within 15 s', () => {
         const tried = await openEventStream(ben)
         return tried.status === 200 ? tried : false
       },
-      // The second figure is for a start that has taken all of the time.
+      // the second value applies if the restart has used all of the time
       { timeoutMs: Math.max(15_000 - (Date.now() - killedMs), 5_000) },
     )
     await again.until('message')
@@ -220,7 +220,7 @@ describe('spec 9.9: SIGTERM closes streams with a last cursor, and exits 0 withi
     expect(await stream.over).toBe('ended')
     expect(stream.frames.at(-1)).toMatchObject({ event: 'cursor', id: '1' })
     await Promise.all(names.map((name) => h.system.start(name)))
-    // Its lease is free at once.
+    // its lease is released at once
     using again = await opened(ben, h.system.urls[1])
     expect(again.cursors()).toEqual([1])
   })

@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** An agent that sends, and one whose inbox takes it. */
+/** A sender, and a recipient that accepts its messages into the inbox. */
 async function friends(): Promise<[Agent, Agent]> {
   const [anna, ben] = await h.agents(2)
   await got(ben.put(`/v2/contacts/${anna.id}`, { state: 'accepted' }))
@@ -25,17 +25,17 @@ async function friends(): Promise<[Agent, Agent]> {
 const send = async (from: Agent, to: Agent | string, changes = {}) =>
   (await got(from.send(to, 'hello', changes))).body.msg_id as string
 
-/** Sends what lives for a second only: what was too late on its way is sent anew. @returns the id. */
+/** Sends a message that lives for one second. Retries if it expired on its way. @returns the id. */
 const sendShort = (from: Agent, to: Agent) =>
   eventually(async () => {
     const { status, body } = await from.send(to, 'hello', { ttl: 1 })
     return status === 202 && (body.msg_id as string)
   })
 
-/** As an answer, to hold against what errors must be. */
+/** Converts a refused stream to an answer, for `expectError`. */
 const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
 
-/** A stream that is open and has replayed history; until then a slot may still be on its way back. */
+/** Opens a stream and waits for its history. Retries while a slot is still being released. */
 async function opened(agent: Agent, query = '', url?: string): Promise<TestStream> {
   const stream = await eventually(async () => {
     const tried = await openEventStream(agent, query, url === undefined ? {} : { url })
@@ -82,7 +82,7 @@ test('spec 9.7: two event types, retry first, the id of each is its cursor', asy
 
 test('spec 6.6: an envelope is delivered with the text that is kept, from history and live', async () => {
   const [anna, ben] = await friends()
-  // A number that is sent in another form than it is kept in, characters that would break lines, and U+0000.
+  // a number that is stored in another form than it was sent, characters that could break lines, and U+0000
   const body = { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] }
   for (const isLive of [false, true]) {
     using stream = isLive ? await opened(ben) : undefined
@@ -211,7 +211,7 @@ test('spec 9.2: three kinds, live, in the order of acceptance', async () => {
   const { events } = (await got(rita.get('/v2/events'))).body
   const written = stream.frames.filter(({ event }) => event === 'message').map(({ data }) => JSON.parse(data ?? ''))
   expect(written).toEqual(events)
-  // spec 7.7: a request that is accepted comes again, as an event of the inbox.
+  // spec 7.7: an accepted request appears again, as an inbox event
   await got(rita.put(`/v2/contacts/${eve.id}`, { state: 'accepted' }))
   await stream.until('message', 5)
   const last = stream.frames.findLast(({ event }) => event === 'message')
@@ -240,7 +240,7 @@ describe('spec 9.5: whoever left or was banned gets no new posts, and keeps even
     expect(stream.ids()).toEqual([first, direct])
     await other.until('message', 2)
     expect(other.ids()).toEqual([first, second])
-    // From history as well: what came before, where it may be read.
+    // history also has the earlier events of boards that the agent may still read
     using again = await opened(rita)
     expect(again.ids()).toEqual(isKept ? [first, direct] : [direct])
   })
@@ -256,7 +256,7 @@ describe('spec 9.8: two streams of one identity, over all processes', () => {
     expect(streams.filter(({ status }) => status === 200)).toHaveLength(2)
     for (const stream of streams) if (stream.status !== 200) expectError(answerOf(stream), 429, 'stream_limit')
     for (const stream of streams) stream.close()
-    // Closed ones make room at once.
+    // closed streams make room at once
     const [again, more] = [await opened(ben), await opened(ben)]
     using third = await openEventStream(ben)
     expectError(answerOf(third), 429, 'stream_limit')
@@ -279,7 +279,7 @@ describe('spec 9.8: two streams of one identity, over all processes', () => {
 
 test('spec 5.11, 9.9: the streams of a revoked identity are closed within 2 s, with a last cursor', async () => {
   const tookMs: number[] = []
-  // A busy machine may make it late once, but not again and again.
+  // a busy machine may be late once, but not every time
   while (tookMs.length < 3 && !tookMs.some((ms) => ms < 2_000)) {
     const [anna, ben] = await friends()
     const streams = [await opened(ben), await opened(ben)]

@@ -9,7 +9,7 @@ import { ONE_OF_EACH } from '../../support/system/system.ts'
 let h: Harness
 
 beforeAll(async () => {
-  // Little, so that one sender can run into every limit (see the order of faults).
+  // low limits, so that one sender can meet every limit (see the order of errors)
   h = await startHarness({
     replicas: { ...ONE_OF_EACH, messaging: 2, budget: 2, gateway: 2 },
     env: { SVC_DAILY_FREE_UNITS: '20', SVC_DAILY_HARD_LIMIT: '22', SVC_DAILY_INTRODUCTIONS: '3' },
@@ -22,7 +22,7 @@ type Contact = 'none' | 'accepted' | 'blocked'
 
 describe('spec 7.6: admission', () => {
   const DENIED = '403 admission_denied'
-  // With an accepted contact there is no pending request: accepting has promoted it.
+  // An accepted contact has no pending request, because accepting promoted it.
   const rows: [policy: Policy, contact: Contact, pending: 'pending' | 'no request', outcome: string][] = [
     ['requests', 'none', 'no request', '202 requests'],
     ['requests', 'none', 'pending', '409 request_pending'],
@@ -144,12 +144,12 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
   interface Fault {
     name: string
     outcome: string
-    /** Two faults that want the same member of the envelope cannot be tried together. */
+    /** Two errors that need different values of the same member cannot be combined. */
     changes: (world: World) => Record<string, unknown>
   }
   interface World {
     sender: Agent
-    /** Took messages of the sender before. */
+    /** Has received messages of the sender before. */
     known: Agent
     other: Agent
     takenId: string
@@ -158,7 +158,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
     contacts: Agent
     /** Has an unanswered request of the sender. */
     asked: Agent
-    /** Open, and never met. */
+    /** Has an open inbox and has never met the sender. */
     newcomer: Agent
     revoked: Agent
   }
@@ -186,7 +186,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
       changes: ({ newcomer }) => ({ to: newcomer.address }),
     },
     { name: 'ceiling', outcome: '429 hard_limit_reached', changes: () => ({ body: 'a'.repeat(2_047) }) },
-    // The sender has spent everything, so this one is always there.
+    // the sender has spent everything, so this error always applies
     { name: 'units', outcome: '429 budget_exhausted', changes: () => ({}) },
   ]
 
@@ -232,7 +232,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
     expect((await world.newcomer.get('/v2/events')).body.events).toEqual([])
   })
 
-  /** None is accepted; while what the sender has spent is not settled, budget knows nothing for good, which is 503 (spec 3.17). */
+  /** Sends a message that must be refused. Retries on 503: until the sender's charges are settled, no refusal is final (spec 3.17). */
   function sendWith(changes: Record<string, unknown>): Promise<HttpAnswer> {
     const { sender, known } = world
     return untilAnswered(() => sender.post('/v2/messages', { ...sender.envelope(known), ...changes }))

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
 let h: SharedHarness
-/** Takes messages from everybody into the inbox. */
+/** Has an open inbox. */
 let open: Agent
 
 beforeAll(async () => {
@@ -169,7 +169,7 @@ describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
     await got(alice.post('/v2/messages', envelope))
     const before = await spendingOf(alice)
     expect(outcomeOf(await alice.post('/v2/messages', change(envelope, alice)))).toBe('409 id_conflict')
-    // With the answer; what a gateway reserved and was not told in time comes back when its time is over, 12 s later.
+    // Units are released with the answer. If a gateway's release fails, the resolver releases them about 12 s later.
     await eventually(async () => expect(await spendingOf(alice)).toEqual(before))
     expect((await alice.get(`/v2/messages/${envelope.id}`)).body.envelope).toStrictEqual(envelope)
   })
@@ -237,7 +237,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
 
   test.each([
     [1_025, '202', 2],
-    // No 4,000 code points for sealed ones: the base64 of these has more.
+    // the limit of 4,000 code points does not apply to sealed messages, whose base64 is longer
     [16_384, '202', 16],
     [16_385, '413 message_too_large', 0],
   ])('%d decoded bytes of a sealed message', async (bytes, outcome, units) => {
@@ -276,7 +276,7 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
     ]
     const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.6)
     for (const { envelope } of found) {
-      // An absent member is not undefined; vitest's own would look at members called `constructor`.
+      // An absent member differs from undefined, and vitest's own comparison would look at members called `constructor`.
       assert.deepStrictEqual(envelope, JSON.parse(written))
       expect(JSON.stringify(envelope)).toBe(written) // members in their order
       expect(verifyEnvelope(envelope, alice.key.publicKey)).toBe(true)
@@ -310,7 +310,7 @@ describe('spec 6.2: recipients', () => {
 
   test('spec 5.11, 6.2: a revoked recipient answers like one that never was', async () => {
     const [alice, bob] = await h.agents(2)
-    await got(alice.send(bob)) // known to both gateways
+    await got(alice.send(bob)) // both gateways now know the pair
     await got(bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))
     for (const url of h.system.urls) {
       const revoked = await alice.post('/v2/messages', alice.envelope(bob), { url })
@@ -362,10 +362,10 @@ describe('spec 6.7: the time window, and ts + ttl', () => {
   })
 })
 
-/** What an answer may take, of the second that is between a row and the end of the window. */
+/** The most time for an answer: less than the second between a row and the end of the window. */
 const QUICK_MS = 900
 
-/** Asks again where the answer took so long that it says nothing of the moment. */
+/** Retries if the answer was too slow to prove anything about the moment. */
 async function quickly<T>(ask: (nowMs: number) => Promise<T>): Promise<T> {
   for (;;) {
     const nowMs = Date.now()
@@ -388,7 +388,7 @@ function reversed<T extends object>(value: T): Record<string, unknown> {
   return Object.fromEntries(Object.entries(value).toReversed())
 }
 
-/** A sealed envelope in the place of a signed one; the server opens nothing, so any bytes will do (spec 6.4). */
+/** A sealed envelope instead of a signed one. The server opens nothing, so any bytes will do (spec 6.4). */
 function sealedAs({ body: _body, sig: _sig, ...head }: SignedEnvelope, bytes: number): SealedEnvelope {
   return {
     ...head,

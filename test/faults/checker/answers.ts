@@ -1,6 +1,6 @@
 /**
- * Each answer is one that the specification allows in some state that there may have been while the request was under
- * way. 503 says nothing and is allowed (spec 3.17), except where nothing was broken.
+ * Checks that the specification allows each answer in some state that was possible while the request was under way. A 503 is
+ * always allowed (spec 3.17), unless nothing was broken.
  */
 import type { Attempt } from '../history/attempts.ts'
 import type { Call, Sent } from '../history/calls.ts'
@@ -32,7 +32,7 @@ export function checkAnswers(world: World, purses: Purses, calm: boolean): Viola
   return world.attempts.flatMap((attempt) => {
     if (attempt.unknown && calm) return [{ rule: 'answers: all where nothing is broken', text: describe(attempt) }]
     if (attempt.unknown) {
-      // 503 of the health is a body of its own (spec 5.2).
+      // the 503 of the health endpoint has its own body (spec 5.2)
       const isHealth = attempt.call.kind === 'health' && attempt.status === 503
       if (attempt.status === null || isHealth || attempt.body.code === 'unavailable') return []
       return [{ rule: 'answers: never a 500', text: describe(attempt) }]
@@ -59,7 +59,7 @@ function answerOf({ status, body, call }: Attempt): string {
   return call.kind === 'send' && status === 202 ? `202 ${body.lane}` : `${status}`
 }
 
-/** @returns undefined for what is not judged here. */
+/** @returns undefined for calls that other checks judge. */
 function allowedAnswers(world: World, purses: Purses, attempt: Attempt): ReadonlySet<string> | undefined {
   const { call, actor, startMs, endMs } = attempt
   const signerRevoked = revokedIn(world, attempt)
@@ -113,7 +113,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     case 'webhook':
     case 'delete-webhook': {
       const set = [...world.webhook.of(actor).possible(startMs, endMs)]
-      // What a repeat of a deletion finds is what the first one left.
+      // a retry of a deletion finds the state that the first attempt left
       const gone = set.map((url) => url === null)
       return answers(statesOf({ signerRevoked, gone: call.kind === 'webhook' ? gone : MAYBE }), answerToRead)
     }
@@ -173,7 +173,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     }
   }
 
-  /** Whether the id is another envelope's. */
+  /** Whether another envelope has the id. */
   function otherOf(sent: Sent): readonly boolean[] {
     const digests = new Set(world.sends.get(sent.id)?.attempts.map(({ call: { sent: one } }) => one.digest))
     digests.delete(sent.digest)
@@ -184,7 +184,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     )
   }
 
-  /** Whether a reference names something that it may not (spec 6.9). */
+  /** Whether a reference is not allowed (spec 6.9). */
   function badReferenceOf({ replyTo, threadId, to, isPost }: Sent): readonly boolean[] {
     const each = [
       ...(replyTo === null ? [] : [badOf(replyTo, false)]),
@@ -208,7 +208,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
         const there = world.exists(id, sent.digest, startMs, endMs)
         const gone = world.expired(sent, startMs, endMs)
         const hidden = isPost ? [...world.hidden.of(id).possible(startMs, endMs)] : NO
-        // Whether the owner sees what is hidden when it refers to it is not the model's to say.
+        // the model does not decide whether an owner may refer to a hidden post
         if (!there.includes(false) && !gone.includes(true) && !hidden.includes(true)) good = true
         if (there.includes(true) && gone.includes(false) && (hidden.includes(false) || ownsBoard(to)))
           possiblyGood = true
@@ -217,7 +217,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     }
   }
 
-  /** spec 7.6: a request of the sender that the recipient has not answered. */
+  /** Whether a request of the sender waits for the recipient's answer (spec 7.6). */
   function pendingOf({ id, digest }: Sent, recipient: string): readonly boolean[] {
     let [certain, possible] = [false, false]
     for (const other of world.sends.values()) {
@@ -248,7 +248,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     const sameShown = discoverable === undefined || shown.includes(discoverable)
     const samePolicy = policy === undefined || policy === 'closed' || policies.includes(policy)
     const certain = discoverable === undefined && policy === 'closed'
-    // Its own change is among what was possible, so that it can never be certain that there was one to pay for.
+    // The possible states include the request's own change, so it is never certain that there was a change to pay for.
     return trilean(certain, sameShown && samePolicy)
   }
 
@@ -333,7 +333,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
     return trilean(!gone.includes(false) || !shown.includes(true), gone.includes(true) || shown.includes(false))
   }
 
-  /** The envelope of an id, where only one can have got it. */
+  /** The envelope of an id, if only one envelope can have it. */
   function sentOf(id: string): Sent | undefined {
     const known = world.sends.get(id)
     if (known?.accepted !== undefined) return known.accepted

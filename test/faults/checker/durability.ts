@@ -1,5 +1,5 @@
 /**
- * What was accepted is there, once, where it belongs, as it was sent; what was refused is nowhere.
+ * Checks that every accepted message is stored once, in the right place and as it was sent, and that refused messages are nowhere.
  * Source: spec 7.1, 7.4, 7.6, 7.9, 7.10, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
@@ -41,7 +41,7 @@ export function checkDurability(
   checkEntries()
   return violations
 
-  /** In both exports, and in one lane of the recipient. */
+  /** Checks that a message is in both exports, and in one lane of the recipient. */
   function checkDm(sent: Sent, told: readonly Attempt<'send'>[]): void {
     const row = stored.get(sent.id)
     if (row === undefined || row.purged || mayHaveExpired(sent, readUntilMs)) return
@@ -60,7 +60,7 @@ export function checkDurability(
       )
     }
     const kinds = recipient.events.filter(({ id }) => id === sent.id).map(({ lane }) => lane)
-    // spec 7.7: accepting moves what waits, and what comes later goes straight to the inbox.
+    // spec 7.7: accepting moves the waiting request, and later messages go straight to the inbox
     const waiting = told.find(({ status, body }) => status === 202 && body.lane === 'requests')
     const accepts = contacts.filter(
       ({ call, actor, status }) =>
@@ -75,7 +75,7 @@ export function checkDurability(
     }
   }
 
-  /** Nothing is shown that was not sent to this agent, or otherwise than it was sent, or that was refused. */
+  /** Checks that an agent is shown no message that was refused, changed, or not sent to it. */
   function checkShown({ id: agentId, name, inbox, requests, events, exported }: FinalAgent): void {
     const lists = { inbox, requests, events, exported }
     for (const [list, messages] of Object.entries(lists)) {
@@ -118,7 +118,7 @@ export function checkDurability(
     }
   }
 
-  /** In the schema: positions without gaps but what was purged, and one entry for each arrival. */
+  /** Checks the schema: positions have no gaps except purged ones, and each arrival has one entry. */
   function checkEntries(): void {
     const byLog = Map.groupBy(final.entries, ({ log }) => log)
     const purgeable = [...sends.values()].some(({ attempts }) => attempts.some(({ call }) => call.sent.ttl > 0))
@@ -149,7 +149,7 @@ export function checkDurability(
     }
   }
 
-  /** Of messages that have expired, in one agent's log, at most. */
+  /** The most entries of expired messages in one agent's log. */
   function purgedArrivals(log: string): number {
     let count = 0
     for (const { accepted, attempts } of sends.values()) {

@@ -1,5 +1,5 @@
 /**
- * How everything stands when all has come to rest: asked for like anybody, and, for the books, read from each schema.
+ * The final state of the system at rest. It is read over the API, and for the books from each schema.
  */
 import postgres from 'postgres'
 import { eventually } from '../../support/eventually.ts'
@@ -11,7 +11,7 @@ import type { Actor } from '../workload/scene.ts'
 export interface FinalAgent {
   readonly id: string
   readonly name: string
-  /** The rest is empty then: it is told nothing. */
+  /** If true, the other fields are empty, because the agent cannot read anything. */
   readonly revoked: boolean
   readonly me: Body
   readonly budget: { used: number; introductions: number; credits: number }
@@ -25,12 +25,12 @@ export interface FinalAgent {
 
 interface FinalBoard {
   readonly id: string
-  /** As its owner sees them; undefined where the owner is revoked. */
+  /** As the owner sees them; undefined if the owner is revoked. */
   readonly members: Readonly<Record<string, string>> | undefined
   readonly feed: readonly Seen[] | undefined
 }
 
-/** A row of messaging.messages, or what stays of one. */
+/** A row of messaging.messages, or the tombstone of one. */
 interface StoredMessage {
   readonly id: string
   readonly sender: string
@@ -50,7 +50,7 @@ interface StoredEntry {
   readonly message: string
 }
 
-/** What an operation has taken, and of whom. */
+/** What an operation has taken, and from which agent. */
 export interface StoredCharge {
   readonly operation: string
   readonly state: string
@@ -70,23 +70,23 @@ export interface Final {
   readonly heads: Readonly<Record<string, number>>
   readonly votes: readonly { readonly message: string; readonly voter: string }[]
   readonly charges: readonly StoredCharge[]
-  /** Of these agents, by UTC day. */
+  /** The accounts of these agents, by UTC day. */
   readonly days: readonly { agent_id: string; day: string; used: number; introductions: number; drawn: number }[]
   readonly accounts: readonly { agent_id: string; credits: number; granted: number }[]
   readonly introductions: readonly { agent_id: string; peer: string; day: string; settled: boolean }[]
-  /** Operations that the owners have recorded as done. */
+  /** Operations that their owners recorded as committed. */
   readonly committed: readonly string[]
   readonly memberships: readonly { board_id: string; agent_id: string; role: string }[]
   readonly owned: readonly { id: string; owner: string }[]
 }
 
 const HEALTHY_LIMIT_MS = 60_000
-/** A reservation has a minute after its deadline. */
+/** Time for every reservation to end: a minute after its deadline. */
 const RESOLVED_LIMIT_MS = 80_000
 const CAUGHT_UP_LIMIT_MS = 60_000
 const PAGE = 100
 
-/** Waits until nothing is under way any more. @returns what has not come to rest in its time. */
+/** Waits until nothing is under way. @returns what did not come to rest in time. */
 export async function untilAtRest({ scene, followers }: Round, system: FaultSystem): Promise<string[]> {
   const problems: string[] = []
   const within = async (what: string, timeoutMs: number, check: () => Promise<boolean>): Promise<void> => {
@@ -112,8 +112,8 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
       return followers.every(({ actor, last }) => actor.revoked || last >= (headOf.get(actor.agent.id) ?? 0))
     })
     const hooked = scene.actors.filter(({ webhooks, revoked }) => webhooks > 0 && !revoked)
-    // What came while a configuration was asked for may be the one before's. Events that a process was given that
-    // could not finish them come again after a while.
+    // An event that arrived while a configuration was being set may belong to the previous configuration. Events of a process that
+    // did not finish them are redelivered after a while.
     const since = hooked.map(({ hookedMs }) => Math.ceil(hookedMs / 1_000) + 1)
     await within('every event being a job of its webhook', RESOLVED_LIMIT_MS, async () =>
       none(
@@ -160,7 +160,7 @@ export async function readFinal({ scene }: Round, system: FaultSystem): Promise<
   const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {}, types: { bigint: postgres.BigInt } })
   try {
     const ids = scene.actors.map(({ agent }) => agent.id)
-    // At one moment: what expires meanwhile must not be in one table and gone from another.
+    // One snapshot: a row that expires meanwhile must not be in one table and missing from another.
     const stored = await sql.begin('isolation level repeatable read', (tx) => readSchemas(tx, ids))
     return { agents, boards, ...stored }
   } finally {
@@ -190,7 +190,7 @@ async function readAgent(actor: Actor): Promise<FinalAgent> {
   }
 }
 
-/** @returns undefined for one who is revoked, or what is not there. @throws Error for any other refusal. */
+/** @returns undefined if the agent is revoked or the thing does not exist. @throws Error for any other refusal. */
 async function got({ client, agent }: Actor, call: Call): Promise<Body | undefined> {
   const { status, body } = await client.ask(call, { attempts: 12 })
   if (status === 200) return body

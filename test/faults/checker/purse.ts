@@ -9,36 +9,36 @@ import type { World } from './world.ts'
 const BYTES_PER_UNIT = 1_024
 const BOARD_UNITS = 10
 
-/** What an attempt takes, if it is done. */
+/** The cost of an attempt, if it takes effect. */
 interface Price {
   readonly least: number
   readonly most: number
-  /** Who is met by it. */
+  /** The agent that the attempt introduces the sender to. */
   readonly peer: string | null
 }
 
-/** Something that has taken units, or may have. */
+/** A charge that has happened or may have happened. */
 interface Taking extends Price {
-  /** Attempts with the same key take once. */
+  /** Attempts with the same key are charged once. */
   readonly key: string
   readonly startMs: number
-  /** Done before this; infinite where nobody knows that it was done. */
+  /** The attempt took effect before this time. Infinite if it is unknown whether it did. */
   doneMs: number
-  /** When it is certain that nothing of it is held any more; infinite where it was or may have been done. */
+  /** After this time the attempt certainly holds no units. Infinite if it took effect, or may have. */
   readonly goneMs: number
-  /** It was this attempt that took: a 202. A 200 says that one has, which may be an earlier one with another price. */
+  /** This attempt itself was charged: a 202. After a 200 the charge may belong to an earlier attempt with another price. */
   readonly tookItself: boolean
 }
 
 export interface Purses {
   priceOf(attempt: Attempt): Price
-  /** The possible purses of an attempt, while it was answered. */
+  /** The possible purses of an agent while its attempt was under way. */
   possible(attempt: Attempt): { readonly [Name in keyof Purse]: readonly boolean[] }
-  /** What an agent may have used at some time between the two. */
+  /** The units that an agent may have used at some moment between the two times. */
   used(agent: string, fromMs: number, untilMs: number): { least: number; most: number }
 }
 
-/** What each agent may have spent at any moment, by what it was answered. Source: spec 11.3, 11.5. */
+/** What each agent may have spent at any moment, according to its answers. Source: spec 11.3, 11.5. */
 export function pursesOf(world: World, grants: readonly Grant[], limits: BookLimits): Purses {
   const takings = new Map<string, Taking[]>()
   for (const attempt of world.attempts) {
@@ -51,7 +51,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
       key: keyOf(attempt),
       startMs,
       doneMs: isDone ? endMs : Number.POSITIVE_INFINITY,
-      // What was refused gave back what it had taken; where that failed, the resolver has.
+      // a refused attempt gave its units back; if that failed, the resolver did
       goneMs: isDone || unknown ? Number.POSITIVE_INFINITY : endMs + LATE_MS,
       tookItself: status === 202,
     }
@@ -69,7 +69,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
       const used = sumOf(others, startMs, endMs)
       const met = peersOf(others, startMs, endMs)
       const credits = creditsOf(grants, actor)
-      // At midnight everything begins anew.
+      // allowances are reset at midnight UTC
       const known = isOneDay(takings.get(actor) ?? [], endMs)
       const isNew = trilean(!met.most.has(peer ?? ''), !met.least.has(peer ?? ''))
       const besides = (peers: ReadonlySet<string>): number => peers.size - Number(peers.has(peer ?? ''))
@@ -100,7 +100,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
         const units = Math.max(1, perRecipient)
         return { least: units, most: units, peer: sent.to === actor ? null : sent.to }
       }
-      // Nobody knows when an attempt without an answer looked who subscribes.
+      // it is unknown when an unanswered attempt read the subscribers
       const untilMs = attempt.unknown ? startMs + LATE_MS : endMs
       const { least, most } = world.subscribers(sent.to ?? '', actor, startMs, untilMs)
       const costOf = (recipients: number): number => Math.max(1, perRecipient * Math.max(1, recipients))
@@ -110,7 +110,7 @@ export function pursesOf(world: World, grants: readonly Grant[], limits: BookLim
   }
 }
 
-/** What costs is known, and not whether there was anything to do; the books say that. */
+/** The most that a call can cost. Whether there was anything to change is not known here; the check of the books covers it. */
 function mostOf(call: Attempt['call']): number {
   switch (call.kind) {
     case 'create-board':
@@ -144,7 +144,7 @@ function sumOf(takings: readonly Taking[], fromMs: number, untilMs: number): { l
   return { least, most }
 }
 
-/** Those of the attempts at what was done that may have taken: the price is that of the one that did (spec 7.4, 8.8). */
+/** Of the attempts at one effect, those that may have been charged. The price is that of the charged attempt (spec 7.4, 8.8). */
 function payersOf(same: readonly Taking[]): readonly Taking[] {
   const known = same.filter(({ tookItself }) => tookItself)
   if (known.length > 0) return known

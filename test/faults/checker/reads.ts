@@ -1,6 +1,6 @@
 /**
- * What readers saw while all was being broken, and in the end: values that there can have been, messages as they were
- * sent, posts of boards that the reader may read, cursors that keep their events, nothing new behind a reader.
+ * Checks what readers saw during the faults and at the end. Values were possible, messages are as sent, posts belong to boards that
+ * the reader may read, cursors keep their events, and nothing new appears before a reader's position.
  * Source: spec 7.9, 8.2, 8.8, 8.9, 9.3.
  */
 import type { Attempt } from '../history/attempts.ts'
@@ -10,11 +10,11 @@ import type { Purses } from './purse.ts'
 import type { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
-/** Part of an agent's history, as somebody saw it. */
+/** Part of an agent's history, as a reader saw it. */
 interface Page {
   readonly startMs: number
   readonly endMs: number
-  /** Everything behind the first and up to the second was looked at. */
+  /** The reader examined everything after the first cursor and up to the second. */
   readonly after: number
   readonly until: number
   readonly events: readonly Seen[]
@@ -48,7 +48,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
         if (other === actor) continue
         const states: ReadonlySet<string> = world.contact.of(actor, other).possible(startMs, endMs)
         const shown = contacts[other] ?? 'none'
-        // spec 5.9: whoever is revoked is not listed.
+        // spec 5.9: a revoked agent is not listed
         if (shown === 'none' && world.revoked.of(other).possible(startMs, endMs).has(true)) continue
         if (!states.has(shown))
           say('reads: contacts', `${where} shows ${other} as ${shown}, possible are ${[...states]}`)
@@ -100,7 +100,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     }
   }
 
-  /** Each cursor is one event's for ever, and what somebody has read up to gets nothing new. */
+  /** Each cursor belongs to one event for ever, and nothing new appears before a cursor that a client has read up to. */
   function checkCursors(): void {
     const logged = new Map(final.entries.map((entry) => [`${entry.log} ${entry.position}`, entry]))
     const pages = Map.groupBy(
@@ -160,7 +160,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     }
   }
 
-  /** The post was hidden, or its board was not the reader's to read: it may be there again later (spec 9.3). */
+  /** Whether the post was hidden or the reader could not read its board. Then it may appear again later (spec 9.3). */
   function wasClosed(actor: string, { id, lane }: Seen, { startMs, endMs }: Page): boolean {
     if (lane !== 'board') return false
     const board = boardOf(id)
@@ -168,7 +168,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     return world.mayRead(board, actor, startMs, endMs).has(false)
   }
 
-  /** Lists are in order of arrival: every page is a part of the last whole list, in its order. */
+  /** Lists are in order of arrival: every page is part of the final list, in the same order. */
   function checkOrders(): void {
     const whole = new Map<string, readonly Seen[]>([
       ...final.agents.map(({ id, exported }) => [`export ${id}`, exported] as const),
@@ -186,7 +186,7 @@ export function checkReads(world: World, purses: Purses, final: Final): Violatio
     const positions = new Map(final.messages.map(({ id, position }) => [id, position]))
     for (const { name, inbox, requests } of final.agents) {
       for (const list of [inbox, requests]) {
-        // What has expired since it was shown has no place any more.
+        // messages that have expired since are no longer in the final list
         const shown = list.flatMap(({ id }) => positions.get(id) ?? [])
         if (shown.some((place, at) => place <= (shown[at - 1] ?? 0)))
           say('lists are in order of arrival', `inbox of ${name}`)

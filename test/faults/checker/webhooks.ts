@@ -1,6 +1,6 @@
 /**
- * Webhooks are delivered at least once, signed, to the configuration that was there, and never to one that came later
- * or was gone. Source: spec 10.1, 10.7.
+ * Checks that webhooks are delivered at least once, signed, to the configuration at the time of the event, and never to a later or
+ * deleted one. Source: spec 10.1, 10.7.
  */
 import { ofKind } from '../history/attempts.ts'
 import type { Entry } from '../history/history.ts'
@@ -9,14 +9,14 @@ import type { Final } from './final.ts'
 import type { Violation } from './violation.ts'
 import type { World } from './world.ts'
 
-/** A request in flight cannot be recalled; it takes 3 s, and its process may be paused meanwhile. */
+/** A request in flight cannot be recalled. It takes up to 3 s, and its process may be paused meanwhile. */
 const IN_FLIGHT_MS = 20_000
 
 export function checkWebhooks(world: World, entries: readonly Entry[], final: Final): Violation[] {
   const violations: Violation[] = []
   const say = (rule: string, text: string): void => void violations.push({ rule, text })
   const stored = new Map(final.messages.map((message) => [message.id, message]))
-  // Every attempt at a configuration has its path, and each may be the one that took effect.
+  // every attempt to set a configuration has its own path, and any of them may have taken effect
   const tries = Map.groupBy(ofKind(world.attempts, 'set-webhook'), ({ call }) => new URL(call.url).pathname)
   const deliveries = entries.filter((entry) => entry.type === 'delivery')
 
@@ -33,7 +33,7 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
     if (row === undefined) say('webhooks: only what was accepted', `${id} to ${path}`)
     else if (!row.purged && row.lane !== 'inbox') say('webhooks: inbox alone', `${id}, lane ${row.lane}, to ${path}`)
     const accepted = world.sends.get(id)?.attempts.find(({ status }) => status === 202)
-    // A request is delivered when it has been promoted. Its row says so too, but not after the purge.
+    // a request is delivered after its promotion; its row shows the promotion too, but not after the purge
     if (
       accepted !== undefined &&
       accepted.body.lane === 'inbox' &&
@@ -49,7 +49,7 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
   for (const agent of final.agents) checkComplete(agent)
   return violations
 
-  /** When the first change behind it was answered. */
+  /** When the next change was answered. */
   function nextChange(actor: string, fromMs: number): number | undefined {
     const changes = world.attempts.filter(
       ({ call, status, startMs, actor: by }) =>
@@ -61,13 +61,13 @@ export function checkWebhooks(world: World, entries: readonly Entry[], final: Fi
     return changes.length === 0 ? undefined : Math.min(...changes.map(({ endMs }) => endMs))
   }
 
-  /** Everything for the inbox since the configuration that is there in the end. */
+  /** Checks that every inbox message since the final configuration was delivered. */
   function checkComplete({ id: agent, name, webhook }: Final['agents'][number]): void {
     if (webhook === undefined) return
     const path = new URL(webhook.url).pathname
     const config = tries.get(path)?.at(-1)
     if (config === undefined || config.status !== 200) return
-    // One that nobody has heard of, of this path or another, may still cancel what is pending.
+    // an unanswered change, of this path or another, may still cancel pending deliveries
     const unheard = ofKind(world.attempts, 'set-webhook').filter(({ actor, unknown }) => actor === agent && unknown)
     const fromMs = Math.max(config.endMs, ...unheard.map(({ startMs }) => startMs + LATE_MS))
     const arrived = new Set(deliveries.filter((one) => one.path === path && one.answered === 204).map(({ id }) => id))

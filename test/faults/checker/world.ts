@@ -5,21 +5,21 @@ import { NO, trilean } from '../model/possible.ts'
 import { Registers } from '../model/register.ts'
 import type { SentId } from './sends.ts'
 
-/** What the agents of a round have done to what decides the answers, as far as anybody can know it. */
+/** The state on which answers depend, as far as the requests of a round determine it. */
 export class World {
   readonly attempts: readonly Attempt[]
   readonly sends: ReadonlyMap<string, SentId>
-  /** How far a service's clock may have been from the others', in milliseconds. */
+  /** How far the clock of a service may differ from the others, in milliseconds. */
   readonly skewMs: number
   readonly revoked = new Registers<boolean>(false)
   readonly policy = new Registers<Policy>('requests')
   readonly discoverable = new Registers<boolean>(false)
-  /** Of an owner and another. */
+  /** Keyed by the owner of the contact and the other agent. */
   readonly contact = new Registers<ContactState>('none')
-  /** Of a board and an agent; the owner's is not in it. */
+  /** Keyed by board and agent; the owner has no entry. */
   readonly #role = new Registers<Role>('none')
   readonly hidden = new Registers<boolean>(false)
-  /** Of a post and a voter. */
+  /** Keyed by post and voter. */
   readonly vote = new Registers<boolean>(false)
   readonly acked = new Registers<boolean>(false)
   /** The URL. */
@@ -81,7 +81,7 @@ export class World {
     return this.#role.of(board, agent).possible(fromMs, untilMs)
   }
 
-  /** Whether the agent may read the board, at some time between the two (spec 8.2). */
+  /** Whether the agent may read the board at some time between the two (spec 8.2). */
   mayRead(board: string, agent: string, fromMs: number, untilMs: number): ReadonlySet<boolean> {
     const { visibility } = this.boards.get(board) ?? {}
     if (visibility === undefined) return new Set([true, false])
@@ -96,7 +96,7 @@ export class World {
   }
 
   /**
-   * Whether the envelope was there at some time between the two, by what other attempts were told. Expiry does not
+   * Whether the envelope existed at some time between the two, according to the answers to other attempts. Expiry does not
    * count.
    */
   exists(
@@ -116,7 +116,7 @@ export class World {
     )
   }
 
-  /** How many agents, besides the author, have an entry of a post that is accepted between the two (spec 8.8). */
+  /** How many agents besides the author get an entry of a post that is accepted between the two times (spec 8.8). */
   subscribers(board: string, author: string, fromMs: number, untilMs: number): { least: number; most: number } {
     let [least, most] = [0, 0]
     for (const agent of this.agents) {

@@ -1,6 +1,6 @@
 /**
- * What was asked and what was answered, one JSON line for each, in a file: a run of an hour takes no more memory than
- * one of a minute, and what a run was judged by can be read afterwards.
+ * Writes requests and answers to a file, one JSON line for each. So a run of an hour needs no more memory than a run of a minute,
+ * and the evidence of a violation can be read afterwards.
  */
 import { createReadStream, createWriteStream } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -9,20 +9,20 @@ import type { Body, Call } from './calls.ts'
 /** Written before the request leaves. */
 interface Invocation {
   readonly type: 'call'
-  /** Numbers attempts. */
+  /** The number of the attempt. */
   readonly n: number
-  /** Attempts of one operation share it: a client that repeats. */
+  /** The number of the operation. The attempts of a client that retries share it. */
   readonly op: number
   /** An agent's id. */
   readonly actor: string
-  /** Of the gateway. */
+  /** The index of the gateway. */
   readonly via: number
-  /** Epoch milliseconds, by this process's clock, as everywhere here. */
+  /** Unix milliseconds by the clock of this process, like every time in the history. */
   readonly atMs: number
   readonly call: Call
 }
 
-/** Without one, or with a null status, or with 503, nobody knows what became of the attempt (spec 3.17). */
+/** If the answer is missing, has a null status or is 503, the outcome of the attempt is unknown (spec 3.17). */
 interface Answer {
   readonly type: 'answer'
   readonly n: number
@@ -42,31 +42,31 @@ interface Replay {
   readonly code: string | undefined
 }
 
-/** Something that a stream has done. */
+/** Something that happened on a stream. */
 export interface StreamEntry {
   readonly type: 'stream'
-  /** An agent's id and which of its clients. */
+  /** An agent's id, and the number of its client. */
   readonly actor: string
   readonly client: number
-  /** Of the client, from 1. */
+  /** The number of the client's connection, from 1. */
   readonly connection: number
   readonly atMs: number
   readonly event: 'open' | 'message' | 'cursor' | 'over'
   readonly cursor: number
-  /** Of a message. */
+  /** The id of a message. */
   readonly id?: string
   readonly digest?: string
   readonly kind?: string
 }
 
-/** A request that the receiver of webhooks has read. */
+/** A request that the webhook receiver has read. */
 interface Delivery {
   readonly type: 'delivery'
   readonly path: string
   readonly id: string
   readonly delivery: string
   readonly digest: string
-  /** Signed with the secret that this path was configured with. */
+  /** Whether it was signed with the secret that was configured for this path. */
   readonly signed: boolean
   readonly atMs: number
   readonly answered: number
@@ -79,7 +79,7 @@ export interface Grant {
   readonly reference: string
   readonly atMs: number
   readonly endMs: number
-  /** False: nobody knows. */
+  /** False if the outcome is unknown. */
   readonly certain: boolean
 }
 
@@ -91,7 +91,7 @@ interface FaultEntry {
   readonly atMs: number
 }
 
-/** What somebody noticed at once. */
+/** A violation that was noticed during the run. */
 interface Problem {
   readonly type: 'problem'
   readonly rule: string
@@ -104,9 +104,9 @@ export type Entry = Invocation | Answer | Replay | StreamEntry | Delivery | Gran
 export interface History extends AsyncDisposable {
   readonly path: string
   add(entry: Entry): void
-  /** For attempts and operations. */
+  /** The next number for an attempt or an operation. */
   next(): number
-  /** Until everything is in the file. */
+  /** Waits until everything is in the file. */
   flush(): Promise<void>
 }
 

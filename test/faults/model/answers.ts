@@ -1,21 +1,20 @@
 /**
- * The specification as pure functions: what the one right answer is when everything that it depends on is known. A
- * checker that does not know something asks for every state that there may have been (possible.ts), and has the set of
- * answers that are allowed.
+ * The specification as pure functions: each returns the one right answer for a known state. If a checker does not know the whole
+ * state, it asks once for every possible state (possible.ts). The results are the allowed answers.
  *
- * Answers are `<status> <code>`, `<status> <lane>`, or the status. Nothing here is the product's code.
+ * An answer is `<status> <code>`, `<status> <lane>`, or the status. This file shares no code with the product.
  */
 import type { BoardVisibility, ContactState, Policy, Posting, Role } from '../history/calls.ts'
 
-/** What paying needs. Source: spec 7.2 (order), 11.3. */
+/** The state that a payment depends on. Source: spec 7.2 (order), 11.3. */
 export interface Purse {
-  /** Of an introduction that this would be. */
+  /** Only if the message is an introduction. */
   readonly introductionsUsedUp: boolean
   readonly ceilingReached: boolean
   readonly unitsUsedUp: boolean
 }
 
-/** @returns the refusal, undefined where it can be paid. */
+/** @returns the refusal, or undefined if the agent can pay. */
 function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Purse): string | undefined {
   if (introductionsUsedUp) return '429 introduction_limit_reached'
   if (ceilingReached) return '429 hard_limit_reached'
@@ -23,11 +22,11 @@ function refusalOfPurse({ introductionsUsedUp, ceilingReached, unitsUsedUp }: Pu
   return undefined
 }
 
-/** What every message is judged by. Source: spec 6.2, 6.5, 6.7, 6.9, 7.2, 7.4. */
+/** The state that the answer to every message depends on. Source: spec 6.2, 6.5, 6.7, 6.9, 7.2, 7.4. */
 interface MessageState extends Purse {
   readonly signerRevoked: boolean
   readonly tooLarge: boolean
-  /** A message with this id: none, this very one, another. */
+  /** Whether a message with this id exists, and whether it is the same envelope. */
   readonly earlier: 'none' | 'same' | 'other'
   readonly expired: boolean
   readonly badReference: boolean
@@ -35,7 +34,7 @@ interface MessageState extends Purse {
 
 export interface DmState extends MessageState {
   readonly toOneself: boolean
-  /** Nobody has the name, or whoever had it is revoked. */
+  /** The recipient does not exist or is revoked. */
   readonly recipientGone: boolean
   readonly contact: ContactState
   readonly policy: Policy
@@ -43,7 +42,7 @@ export interface DmState extends MessageState {
 }
 
 /**
- * The answer to a DM. Source: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 11.5. The lane of a repeat is that of the message now, so it is not said.
+ * The answer to a DM. Source: spec 6.2, 6.7, 6.9, 7.2, 7.4, 7.6, 11.5. A retry gets the present lane of the message, so the model leaves the lane out.
  */
 export function answerToDm(state: DmState): string {
   const early = refusalBeforeRecipient(state)
@@ -71,7 +70,7 @@ function refusalBeforeRecipient({ signerRevoked, tooLarge, earlier, expired }: M
   return expired ? '400 expired' : undefined
 }
 
-/** What somebody is to a board. */
+/** The role of an agent on a board. */
 export type BoardRole = Role | 'owner'
 
 interface BoardState {
@@ -82,7 +81,7 @@ interface BoardState {
 
 interface PostState extends MessageState, BoardState {}
 
-/** The answer to a post: who may read the board (spec 8.2), then who may post (spec 8.4). */
+/** The answer to a post. The right to read the board (spec 8.2) is checked before the right to post (spec 8.4). */
 export function answerToPost(state: PostState): string {
   const early = refusalBeforeRecipient(state)
   if (early !== undefined) return early
@@ -92,7 +91,7 @@ export function answerToPost(state: PostState): string {
   return refusalOfPurse(state) ?? '202 board'
 }
 
-/** Who may read a board (spec 8.2). */
+/** Whether a role may read a board (spec 8.2). */
 export function mayRead({ visibility, role }: Pick<BoardState, 'visibility' | 'role'>): boolean {
   return visibility !== 'private' || isSubscribed(role)
 }
@@ -108,7 +107,7 @@ function isSubscribed(role: BoardRole): boolean {
 
 export interface VoteState extends BoardState, Purse {
   readonly signerRevoked: boolean
-  /** It is no live post. */
+  /** The post does not exist or is no longer live. */
   readonly gone: boolean
   readonly hidden: boolean
   readonly own: boolean
@@ -116,7 +115,7 @@ export interface VoteState extends BoardState, Purse {
   readonly voted: boolean
 }
 
-/** The faults of a vote, in the order of spec 8.10; a hidden post is there for the owner alone (spec 8.9). */
+/** The errors of a vote, in the order of spec 8.10. Only the owner sees a hidden post (spec 8.9). */
 export function answerToVote(state: VoteState): string {
   if (state.signerRevoked) return '401 signer_revoked'
   if (state.gone || !mayRead(state) || (state.hidden && state.role !== 'owner')) return '404 not_found'
@@ -136,7 +135,7 @@ interface RoleState extends Purse {
   readonly next: Role
 }
 
-/** Who may set which role, and the order of the faults (spec 8.5, 8.6). The limit of 100 records is not reached here. */
+/** Which role may set which role, and the order of the errors (spec 8.5, 8.6). No run reaches the limit of 100 records. */
 export function answerToRole(state: RoleState): string {
   const { signerRevoked, own, caller, next, targetRevoked } = state
   const current = own ? caller : state.current
@@ -157,11 +156,11 @@ function maySetOwn({ visibility, next }: RoleState, current: BoardRole): boolean
 
 interface PaidState extends Purse {
   readonly signerRevoked: boolean
-  /** Nothing is to be changed, or it is free (spec 5.10, 7.7, 11.2). */
+  /** The change is free, or changes nothing (spec 5.10, 7.7, 11.2). */
   readonly free: boolean
 }
 
-/** Settings, contacts, webhooks: what is only a matter of 1 unit. */
+/** The answer to a change of settings, contacts or webhooks, which costs 1 unit. */
 export function answerToPaid(state: PaidState): string {
   if (state.signerRevoked) return '401 signer_revoked'
   return state.free ? '200' : (refusalOfPurse(state) ?? '200')
@@ -172,7 +171,7 @@ interface CreateState extends Purse {
   readonly limitReached: boolean
 }
 
-/** spec 8.1, 11.3. The limit comes first (spec 12.2); this model takes either. */
+/** The answers to creating a board (spec 8.1, 11.3). The limit comes first (spec 12.2), but this model accepts either order. */
 export function answersToCreate(state: CreateState): string[] {
   if (state.signerRevoked) return ['401 signer_revoked']
   const refusals = [state.limitReached ? '409 board_limit' : undefined, refusalOfPurse(state)]
@@ -182,7 +181,7 @@ export function answersToCreate(state: CreateState): string[] {
 
 interface MessageReadState {
   readonly signerRevoked: boolean
-  /** There is no live message with that id that the caller may see. */
+  /** No live message with that id is visible to the caller. */
   readonly gone: boolean
   readonly recipient: boolean
 }

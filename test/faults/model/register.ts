@@ -1,19 +1,18 @@
 /**
- * How long after its request an attempt may still take effect whose answer was not heard, in milliseconds: 5 s until it
- * is given up by everybody who waits, 10 s that a charge may be committed, and the time that a process or an engine is
- * stopped at most, twice.
+ * How long after its request an unanswered attempt may still take effect, in milliseconds: 5 s until all callers time out, 10 s
+ * during which a charge may be committed, and twice the longest pause of a process or an engine.
  */
 export const LATE_MS = 45_000
 
 interface Write<V> {
   readonly value: V
   readonly startMs: number
-  /** When it was done at the latest. */
+  /** The latest time at which it took effect. */
   readonly doneMs: number
   readonly certain: boolean
 }
 
-/** A value that several wrote, and which ones it may have had, given when each write was asked for and answered. */
+/** A value with several writers. It knows which values are possible, given when each write was sent and answered. */
 export class Register<V> {
   readonly #writes: Write<V>[]
 
@@ -22,27 +21,27 @@ export class Register<V> {
     this.#writes = [{ value: initial, startMs: beginning, doneMs: beginning, certain: true }]
   }
 
-  /** It was done between the two. */
+  /** The write took effect between the two times. */
   wrote(value: V, startMs: number, endMs: number): void {
     this.#writes.push({ value, startMs, doneMs: endMs, certain: true })
   }
 
-  /** Nobody knows whether it was done; if so, within `LATE_MS`. */
+  /** It is unknown whether the write took effect. If it did, then within `LATE_MS`. */
   mayHaveWritten(value: V, startMs: number): void {
     this.#writes.push({ value, startMs, doneMs: startMs + LATE_MS, certain: false })
   }
 
-  /** Every value that it can have had at some time between the two, both included. */
+  /** Every value that was possible at some time between the two, both included. */
   possible(fromMs: number, untilMs: number): Set<V> {
     const certain = this.#writes.filter((write) => write.certain && write.doneMs < fromMs)
     const latestStart = Math.max(...certain.map(({ startMs }) => startMs))
-    // What was done before another write began that was done before, is overwritten.
+    // a write is overwritten if it ended before another completed write began
     const visible = this.#writes.filter(({ startMs, doneMs }) => startMs <= untilMs && !(doneMs < latestStart))
     return new Set(visible.map(({ value }) => value))
   }
 }
 
-/** The registers of several things, each with the same initial value. */
+/** Registers of several things with the same initial value. */
 export class Registers<V> {
   readonly #initial: V
   readonly #registers = new Map<string, Register<V>>()

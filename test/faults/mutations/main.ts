@@ -1,6 +1,6 @@
 /**
- * `npx pnpm faults:mutations [<name> ...]`: breaks the product in a copy of the tree, one way after the other, and
- * fails where one of them is not caught, or no longer applies. With `--check` it only looks whether all of them apply.
+ * `npx pnpm faults:mutations [<name> ...]`: applies one mutation after the other to a copy of the tree. Fails if the checker does
+ * not catch a mutation, or if a mutation no longer applies. With `--check` it only checks that all mutations apply.
  */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -11,7 +11,7 @@ import { applyEdits, copyTree } from './copy-tree.ts'
 import { MUTATIONS, type Mutation } from './mutations.ts'
 
 const SEED = '7'
-/** The conditions are those of chance: what one seed does not show, another does. */
+/** A fault shows only by chance, so a mutation that one seed does not expose gets other seeds. */
 const ATTEMPTS = 3
 const LIMIT_MS = 240_000
 
@@ -20,9 +20,9 @@ const {
   values: { check: onlyCheck },
 } = readCommandLine({
   command: 'npx pnpm faults:mutations',
-  does: 'Breaks the product in a copy of the tree, one way after the other, and fails where one of them is not caught.',
-  options: { check: { kind: 'flag', what: 'only looks whether all of them apply' } },
-  names: { of: MUTATIONS.map(({ name }) => name), several: true, what: 'which; all where nothing is said' },
+  does: 'Applies one mutation after the other to a copy of the tree. Fails if the checker does not catch a mutation.',
+  options: { check: { kind: 'flag', what: 'only checks that all mutations apply' } },
+  names: { of: MUTATIONS.map(({ name }) => name), several: true, what: 'mutations to apply; default: all' },
 })
 let failures = 0
 for (const mutation of MUTATIONS) {

@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url'
 import type { Fault } from './fault.ts'
 
 const PRELOAD = fileURLToPath(new URL('./shifted-clock.ts', import.meta.url))
-/** Less than the 60 s that a signature may be off (spec 3.6). */
+/** Less than the 60 s by which a signature's time may differ (spec 3.6). */
 export const CLOCK_STEP_MS = 25_000
 
-/** One process lives in another time, by up to 25 s, from its next start until it is killed again. */
+/** Shifts the clock of one process by up to 25 s, from a restart until the process is killed again. */
 export const clockStep: Fault = {
   name: 'clock-step',
   target: 'processes',

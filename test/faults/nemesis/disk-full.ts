@@ -1,7 +1,7 @@
 /**
- * A disk without room, without a disk of one's own: a limit on the size of files (RLIMIT_FSIZE), lowered under a
- * running engine. What would make a file longer fails as it does on a full disk, with another number (EFBIG; both
- * ignore SIGXFSZ). Linux alone; elsewhere there is no way to lower the limit of another process.
+ * Simulates a full disk without a separate disk: lowers the file size limit (RLIMIT_FSIZE) of a running engine. A write that would
+ * make a file longer then fails as on a full disk, but with EFBIG. Both engines ignore SIGXFSZ. Only Linux can lower the limit
+ * of another process.
  */
 import { execFile } from 'node:child_process'
 import { statSync } from 'node:fs'
@@ -10,8 +10,8 @@ import type { Fault } from './fault.ts'
 
 const run = promisify(execFile)
 /**
- * The soft limit alone, so that it can be raised again, and as the user whose process it is: nobody else may, not even
- * root in a container.
+ * Sets only the soft limit, so that it can be raised again. Runs as the owner of the process, because no other user may set the
+ * limit, not even root in a container.
  */
 async function limit(pid: number, bytes: string): Promise<void> {
   const { uid, gid } = statSync(`/proc/${pid}`)
@@ -20,8 +20,8 @@ async function limit(pid: number, bytes: string): Promise<void> {
 }
 
 /**
- * Every backend: tables, indexes and WAL beyond this size cannot grow. A failed write of WAL is a panic, and all
- * sessions end.
+ * Limits every backend: tables, indexes and WAL cannot grow past this size. A failed write of WAL is a panic, and all sessions
+ * end.
  */
 export const fullPostgresDisk: Fault = {
   name: 'full-disk-postgres',
@@ -31,7 +31,7 @@ export const fullPostgresDisk: Fault = {
   async inject({ postgres }, random) {
     const [postmaster, ...backends] = postgres.pids()
     const bytes = random.pick([8_192, 65_536, 1_048_576, 8_388_608])
-    // Not the postmaster: what it starts after a panic must find room, as after somebody has made some.
+    // The postmaster has no limit, so the backends that it starts after a panic can write again.
     const limited = await Promise.allSettled(backends.map((pid) => limit(pid, String(bytes))))
     if (!limited.some(({ status }) => status === 'fulfilled')) throw new Error('no limit could be set')
     return {
@@ -44,8 +44,8 @@ export const fullPostgresDisk: Fault = {
 }
 
 /**
- * The stream takes nothing any more. NATS remembers a failed write until it is started again (nats-server pull request
- * 7788, in 2.14), so whoever has made room does that too: until then events wait in the outbox.
+ * The stream accepts no events. NATS 2.14 remembers a failed write until it restarts (nats-server pull request 7788), so `heal`
+ * restarts it. Until then events wait in the outbox.
  */
 export const fullNatsDisk: Fault = {
   name: 'full-disk-nats',

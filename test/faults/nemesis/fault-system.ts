@@ -20,80 +20,80 @@ import { eventually } from '../../support/eventually.ts'
 import { type Network, startNetwork } from '../proxy/network.ts'
 
 /**
- * The whole system, made to be broken: every process is supervised, as it would be anywhere, and the engines are its
- * own. It needs no vitest, so that it runs for an hour as well as for a minute.
+ * A whole system that faults may break. A supervisor restarts every process, as in production, and the engines belong to this
+ * system alone. It does not need vitest, so a run can last a minute or an hour.
  */
 export interface FaultSystem extends AsyncDisposable {
   /** Base addresses of the gateways. */
   readonly urls: readonly string[]
-  /** What requests are signed for. */
+  /** The authority that signatures name. */
   readonly authority: string
-  /** Of a NATS user, past the network. */
+  /** The URL of a NATS user, without the proxies of the network. */
   natsUrlFor(user: NatsUser): string
-  /** As superuser, past the network. */
+  /** The URL of the superuser, without the proxies of the network. */
   readonly adminUrl: string
-  /** Of the role of a store, past the network. */
+  /** The URL of a store's role, without the proxies of the network. */
   roleUrl(role: string): string
-  /** A folder of the run's own, gone with it. */
+  /** A folder of this run, deleted at its end. */
   readonly folder: string
   /** `gateway-1`, `messaging-2`, ... */
   readonly names: readonly string[]
   pidOf(name: string): number | undefined
-  /** What it has logged since it was started last, the last lines of it. */
+  /** The last log lines of a process since its last start. */
   logOf(name: string): readonly LogEvent[]
-  /** Sends a signal and waits for the end. The supervisor starts it again, the next time with these variables too. */
+  /** Sends a signal and waits until the process has ended. The supervisor restarts it; the next start also gets these variables. */
   end(name: string, signal: NodeJS.Signals, nextEnv?: NodeJS.ProcessEnv): Promise<Ending>
-  /** From its next start on, a process runs this code. */
+  /** From its next start on, the process runs this code. */
   setRelease(name: string, release: Release): void
-  /** As an operator does before an upgrade, while everything runs. */
+  /** Migrates while everything runs, as an operator does before an upgrade. */
   migrate(release: Release): Promise<void>
-  /** Until a process of that name says that it is ready. */
+  /** Waits until a process of that name is ready. */
   untilReady(name: string, timeoutMs?: number): Promise<void>
-  /** Never throws: who is meant may have ended just now. */
+  /** Never throws, because the process may just have ended. */
   signal(pid: number, signal: NodeJS.Signals): void
-  /** Between processes and engines, and between gateways and streams. */
+  /** The proxies between processes and engines, and between gateways and stream processes. */
   readonly network: Network
   readonly postgres: EngineControl
   readonly nats: EngineControl
-  /** Until every process is ready and every gateway says that all is well. */
+  /** Waits until every process is ready and every gateway is healthy. */
   untilHealthy(timeoutMs: number): Promise<void>
 }
 
 interface EngineControl {
   readonly port: number
-  /** The one process, or the postmaster and all of its children, in this order. */
+  /** NATS's one process; for Postgres the postmaster and then all of its children. */
   pids(): number[]
-  /** SIGKILL; it stays away until `start`. */
+  /** Sends SIGKILL. The engine stays down until `start`. */
   kill(): Promise<void>
-  /** In its own way; it stays away until `start`. */
+  /** Shuts the engine down properly. It stays down until `start`. */
   stop(): Promise<void>
-  /** Does nothing where it runs. @param options.wipe loses everything it had stored, where it is NATS. */
+  /** A no-op if the engine runs. @param options.wipe deletes all stored data; only for NATS. */
   start(options?: { wipe?: boolean }): Promise<void>
 }
 
 export interface FaultSystemOptions {
   readonly replicas?: Partial<Record<ServiceName, number>>
-  /** For every service. */
+  /** Environment of every service. */
   readonly env?: NodeJS.ProcessEnv
   /** Called with each line that an engine or a process logs at warning or above. */
   readonly onProblem?: (name: string, line: string) => void
-  /** What processes run, and the database and NATS begin as; this tree where nothing is said. */
+  /** The code of the processes, and the first state of database and NATS. Default: this tree. */
   readonly release?: Release
-  /** If false, processes reach the engines directly. The proxies run in this one process, so under load everything waits for it. */
+  /** If false, processes connect to the engines directly. All proxies run in this process, so under load every connection waits for it. */
   readonly isProxied?: boolean
 }
 
-/** A folder of code, and how an operator brings engines to what it needs. */
+/** A folder of code, and how to prepare the engines for it. */
 export interface Release {
   readonly root: string
   /** NATS's configuration file. */
   readonly natsConfig: string
-  /** Roles, and migrations; as often as one likes. */
+  /** Creates roles and runs migrations. Idempotent. */
   migrate(setup: StoreSetup): Promise<void>
 }
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
-/** What is in this tree. */
+/** The code of this tree. */
 export const THIS_RELEASE: Release = {
   root: ROOT,
   natsConfig: join(ROOT, 'deploy/local/nats.conf'),
@@ -107,7 +107,7 @@ const REPLICAS = 2
 const POSTGRES_CONNECTIONS = 200
 const RESTART_MS = 150
 const MAX_RESTART_MS = 2_000
-/** Who lived this long has started well. */
+/** A process that has lived this long has started successfully. */
 const SETTLED_MS = 5_000
 const READY_LIMIT_MS = 90_000
 const PORT_ATTEMPTS = 20
@@ -116,7 +116,7 @@ const WARN = 40
 
 interface Supervised {
   child: Child
-  /** Of the present child. */
+  /** The log of the current child. */
   log: LogEvent[]
   ready: boolean
   nextEnv: NodeJS.ProcessEnv
@@ -142,7 +142,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
         folder,
         mark,
         password,
-        durable: false, // processes die here, the machine does not
+        durable: false, // processes die in these tests, but the machine keeps its power
         maxConnections: POSTGRES_CONNECTIONS,
         sharedBuffersMib: 64,
         ...(port === undefined ? {} : { port }),
@@ -277,7 +277,7 @@ export async function startFaultSystem(options: FaultSystemOptions = {}): Promis
   }
 }
 
-/** The environment of a process that reaches engines and streams through the network's proxies. */
+/** The environment of a process that connects to engines and streams through the proxies. */
 function throughProxies(own: NodeJS.ProcessEnv, name: string, { options }: Network): NodeJS.ProcessEnv {
   const { databaseUrl, natsUrl, envOf } = options
   return {
@@ -288,7 +288,7 @@ function throughProxies(own: NodeJS.ProcessEnv, name: string, { options }: Netwo
   }
 }
 
-/** An engine that is started again, on its port, when it has ended by itself. */
+/** Restarts an engine on the same port whenever it ends unexpectedly. */
 async function superviseEngine(
   mark: Mark,
   name: 'postgres' | 'nats',
@@ -297,7 +297,7 @@ async function superviseEngine(
 ): Promise<EngineControl & AsyncDisposable> {
   let engine = await start(undefined)
   const { port } = engine
-  /** Nobody is to start it again. */
+  /** If true, the supervisor does not restart the engine. */
   let away = false
   let turn: Promise<unknown> = Promise.resolve()
   watch()
@@ -352,7 +352,7 @@ async function superviseEngine(
   }
 }
 
-/** Of an engine with all of its children: a Postgres that is stopped must not have children that go on. */
+/** The pids of an engine and all of its children. When Postgres is paused, its children must pause too. */
 function pidsOf(mark: Mark, name: string, pid: number | undefined): number[] {
   const others = findMarked(mark.stack, mark.run).filter((one) => one.name === `${name}-child` && one.pid !== pid)
   return [...(pid === undefined ? [] : [pid]), ...others.map((one) => one.pid)]
@@ -362,7 +362,7 @@ function sendSignal(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal)
   } catch {
-    // It has ended just now.
+    // the process has just ended
   }
 }
 
@@ -375,7 +375,7 @@ function isAlive(pid: number | undefined): boolean {
   }
 }
 
-/** @returns the first of `count` free ports in a row. */
+/** @returns the first of `count` consecutive free ports. */
 async function findFreePorts(count: number): Promise<number> {
   for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt += 1) {
     const first = await findFreePort()

@@ -2,31 +2,31 @@ import type { Random } from '../workload/random.ts'
 import type { FaultSystem } from './fault-system.ts'
 
 /**
- * One kind of fault: a file of this folder (or of another one of test/faults) that exports one, and a line in kinds.ts.
+ * One kind of fault. To add a kind, export a `Fault` from a file of test/faults and add a line to kinds.ts.
  *
- * Kinds of one target are never under way together; those of different targets are.
+ * Faults of one target never overlap. Faults of different targets do.
  */
 export interface Fault {
-  /** As it is counted and reported: `kill-process`. */
+  /** The name in counts and reports: `kill-process`. */
   readonly name: string
   readonly target: 'processes' | 'postgres' | 'nats' | 'network'
-  /** How long it lasts, drawn between these; 0 where it is over at once. */
+  /** The fault lasts for a random time in this range; 0 if it is over at once. */
   readonly holdMs: readonly [number, number]
-  /** How often it is drawn, beside the others of its target; 1 where nothing is said. */
+  /** How often this kind is chosen, relative to other kinds of its target; 1 by default. */
   readonly weight?: number
   /**
-   * Begins it; may throw where it cannot be done now, and then has left nothing behind.
-   * Draws from `random` before it waits for anything, so that a seed says what is done.
+   * Starts the fault. Throws if it is impossible now, and then leaves nothing behind.
+   * Uses `random` before its first await, so that the seed determines the fault.
    */
   inject(system: FaultSystem, random: Random): Promise<Injected>
 }
 
 export interface Injected {
-  /** What was hit, in few words: `messaging-2`. */
+  /** What the fault hit: `messaging-2`. */
   readonly detail: string
-  /** Ends it. Settles when what was broken is there again, or on its way back by itself. */
+  /** Ends the fault. Resolves when the broken part works again, or recovers by itself. */
   heal(): Promise<void>
 }
 
-/** For faults that are over as soon as they are there. */
+/** For faults that are over at once. */
 export const HEALED = async (): Promise<void> => {}

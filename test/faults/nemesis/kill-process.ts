@@ -1,6 +1,6 @@
 import { type Fault, HEALED } from './fault.ts'
 
-/** SIGKILL of one process, of both of one service, or of several of any kind; the supervisor starts them again. */
+/** SIGKILL of one process, both processes of a service, or any three processes. The supervisor restarts them. */
 export const killProcess: Fault = {
   name: 'kill-process',
   target: 'processes',

@@ -1,4 +1,4 @@
-/** What can happen to the one NATS server. */
+/** Faults of the NATS server. */
 import type { Fault } from './fault.ts'
 
 export const killNats: Fault = {
@@ -37,7 +37,7 @@ export const pauseNats: Fault = {
   },
 }
 
-/** Killed, and everything it had stored is gone: streams, consumers, what was acknowledged. */
+/** Kills NATS and deletes everything it had stored: streams, consumers and acknowledged messages. */
 export const wipeNats: Fault = {
   name: 'wipe-nats',
   target: 'nats',

@@ -12,14 +12,11 @@ interface NemesisOptions {
 }
 
 interface Nemesis {
-  /** Ends what is under way, begins nothing more, and settles when all is on its way back. */
+  /** Ends the current faults and starts no more. Resolves when everything recovers. */
   stop(): Promise<void>
 }
 
-/**
- * Between two faults of one target. Without an engine nothing can be broken but the waiting, so engines are left alone
- * for longer.
- */
+/** Pause between two faults of one target. While an engine is down, other faults find only waiting processes, so engines pause longer. */
 const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
   processes: [800, 4_000],
   postgres: [5_000, 18_000],
@@ -28,7 +25,7 @@ const PAUSE_MS: Record<Fault['target'], readonly [number, number]> = {
 }
 const TARGETS = Object.keys(PAUSE_MS) as Fault['target'][]
 
-/** Breaks one thing after the other of each target, all targets at once, until it is stopped. */
+/** Injects faults until stopped: one after the other for each target, and all targets at the same time. */
 export function startNemesis({ system, faults, random, history }: NemesisOptions): Nemesis {
   const stop = new AbortController()
   const done = Promise.all(TARGETS.map((target) => haunt(target, random.fork(target))))
@@ -62,7 +59,7 @@ export function startNemesis({ system, faults, random, history }: NemesisOptions
       await heal()
       note('end', detail)
     } catch (error) {
-      // E.g. a process that was to be waited for while the engine that it needs is away: no finding, and it is counted.
+      // E.g. a process cannot become ready while its engine is down. That is no violation; it is counted as refused.
       note('refused', String(error))
     }
   }

@@ -1,9 +1,9 @@
-/** What can happen to the one database. */
+/** Faults of the database. */
 import postgres from 'postgres'
 import { type Fault, HEALED, type Injected } from './fault.ts'
 import type { FaultSystem } from './fault-system.ts'
 
-/** SIGKILL of the postmaster: its children follow, what was not durable is gone, and the next start recovers. */
+/** SIGKILL of the postmaster. Its children end too, data that was not durable is lost, and the next start recovers. */
 export const killPostgres: Fault = {
   name: 'kill-postgres',
   target: 'postgres',
@@ -24,7 +24,7 @@ export const restartPostgres: Fault = {
   },
 }
 
-/** SIGSTOP of all of its processes: connections stay, and nothing answers. */
+/** SIGSTOP of all Postgres processes. Connections stay open, but nothing answers. */
 export const pausePostgres: Fault = {
   name: 'pause-postgres',
   target: 'postgres',
@@ -32,7 +32,7 @@ export const pausePostgres: Fault = {
   inject: pause,
 }
 
-/** For longer than a charge is held (10 s): commits that it was given before come after they have been given up. */
+/** Lasts longer than a charge is held (10 s), so commits that were sent before take place after they were given up. */
 export const freezePostgres: Fault = {
   name: 'freeze-postgres',
   target: 'postgres',
@@ -52,7 +52,7 @@ async function pause({ postgres: engine, signal }: FaultSystem): Promise<Injecte
   }
 }
 
-/** Every session of a service is ended, as by an operator or a failover. */
+/** Ends every session of a service, as an operator or a failover does. */
 export const endSessions: Fault = {
   name: 'end-sessions',
   target: 'postgres',
@@ -69,7 +69,7 @@ export const endSessions: Fault = {
   },
 }
 
-/** All connections of a service's pools wait: somebody holds a table that they need. */
+/** All connections of a service's pools wait for a locked table. */
 export const exhaustPool: Fault = {
   name: 'exhaust-pool',
   target: 'postgres',
@@ -107,7 +107,7 @@ export const exhaustPool: Fault = {
   },
 }
 
-/** No connection is left for anybody: what has some keeps them, and what loses one gets none. */
+/** Uses up all connections. Services keep the connections they have, but cannot open new ones. */
 export const exhaustConnections: Fault = {
   name: 'exhaust-connections',
   target: 'postgres',
@@ -117,7 +117,7 @@ export const exhaustConnections: Fault = {
     const name = random.pick(system.names)
     const sql = postgres(url, { max: 250, connect_timeout: 2, onnotice: () => {} })
     const close = (): Promise<void> => sql.end({ timeout: 0 })
-    // As many as there are; the rest is refused.
+    // opens as many as the server allows; the rest is refused
     await Promise.allSettled(Array.from({ length: 250 }, () => sql`select pg_sleep(0.2)`))
     await system.end(name, 'SIGKILL').catch(() => {})
     return { detail: `and ${name} starts again`, heal: close }

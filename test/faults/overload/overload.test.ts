@@ -1,6 +1,6 @@
 /**
- * Many times more than the system takes on: what it accepts it still accepts, the rest is refused, nothing piles up, and when
- * it is over all is as before. How soon, and at which pace, `npx pnpm bench overload` says.
+ * Overload: the system keeps accepting what it can, refuses the rest, builds up no queues, and recovers afterwards.
+ * `npx pnpm bench overload` measures the recovery time and the throughput.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canMeasureCpu, residentBytes } from '../../bench/process-cpu.ts'
@@ -9,14 +9,14 @@ import { got } from '../../support/client/answers.ts'
 import { idsOf, readList } from '../../support/client/pages.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
-/** One gateway works on so many; clients that wait for nobody are twenty times as many. */
+/** Concurrent requests of one gateway. The test has twenty times as many clients, each independent of the others. */
 const MAX_REQUESTS = 16
 const CLIENTS = 320
 const SECONDS = 3
 const MAX_GROWTH_BYTES = 256 * 1024 * 1024
 const WATCH_MS = 50
 const RECOVERY_LIMIT_MS = 10_000
-/** What is refused at once had no effect; of what had its 5 s nobody knows (spec 3.17). */
+/** A request that is refused at once had no effect. After 5 s the outcome is unknown (spec 3.17). */
 const AT_ONCE_MS = 4_000
 
 let h: Harness
@@ -33,7 +33,7 @@ interface Answered {
   readonly tookMs: number
 }
 
-/** Everybody sends as soon as they are answered, for some seconds. */
+/** Every client sends again as soon as it is answered, for some seconds. */
 async function press(
   senders: readonly Agent[],
   to: Agent,
@@ -56,7 +56,7 @@ async function press(
 
 const acceptedOf = (answers: readonly Answered[]): Answered[] => answers.filter(({ status }) => status === 202)
 
-/** At its highest while the work is done: afterwards it may have been given back. */
+/** The peak during the work, because memory may be released afterwards. */
 async function peakMemory<T>(work: Promise<T>): Promise<number> {
   let peak = memory()
   const timer = setInterval(() => {
@@ -76,7 +76,7 @@ test('at many times its capacity it goes on, refuses the rest, keeps its size, a
   timeout: 60_000,
 }, async () => {
   const senders: Agent[] = []
-  // One after the other: there is little room.
+  // one after the other, because the limits are low
   while (senders.length < 8) senders.push(...(await h.agents(1)))
   const [reader] = await h.agents(1)
   await got(reader.patch('/v2/me', { inbox_policy: 'open' }))
@@ -92,7 +92,7 @@ test('at many times its capacity it goes on, refuses the rest, keeps its size, a
   expect(acceptedOf(under).length).toBeGreaterThan(MAX_REQUESTS)
   if (canMeasureCpu) expect(peakBytes - beforeBytes).toBeLessThan(MAX_GROWTH_BYTES)
 
-  // A second in which everything is accepted.
+  // wait for a second in which everything is accepted
   const after: Answered[] = []
   for (let isSteady = false; !isSteady; ) {
     const begunMs = performance.now() - endedMs
@@ -102,7 +102,7 @@ test('at many times its capacity it goes on, refuses the rest, keeps its size, a
     isSteady = second.length > 0 && acceptedOf(second).length === second.length
   }
 
-  // What was refused had no effect, and what was accepted has it once.
+  // refused requests had no effect, and accepted ones had it once
   const all = [...before, ...under, ...after]
   const accepted = acceptedOf(all).map(({ id }) => id)
   const unknown = new Set(all.flatMap(({ status, id, tookMs }) => (status === 503 && tookMs > AT_ONCE_MS ? [id] : [])))

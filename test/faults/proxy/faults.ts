@@ -1,4 +1,4 @@
-/** What the network does, for the nemesis. */
+/** Network faults for the nemesis. */
 import type { Fault } from '../nemesis/fault.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'
 import type { Random } from '../workload/random.ts'
@@ -15,7 +15,7 @@ interface NetworkFault {
 
 const DIRECTIONS: readonly Direction[] = ['to-server', 'to-client', 'both']
 
-/** RST on every connection, and new ones taken: a firewall that was started again. */
+/** Resets every connection and accepts new ones, like a firewall after a restart. */
 const resetConnections: Fault = networkFault({
   name: 'reset-connections',
   holdMs: [0, 0],
@@ -23,14 +23,14 @@ const resetConnections: Fault = networkFault({
   act: (links) => links.forEach((link) => void link.reset()),
 })
 
-/** Refused and back. */
+/** Closes connections and refuses new ones for a while. */
 const cutConnections: Fault = networkFault({
   name: 'cut-connections',
   holdMs: [200, 6_000],
   act: (links) => Promise.all(links.map((link) => link.cut())),
 })
 
-/** Nothing arrives and nothing is closed, in one direction or both; then all of it arrives. */
+/** Holds all bytes in one direction or both without closing anything. Afterwards all bytes arrive. */
 const partition: Fault = networkFault({
   name: 'partition',
   holdMs: [500, 12_000],
@@ -41,7 +41,7 @@ const partition: Fault = networkFault({
   },
 })
 
-/** As `partition`, for the connections that are there; new ones are good. */
+/** Like `partition`, but only for existing connections. New connections work. */
 const halfOpen: Fault = networkFault({
   name: 'half-open',
   holdMs: [5_000, 15_000],

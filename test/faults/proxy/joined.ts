@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net'
 
-/** Which bytes: those of whoever connects, those of what it connects to, or both. */
+/** The bytes from the client to the server, from the server to the client, or both. */
 export type Direction = 'to-server' | 'to-client' | 'both'
 
-/** What can be done to one connection. */
+/** Faults of one connection. */
 export interface LinkConnection {
   /**
-   * Nothing of this direction arrives any more, and nothing is closed: both ends go on believing in the connection, which is
-   * then half open. TCP loses nothing of it: what was held arrives, in order, when it is healed.
+   * Stops the bytes of this direction without closing the connection, which is then half open. As with TCP nothing is lost: the
+   * held bytes arrive in order after `heal`.
    */
   hold(direction?: Direction): void
-  /** Everything arrives so much later, in order. */
+  /** Delays all bytes by this time, in order. */
   delay(ms: number, direction?: Direction): void
-  /** Ends holding and delays. */
+  /** Ends `hold` and `delay`. */
   heal(): void
-  /** Ends it at once for both ends, as a machine does that has lost its state (RST). */
+  /** Resets the connection at both ends (RST), like a machine that has lost its state. */
   reset(): void
 }
 
 type Piece = { readonly kind: 'bytes'; readonly bytes: Buffer } | { readonly kind: 'end' } | { readonly kind: 'reset' }
 
-/** Tells each of two sockets what the other says. */
+/** Forwards bytes between two sockets. */
 export function joinSockets(client: Socket, server: Socket, onClosed: () => void): LinkConnection {
   const ways = { 'to-server': new Way(client, server), 'to-client': new Way(server, client) }
   const waysOf = (direction: Direction): Way[] =>
@@ -48,7 +48,7 @@ export function joinSockets(client: Socket, server: Socket, onClosed: () => void
   }
 }
 
-/** One direction: what a socket said, and its end, on its way to the other. */
+/** One direction: bytes of a socket, and its end, on the way to the other socket. */
 class Way {
   readonly #source: Socket
   readonly #sink: Socket
@@ -67,14 +67,14 @@ class Way {
       this.#push({ kind: 'end' })
     })
     source.on('error', () => {}) // `close` follows
-    // Behind an end of its own, a socket closes when both have said all.
+    // after its own end, a socket closes when both sides have sent everything
     source.on('close', () => !this.#ended && this.#push({ kind: 'reset' }))
     sink.on('drain', () => !this.#isHeld && source.resume())
   }
 
   hold(): void {
     this.#isHeld = true
-    // What it says from now on waits in the buffers of the kernel, and so in the end does whoever says it.
+    // Further bytes wait in the kernel's buffers, so in the end the sender waits too (backpressure).
     this.#source.pause()
   }
 

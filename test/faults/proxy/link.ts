@@ -3,20 +3,20 @@ import { connect, createServer, type Socket } from 'node:net'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 import { type Direction, joinSockets, type LinkConnection } from './joined.ts'
 
-/** The way of one process to one server, on which everything can go wrong that goes wrong in a network. */
+/** A proxy between one process and one server, which can simulate every network fault. */
 export interface Link extends AsyncDisposable {
-  /** Those that are open now. */
+  /** The open connections. */
   readonly connections: ReadonlySet<LinkConnection>
-  /** The URL with this link in the place of its server, which is the same for all URLs. */
+  /** Replaces the server of a URL by this link. All URLs of a link must have the same server. */
   through(url: string): string
-  /** As `LinkConnection`, for all connections, also for those that are made until `heal`. */
+  /** Like `LinkConnection`, for all connections, and for new ones until `heal`. */
   hold(direction?: Direction): void
   delay(ms: number, direction?: Direction): void
-  /** Ends every connection at once. New ones are taken. */
+  /** Resets every connection at once. New connections are accepted. */
   reset(): void
-  /** As `reset`, and new ones are refused, as by a machine on which nothing listens. */
+  /** Like `reset`, but refuses new connections, like a machine on which nothing listens. */
   cut(): Promise<void>
-  /** Everything is as in the beginning, but for connections that were ended. */
+  /** Ends all faults. Connections that were closed stay closed. */
   heal(): Promise<void>
 }
 
@@ -28,13 +28,13 @@ interface Trouble {
 const HOST = '127.0.0.1'
 const NONE: Trouble = { held: undefined, delays: [] }
 
-/** Its port is not one of those that outgoing connections are given: while the link is cut, nobody else may get it. */
+/** Listens on a port outside the ephemeral range, so that no outgoing connection can take the port while the link is cut. */
 export async function startLink(): Promise<Link & { readonly port: number }> {
   const port = await findFreePort()
   const connections = new Set<LinkConnection>()
   let target: { host: string; port: number } | undefined
   let trouble = NONE
-  // A half that was ended is not the end of the other one.
+  // the end of one direction does not end the other
   const server = createServer({ allowHalfOpen: true, noDelay: true }, accept)
   await listen(port)
 

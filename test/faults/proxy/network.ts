@@ -3,27 +3,27 @@ import { SERVICES, type ServiceName, STORES } from '@svc/local/topology.ts'
 import type { SystemOptions } from '../../support/system/system.ts'
 import { type Link, startLink } from './link.ts'
 
-/** What processes connect to. `stream` is how gateways fetch streams from a process of that service. */
+/** The server that a process connects to. `stream` is the HTTP port from which gateways fetch a process's streams. */
 type Far = 'postgres' | 'nats' | 'stream'
 
-/** Which links: those of these processes or services, to these servers; all of them where nothing is said. */
+/** Selects links by process or service, and by server. Default: all links. */
 export interface Where {
-  /** `messaging-1`, or `messaging` for each of its processes. For `stream` this is the process that is fetched from. */
+  /** `messaging-1`, or `messaging` for all its processes. For `stream`, the process that serves the stream. */
   readonly of?: string
   readonly to?: Far
 }
 
-/** The network of a system: a link for each process and each server that it connects to. */
+/** The network of a system: one link for each process and each server that the process connects to. */
 export interface Network extends AsyncDisposable {
-  /** What the system is to be started with. */
+  /** Options to start the system with. */
   readonly options: Required<Pick<SystemOptions, 'databaseUrl' | 'natsUrl' | 'envOf'>>
-  /** @throws RangeError where there is none. */
+  /** @throws RangeError if no link matches. */
   links(where?: Where): Link[]
-  /** Everything is as in the beginning, but for connections that were ended. */
+  /** Ends all faults. Connections that were closed stay closed. */
   heal(): Promise<void>
 }
 
-/** @param replicas of each service; two where nothing is said. */
+/** @param replicas processes of each service; 2 by default. */
 export async function startNetwork(replicas: Partial<Record<ServiceName, number>> = {}): Promise<Network> {
   await using started = new AsyncDisposableStack()
   const links = new Map<string, Link>()

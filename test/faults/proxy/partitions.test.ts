@@ -1,7 +1,7 @@
 /**
- * The network between services and engines, and between gateways and streams, failing under load: reset, half open, gone and
- * back. Every call is answered in its time, with what is right or with 503; when the network is back everything goes on, what was
- * accepted is there once, and the books are right. A short form is part of `npx pnpm test`; `npx pnpm test:faults` is the long one.
+ * The network between services and engines, and between gateways and stream processes, fails under load: connections are reset,
+ * half open, or cut and restored. Every call gets the right answer or 503 in time. When the network is back, the system recovers,
+ * everything accepted is stored once, and the books agree. `npx pnpm test` runs a short form, `npx pnpm test:faults` the long form.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -18,11 +18,11 @@ import { type Network, startNetwork, type Where } from './network.ts'
 const IS_LONG = process.env.SVC_FAULTS === 'long'
 const SENDERS = 4
 const READERS = 2
-/** Calls that are answered as they should be, in a row, before a system counts as healed. */
+/** A system counts as healed after this many consecutive correct answers. */
 const IN_A_ROW = 20
-/** A call is answered within 5 s (spec 3.17); the rest is for a machine that does much else, as in the short form. */
+/** A call is answered within 5 s (spec 3.17). The rest is for a busy machine, as in the short form. */
 const ANSWER_LIMIT_MS = IS_LONG ? 6_500 : 10_000
-/** Until everything goes on by itself: a half-open connection to NATS is noticed in 9 s. */
+/** Time to recover without help. A half-open connection to NATS is noticed within 9 s. */
 const RECOVERY_MS = IS_LONG ? 20_000 : 45_000
 const HELD_MS = IS_LONG ? 6_000 : 1_500
 
@@ -55,7 +55,7 @@ afterAll(async () => {
   await network?.[Symbol.asyncDispose]()
 })
 
-/** Sends and reads through both gateways until it is stopped, and keeps what every call came to. */
+/** Sends and reads through both gateways until stopped, and records the outcome of every call. */
 function startLoad() {
   let stopped = false
   let inARow = 0
@@ -89,7 +89,7 @@ function startLoad() {
     }
   })
   const done = Promise.all(loops)
-  done.catch(() => {}) // thrown where it is waited for
+  done.catch(() => {}) // `stop` throws the error
 
   return {
     async untilGoesOn() {
@@ -113,7 +113,7 @@ interface Logged {
 async function logOf(reader: Agent): Promise<{ cursor: number; id: string }[]> {
   const log: { cursor: number; id: string }[] = []
   for (let after = 0; ; ) {
-    // What was half open is noticed connection by connection.
+    // half-open connections are noticed one by one
     const { body } = await got(untilAnswered(() => reader.get(`/v2/events?limit=100&after=${after}`)))
     if (body.events.length === 0) return log
     log.push(...body.events.map(({ cursor, message }: Logged) => ({ cursor, id: message.envelope.id })))
@@ -121,7 +121,7 @@ async function logOf(reader: Agent): Promise<{ cursor: number; id: string }[]> {
   }
 }
 
-/** Each 202 is readable, once; cursors have no gap; the stream had all of it. */
+/** Each message that got 202 is readable once, cursors have no gaps, and the stream delivered every message. */
 async function checkHistory(): Promise<void> {
   for (const [at, reader] of readers.entries()) {
     const log = await logOf(reader)
@@ -138,7 +138,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 type Action = (links: readonly Link[]) => unknown
 
-/** Those that are open, and not those that are made from now on. */
+/** Holds the connections that are open now. New connections work. */
 const holdOpen: Action = (found) => {
   for (const link of found) for (const connection of link.connections) connection.hold()
 }
@@ -152,7 +152,7 @@ interface Trouble {
   readonly name: string
   readonly where: Where
   readonly act: Action
-  /** Where the system has to do something about it; the others it only has to survive. */
+  /** Part of the short form: the system must react to this fault, not only survive it. */
   readonly inShort?: true
 }
 
@@ -194,7 +194,7 @@ describe('under load, with', () => {
       await load.untilGoesOn()
       await act(network.links(where))
       await pause(HELD_MS)
-      // What is half open for ever must be noticed; the rest ends.
+      // half-open connections stay, so the system must notice them; all other faults end here
       if (act !== holdOpen) await network.heal()
       const begun = performance.now()
       await load.untilGoesOn()
@@ -212,7 +212,7 @@ describe('under load, with', () => {
   })
 })
 
-test('ADR 21: in the end each unit was paid for something', { timeout: 40_000 }, async () => {
+test('ADR 21: in the end every unit that was paid has an effect', { timeout: 40_000 }, async () => {
   await untilResolved(admin)
   expect(await findWrongBooks(admin)).toEqual([])
 })

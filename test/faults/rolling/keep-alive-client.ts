@@ -5,7 +5,7 @@ import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { eventually } from '../../support/eventually.ts'
 
 interface KeepAliveAnswer extends HttpAnswer {
-  /** It had been sent before, on a connection that was closed before anything of an answer came. */
+  /** The request was sent before, on a connection that closed before any byte of an answer arrived. */
   readonly again: boolean
 }
 
@@ -15,13 +15,13 @@ export interface Outgoing {
   readonly body?: unknown
 }
 
-/** An HTTP client that keeps its connections, with a balancer in front of the gateways: those that are ready are used in turn. */
+/** An HTTP client with persistent connections and a balancer, which uses the ready gateways in turn. */
 interface KeepAliveClient extends AsyncDisposable {
-  /** A signed call. @throws Error where it could not connect, or the connection broke that carried it, which no restart may do. */
+  /** A signed call. @throws Error if it cannot connect or its connection breaks. A rolling restart must cause neither. */
   call(agent: Agent, outgoing: Outgoing): Promise<KeepAliveAnswer>
-  /** Base addresses of those that are ready now. */
+  /** Base addresses of the gateways that are ready now. */
   ready(): string[]
-  /** Uses another one meanwhile, as a balancer does that is told before a gateway is. */
+  /** Does not use this gateway during the work, like a balancer that is told before the gateway stops. */
   without<T>(url: string, work: () => Promise<T>): Promise<T>
 }
 
@@ -30,9 +30,9 @@ interface Failure extends Error {
 }
 
 const CONNECTIONS = 8
-/** A balancer asks about so often; the gateways go on for longer (SVC_DRAIN_SECONDS). */
+/** How often a balancer asks for readiness. Draining gateways serve for longer than this (SVC_DRAIN_SECONDS). */
 const ASK_MS = 100
-/** RFC 9112, 9.3.1: a client may send again what was sent on a connection that the server had closed while it was idle. */
+/** A client may resend a request if the server closed its idle connection at that moment (RFC 9112, 9.3.1). */
 const MAX_AGAIN = 2
 
 export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient {
@@ -56,7 +56,7 @@ export function createKeepAliveClient(urls: readonly string[]): KeepAliveClient 
     async call(agent, outgoing) {
       for (let again = 0; ; again += 1) {
         turn += 1
-        // On a busy machine both may be late to say that they are.
+        // on a busy machine both gateways may report readiness late
         const left = await eventually(() => ready().length > 0 && ready(), { what: 'a gateway being ready' })
         const gateway = left[turn % left.length]
         if (gateway === undefined) throw new Error('one is ready')
@@ -100,7 +100,7 @@ class ClosedBefore extends Error {}
 
 function send(agent: Agent, { method, target, body }: Outgoing, url: string, pool: HttpAgent): Promise<HttpAnswer> {
   const text = body === undefined ? undefined : JSON.stringify(body)
-  // Signed for each attempt: a nonce may have been consumed.
+  // Sign each attempt anew, because the nonce may have been consumed.
   const { authority } = agent.place
   const signed = signRequest(agent.key, {
     authority,
@@ -121,7 +121,7 @@ function send(agent: Agent, { method, target, body }: Outgoing, url: string, poo
       })
     })
     request.on('error', (error: Failure) => {
-      // The server closed it while it was idle, and the request crossed the close on its way.
+      // the server closed the idle connection while the request was on its way
       if (request.reusedSocket && ['ECONNRESET', 'EPIPE'].includes(error.code ?? '')) reject(new ClosedBefore())
       else reject(new Error(`${method} ${target}: ${error.code}`, { cause: error }))
     })

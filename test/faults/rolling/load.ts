@@ -11,22 +11,22 @@ import type { TestSystem } from '../../support/system/system.ts'
 import { callAfter } from './calls.ts'
 import { createKeepAliveClient } from './keep-alive-client.ts'
 
-/** What an upgrade is done under: everybody sends, reads and listens, and nobody is to notice. */
+/** The load during an upgrade: all agents send, read and listen, and none of them may notice the upgrade. */
 export interface RollingLoad extends AsyncDisposable {
-  /** Answers that are not what they should be, and streams that did not end with a last cursor. */
+  /** Wrong answers, and streams that did not end with a last cursor. */
   readonly wrong: readonly string[]
   /** Calls answered so far. */
   readonly answered: number
-  /** Streams that were opened so far, and webhooks that were delivered. */
+  /** Streams opened so far, and webhooks delivered so far. */
   readonly streams: number
   readonly deliveries: number
-  /** Until the balancer has found all gateways ready, as whoever replaces them one by one waits before the next. */
+  /** Waits until the balancer has found all gateways ready, as a rolling update does before the next gateway. */
   allReady(): Promise<void>
-  /** While something is done to a gateway that the balancer was told of. */
+  /** Runs the work while the balancer does not use this gateway. */
   without<T>(url: string, work: () => Promise<T>): Promise<T>
-  /** Until so many more are answered. */
+  /** Waits until this many more calls are answered. */
   more(count: number): Promise<void>
-  /** Stops, and finds what is missing, there twice, or out of order. */
+  /** Stops the load. @returns what is missing, duplicated or out of order. */
   finish(): Promise<string[]>
 }
 
@@ -38,27 +38,27 @@ const REOPEN_MS = 50
 const POST_EVERY = 5
 const HOOK = { path: '/rolling', secret: 'what the rolling load signs with' }
 
-/** Any system that has gateways. */
+/** The part of a system that the load needs. */
 interface RollingSystem {
   readonly system: Pick<TestSystem, 'urls'>
   agents(count: number): Promise<Agent[]>
 }
 
-/** A harness is one. */
+/** Makes the rolling load's system from a harness. */
 export const rollingSystem = (h: Harness): RollingSystem => ({ system: h.system, agents: (count) => h.agents(count) })
 
 interface Reader {
   readonly agent: Agent
   readonly accepted: Set<string>
-  /** Of these, what was not a post. */
+  /** The ids above that are not posts. */
   readonly messages: Set<string>
   readonly delivered: { cursor: number; id: string }[]
 }
 
 interface LoadOptions {
-  /** Where the first reader's webhook goes, if there is to be one; its host must be allowed to the system. */
+  /** Receives the webhook of the first reader, if given. The system must allow its host. */
   readonly receiver?: WebhookReceiver
-  /** Of each sender, behind each of its messages. Without one the load takes all that the machine has. */
+  /** Pause of each sender after each message. Without a pause the load uses the whole machine. */
   readonly pauseMs?: number
 }
 
@@ -129,7 +129,7 @@ export async function startRollingLoad(
       const isPost = count % POST_EVERY === POST_EVERY - 1
       const envelope = sender.envelope(isPost ? `board:${board}` : reader.agent, count)
       const sent = await client.call(sender, { method: 'POST', target: '/v2/messages', body: envelope })
-      // What is sent again was not taken before: its connection was closed while it was idle.
+      // a resent request had no effect before, because its idle connection was closed
       answered += 1
       if (sent.status !== 202) {
         wrong.push(`a message${sent.again ? ' that was sent again' : ''}: ${outcomeOf(sent)}`)
@@ -172,7 +172,7 @@ export async function startRollingLoad(
           },
         })
         if (stream.status !== 200) {
-          // The lease of the one before is given back behind its end.
+          // the lease of the previous stream is released only after its end
           if (stream.status !== 429) wrong.push(`a stream: ${stream.status} ${stream.text}`)
         } else {
           streams.add(stream)
@@ -223,7 +223,7 @@ export async function startRollingLoad(
     await got(nth(readers, 0).agent.put('/v2/webhook', { url: to.urlFor(HOOK.path), secret: HOOK.secret }))
   }
 
-  /** At least once, each message that came to the inbox, and no other. */
+  /** Checks that each inbox message was delivered at least once, and nothing else was. */
   async function compareHook(): Promise<string[]> {
     if (receiver === undefined) return []
     const { messages } = nth(readers, 0)

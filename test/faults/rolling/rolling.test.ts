@@ -1,12 +1,12 @@
 /**
- * Zero downtime: an upgrade, which is migrations first, and then every process of every service stopped and started again, one after the other, all of it
- * under load. Each request has its proper answer, and streams close with a last cursor.
+ * An upgrade without downtime: migrations run first, and then every process of every service restarts, one after the other, under
+ * load. Each request must get the right answer, and each stream must close with a last cursor.
  *
- * The migrations are of the kind that is allowed (old and new code both run after them): a column, a table and an
- * index in each store. So it holds that they take no lock for long enough to be noticed, that processes go on with their connections and
- * prepared statements on changed tables, and that any half of a service can be replaced. Each process is given other logins for NATS and for
- * its database as it starts again, as when passwords are changed (docs/operating/rotate.md). All processes run the code of this tree: it cannot
- * say whether an older release and this one understand each other.
+ * The migrations are of the allowed kind, with which old and new code both work: a column, a table and an index in each store. The
+ * test shows that they hold no lock for a noticeable time, that processes keep working with their connections and prepared statements on
+ * changed tables, and that any half of a service can be replaced. Each process restarts with other logins for NATS and its
+ * database, as when passwords are rotated (docs/operating/rotate.md). All processes run the code of this tree, so the test does not
+ * show whether an older release works with this one; `npx pnpm faults:upgrade` does.
  */
 import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -25,10 +25,10 @@ import { type RollingLoad, rollingSystem, startRollingLoad } from './load.ts'
 
 /** Answers between two restarts. */
 const ANSWERS = process.env.SVC_FAULTS === 'long' ? 400 : 30
-/** Some eighty requests a second are under way through every restart; other tests need the machine as well. */
+/** Without the pause, some eighty requests a second run through every restart. Other tests need the machine as well. */
 const PAUSE_MS = process.env.SVC_FAULTS === 'long' ? 0 : 100
 
-/** A table of each store that everything goes through. */
+/** A table of each store that most requests use. */
 const BUSY_TABLE: Record<StoreName, string> = {
   budget: 'accounts',
   boards: 'boards',
@@ -42,7 +42,7 @@ let h: Harness
 let load: RollingLoad
 beforeAll(async () => {
   h = await startHarness({
-    // The balancer, which is this process, may be late to hear that a gateway is not ready any more.
+    // This process is the balancer. It may notice late that a gateway is no longer ready.
     env: { SVC_DRAIN_SECONDS: '4', SVC_DAILY_FREE_UNITS: '10000000', SVC_DAILY_HARD_LIMIT: '10000000' },
   })
   load = await startRollingLoad(rollingSystem(h), { pauseMs: PAUSE_MS })
@@ -53,7 +53,7 @@ afterAll(async () => {
   await h?.[Symbol.asyncDispose]()
 })
 
-/** The SQL of a store, with one numbered file more, and with another text of every function. */
+/** The SQL of a store with one more numbered file, and with a changed text of every function. */
 function withOneMore(store: StoreName): string {
   const dir = mkdtempSync(join(tmpdir(), `svc-database-${store}-`))
   cpSync(fileURLToPath(new URL(`../../../services/${store}/database`, import.meta.url)), dir, { recursive: true })
@@ -71,10 +71,10 @@ function withOneMore(store: StoreName): string {
   return dir
 }
 
-/** The other login of each store (docs/operating/rotate.md), of this test alone: roles are the whole server's. */
+/** The second login of each store (docs/operating/rotate.md). Roles belong to the whole server, so only this test uses these names. */
 const SECOND_LOGINS = new Map<ServiceName, URL>()
 
-/** The job that makes roles, told of another login; the owner's password stays. */
+/** Runs the job that makes roles, with a second login. The owner's password does not change. */
 async function makeSecondLogin(store: StoreName): Promise<URL> {
   const { database } = h.system
   const url = new URL(database.urlFor(store))
@@ -100,7 +100,7 @@ async function removeSecondLogins(): Promise<void> {
   await admin.end()
 }
 
-/** What a process of the service is started with once its passwords have changed. */
+/** The environment of a service's process after its passwords were changed. */
 async function secondCredentialsOf(service: ServiceName): Promise<NodeJS.ProcessEnv> {
   const store = STORES.find((one) => one === service)
   return {
@@ -123,7 +123,7 @@ test('each store is migrated under load', { timeout: 120_000 }, async () => {
   expect(load.wrong).toEqual([])
 })
 
-describe('a rolling restart answers no request with anything but its proper answer', () => {
+describe('during a rolling restart every request gets the right answer', () => {
   test.each(SERVICES)('of %s', { timeout: 180_000 }, async (service) => {
     await load.more(ANSWERS)
     const credentials = await secondCredentialsOf(service)
@@ -137,7 +137,7 @@ describe('a rolling restart answers no request with anything but its proper answ
     expect(load.wrong).toEqual([])
   })
 
-  test('each process was given its second logins meanwhile, and nobody uses the first of a database', async () => {
+  test('afterwards each process uses its second logins, and no connection uses the first login of a database', async () => {
     const admin = postgres(h.system.database.adminUrl, { max: 1, onnotice: () => {} })
     try {
       const rows = await admin<{ login: string }[]>`
@@ -150,7 +150,7 @@ describe('a rolling restart answers no request with anything but its proper answ
     }
   })
 
-  test('and nothing is lost, repeated or out of order', { timeout: 120_000 }, async () => {
+  test('afterwards nothing is lost, repeated or out of order', { timeout: 120_000 }, async () => {
     expect(await load.finish()).toEqual([])
   })
 })

@@ -8,16 +8,16 @@ import { runUpgrade } from './upgrade.ts'
 
 const { values } = readCommandLine({
   command: 'npx pnpm faults:upgrade',
-  does: 'An earlier revision is upgraded to this tree under load, process by process, and rolled back.',
+  does: 'Upgrades an earlier revision to this tree under load, process by process, and rolls it back.',
   options: {
     from: {
       kind: 'text',
       placeholder: 'revision',
-      what: 'what is upgraded; the code before the last commit that changed SQL where nothing is said',
+      what: 'the revision to upgrade; default: the code before the last commit that changed SQL',
     },
-    answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'requests between two steps' },
-    'keep-nats': { kind: 'flag', what: 'NATS keeps the old configuration, its users among it' },
-    'no-rollback': { kind: 'flag', what: 'ends with the upgrade' },
+    answers: { kind: 'number', whole: true, min: 1, default: 60, what: 'correct answers between two steps' },
+    'keep-nats': { kind: 'flag', what: 'NATS keeps its old configuration, with its users' },
+    'no-rollback': { kind: 'flag', what: 'stops after the upgrade' },
   },
 })
 

@@ -22,9 +22,9 @@ import { type Release, THIS_RELEASE } from '../nemesis/fault-system.ts'
 export interface OldRelease extends Release, AsyncDisposable {
   /** `18d0342 faults: threads and health are asked for too` */
   readonly title: string
-  /** What its schemas have not had, or had with another text: `webhook/tables/0012_fair-claims.sql`. */
+  /** SQL files that the old release does not have, or has with another text: `webhook/tables/0012_fair-claims.sql`. */
   readonly newSql: readonly string[]
-  /** Puts this tree's NATS configuration in the place of its own; the server of this name has to be told. */
+  /** Replaces the NATS configuration with the one of this tree. The caller must tell the server of this name to reload. */
   takeNewNatsConfig(serverName: string): void
 }
 
@@ -34,7 +34,7 @@ const INSTALL_LIMIT_MS = 300_000
 const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
-/** The code before the last commit that changed SQL. @throws Error where history does not go so far back. */
+/** The code before the last commit that changed SQL. @throws Error if the history does not go back that far. */
 export async function revisionBeforeLastSql(): Promise<string> {
   const commit = await git([
     'log',
@@ -45,7 +45,7 @@ export async function revisionBeforeLastSql(): Promise<string> {
     'services/*/migrations/*.sql',
   ])
   return git(['rev-parse', '--verify', '--quiet', `${commit}^`]).catch(() => {
-    throw new Error('the history does not have the commit before the last change of SQL: fetch more, or say --from')
+    throw new Error('the history lacks the commit before the last change of SQL: fetch more history, or use --from')
   })
 }
 
@@ -54,12 +54,12 @@ export function titleOf(revision: string): Promise<string> {
   return git(['log', '-1', '--format=%h %s', revision, '--'])
 }
 
-/** @throws Error where there is no such revision, or its packages cannot be had. */
+/** @throws Error if the revision does not exist or its packages cannot be installed. */
 export async function checkOut(revision: string): Promise<OldRelease> {
   const title = await titleOf(revision)
   await using started = new AsyncDisposableStack()
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-upgrade-')))
-  // Removes the folder also where this process is killed; what git knows of it then goes with the next run.
+  // Removes the folder even if this process is killed. The next run then removes git's record of the folder.
   const keeper = await startKeeper(createMark(folder), folder)
   started.defer(async () => {
     await keeper.release()
@@ -84,19 +84,19 @@ export async function checkOut(revision: string): Promise<OldRelease> {
     async migrate(setup) {
       await roles.prepareRoles(setup)
       const schemaDirOf = (store: string): string => schemaDirIn(root, store)
-      // `migrationsOf` is how releases before ADR 23 call it.
+      // releases before ADR 23 call this option `migrationsOf`
       await roles.migrateStores({ ...setup, schemaDirOf, ...{ migrationsOf: schemaDirOf } })
     },
     takeNewNatsConfig(serverName) {
       copyNatsConfig(ROOT, natsRoot)
-      // The one argument that a reload forgets, and then refuses to change.
+      // a reload forgets this one argument, and then refuses to change it
       appendFileSync(join(natsRoot, NATS_CONFIG), `server_name: "${serverName}"\n`)
     },
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   }
 }
 
-/** Releases before ADR 23 have numbered files alone, in a folder `migrations`. */
+/** Releases before ADR 23 have only numbered files, in a folder `migrations`. */
 function schemaDirIn(root: string, store: string): string {
   const dir = join(root, 'services', store, 'database')
   return existsSync(dir) ? dir : join(root, 'services', store, 'migrations')
@@ -112,7 +112,7 @@ function sqlFilesOf(root: string): { file: string; text: string }[] {
   })
 }
 
-/** Where a tree keeps its roles; older trees have the second place. */
+/** The file of a tree that makes roles. Older trees use the second path. */
 function findRoles(root: string): string {
   const paths = ['deploy/local/src/engines/roles.ts', 'deploy/local/src/roles.ts'].map((path) => join(root, path))
   const path = paths.find((each) => existsSync(each))
@@ -125,7 +125,7 @@ function copyNatsConfig(from: string, to: string): void {
   for (const path of NATS_PATHS) cpSync(join(from, path), join(to, path), { recursive: true })
 }
 
-/** From what was installed before, if that is enough. Its engines are not used, so nothing has to be built. */
+/** Installs packages, from the local store if possible. The engines of the old release are not used, so no install script runs. */
 async function install(root: string): Promise<void> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(npm|pnpm)_/i.test(name)))
   const run = (args: readonly string[]) =>
@@ -134,11 +134,11 @@ async function install(root: string): Promise<void> {
 }
 
 function git(args: readonly string[]): Promise<string> {
-  // The tree may belong to another user, which git must be told is fine.
+  // git refuses a tree of another user unless told otherwise
   return tell('git', ['-c', 'safe.directory=*', ...args], { cwd: ROOT })
 }
 
-/** @returns what it printed. @throws Error with what it complained of. */
+/** @returns the output of the command. @throws Error with its error output. */
 function tell(
   command: string,
   args: readonly string[],

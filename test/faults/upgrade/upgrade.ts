@@ -1,6 +1,6 @@
 /**
- * An upgrade and its rollback, with the real old code beside the new, as docs/operating/upgrade.md has them: NATS's users, migrations,
- * then process by process, under load.
+ * An upgrade and its rollback with the real old code beside the new code, in the order of docs/operating/upgrade.md: NATS's users,
+ * migrations, then process by process, under load.
  */
 import { createWriteStream, mkdtempSync, readlinkSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,11 +17,11 @@ import type { OldRelease } from './old-release.ts'
 
 interface UpgradeOptions {
   readonly old: OldRelease
-  /** That must have come, and be right, between two steps. */
+  /** How many correct answers must arrive between two steps. */
   readonly answers: number
-  /** Whether NATS is given the new configuration, its users among it. */
+  /** Whether NATS gets the new configuration, with its users. */
   readonly natsToo: boolean
-  /** Whether it is also rolled back. */
+  /** Whether the upgrade is rolled back afterwards. */
   readonly back: boolean
   readonly say: (line: string) => void
 }
@@ -32,11 +32,11 @@ interface UpgradeReport {
   readonly answered: number
   readonly streams: number
   readonly deliveries: number
-  /** What was not as it should be; the run ends with the step that it was found in. */
+  /** What was wrong. The run ends at the step that found it. */
   readonly wrong: readonly string[]
 }
 
-/** A server that does not take its new configuration says so at once. */
+/** A server that refuses its new configuration logs it within this time. */
 const RELOAD_MS = 500
 const WARN = 40
 const PLENTY = '10000000'
@@ -88,7 +88,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   const replaceIn = async (name: string, release: Release): Promise<void> => {
     const [, digits] = /^gateway-(\d+)$/.exec(name) ?? []
     const url = system.urls[Number(digits) - 1]
-    // The balancer is told first, as by the sleep of deploy/kubernetes: older gateways do not wait for it by themselves.
+    // Tell the balancer first, like the `sleep` of deploy/kubernetes. Older gateways do not wait for the balancer on their own.
     if (url === undefined) await replace(system, name, release)
     else await load.without(url, () => replace(system, name, release))
     await load.allReady()
@@ -107,7 +107,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
       yield `${name} is new`
     }
     if (!back) return
-    // What the job of the old release does when that is deployed again.
+    // The job of the old release runs its migrations when that release is deployed again.
     await system.migrate(old)
     yield 'the new code after the migration step of the old one, which has nothing to do'
     for (const name of system.names) {
@@ -122,7 +122,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
       if (load.wrong.length > 0) return report(load.wrong.map((one) => `${step}: ${one}`))
     }
   } catch (error) {
-    // A step that cannot be taken, or answers that stay away.
+    // a step failed, or answers did not arrive
     return report([error instanceof Error ? error.message : String(error), ...load.wrong])
   }
   const found = [...(await load.finish()), ...(await booksOf(system))]
@@ -130,7 +130,7 @@ export async function runUpgrade({ old, answers, natsToo, back, say }: UpgradeOp
   return report(found)
 }
 
-/** The operator's way: it is asked to stop, drains, and the other one starts in its place. */
+/** Replaces a process as an operator does: asks it to stop, waits until it has drained, and starts the other release. */
 async function replace(system: FaultSystem, name: string, release: Release): Promise<void> {
   system.setRelease(name, release)
   const { code, reason } = await system.end(name, 'SIGTERM')
@@ -142,14 +142,14 @@ async function replace(system: FaultSystem, name: string, release: Release): Pro
   checkRuns(system, name, release)
 }
 
-/** Where the machine can say it: that a process is what it is taken for. */
+/** Checks that a process runs the code of this release, if the machine can tell. */
 function checkRuns(system: FaultSystem, name: string, { root }: Release): void {
   if (process.platform !== 'linux') return
   const folder = readlinkSync(`/proc/${system.pidOf(name)}/cwd`)
   if (folder !== resolve(root)) throw new Error(`${name} runs in ${folder}, and should in ${root}`)
 }
 
-/** Rights on NATS are the new release's from here on, also for the old code, before and after. */
+/** Gives NATS the rights of the new release. From now on they also apply to the old code, before and after the rollback. */
 async function reloadNats(system: FaultSystem, old: OldRelease, complaints: readonly string[]): Promise<void> {
   const [pid = 0] = system.nats.pids()
   const [, serverName] = / -n (\S+)/.exec(commandLineOf(pid) ?? '') ?? []
@@ -180,7 +180,7 @@ function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
     SVC_REGISTRATION_RATE_BURST: RATES,
     SVC_DAILY_FREE_UNITS: PLENTY,
     SVC_DAILY_HARD_LIMIT: PLENTY,
-    // A balancer asks ten times in this time whether a gateway is ready (keep-alive-client.ts).
+    // the balancer asks for readiness ten times in this time (keep-alive-client.ts)
     SVC_DRAIN_SECONDS: '1',
     SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: host,
     SVC_WEBHOOK_BACKOFF_SECONDS: '0,1,2,4,8',

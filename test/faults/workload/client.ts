@@ -9,18 +9,18 @@ import type { Random } from './random.ts'
 import { bodyOf, requestOf } from './requests.ts'
 
 export interface Outcome {
-  /** Null: no answer. */
+  /** Null if there was no answer. */
   readonly status: number | null
   readonly body: Body
 }
 
 export interface Client {
   readonly agent: Agent
-  /** One request, recorded. @param text of the body, where the call does not say it. */
+  /** Sends one request and records it. @param text the body, if the call does not contain it. */
   attempt(call: Call, options?: { text?: string; op?: number; via?: number }): Promise<Outcome>
   /**
-   * A call as spec 13.2 has it: signed anew and otherwise the same, until it is told something
-   * else than 503, or gives up. @returns the last answer.
+   * Calls with retries as in spec 13.2: the same request, signed anew, until the answer is not 503 or the client gives up.
+   * @returns the last answer.
    */
   ask(call: Call, options?: { text?: string; attempts?: number }): Promise<Outcome & { readonly attempts: number }>
 }
@@ -33,7 +33,7 @@ interface ClientOptions {
   readonly random: Random
 }
 
-/** A gateway that hangs is given up; an answer takes 5 s at most (spec 3.17). */
+/** Timeout of a request to a gateway that hangs. An answer takes at most 5 s (spec 3.17). */
 const TIMEOUT_MS = 8_000
 const RETRY = { ...DEFAULT_RETRY, baseDelayMs: 100, maxDelayMs: 2_000 }
 
@@ -64,12 +64,12 @@ export function createClient({ agent, urls, history, random }: ClientOptions): C
   return client
 }
 
-/** What the SDK decides by. Undefined is no failure, and is not repeated. */
+/** The kind of failure, as the SDK decides whether to retry. Undefined means no failure and no retry. */
 function failureOf({ status, body }: Outcome): ApiError | NetworkError | undefined {
   if (status === null) return new NetworkError('no answer')
   if (status < 400) return undefined
   const code = body.code ?? ''
-  // A nonce that is refused at once is a finding, and not to be hidden by a repetition.
+  // a nonce that is refused at the first try is a violation, which a retry would hide
   return code === 'nonce_replayed' ? undefined : new ApiError({ status, code, message: code })
 }
 
@@ -101,9 +101,8 @@ async function answerOf(call: Call, ask: () => Promise<Response>): Promise<Outco
     const json: unknown = JSON.parse(await response.text())
     return { status: response.status, body: bodyOf(call, response.status, json) }
   } catch (error) {
-    // `fetch` throws a TypeError where nobody listens or the connection ends, a DOMException where it took too long,
-    // and JSON.parse where it ended within the answer. What is not as described is kept by its watch
-    // (described-answers.ts).
+    // `fetch` throws a TypeError if nothing listens or the connection ends, and a DOMException after a timeout. JSON.parse throws if
+    // the answer is cut off. described-answers.ts keeps the answers that differ from the description.
     return { status: null, body: { code: error instanceof Error ? error.name : String(error) } }
   }
 }

@@ -1,14 +1,11 @@
-/**
- * Sending: signed and sealed, to friends and strangers, replies, repeats, the same id with something else, several at
- * once.
- */
+/** Sends messages: signed and sealed, to friends and strangers, replies, retries, conflicting ids, and several at once. */
 import type { Envelope } from '@svc/envelope/envelope.ts'
 import type { Sent } from '../history/calls.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 import type { Outcome } from './client.ts'
 import type { Actor, Known, Scene } from './scene.ts'
 
-/** A DM of at most 16 KiB and 4,000 characters; the last is refused for its size. */
+/** Bodies of DMs of at most 16 KiB and 4,000 characters; the last one is too large and is refused. */
 const BODY_BYTES = [
   [6, 40],
   [3, 900],
@@ -22,7 +19,7 @@ const POST_BYTES = [
   [1, 6_000],
 ] as const
 const BURST = 4
-/** Of those who have credits; only what is sealed may have so many characters. */
+/** For agents with credits. Only sealed messages may have so many characters. */
 const DEAR = 0.4
 const DEAR_BYTES = 14_000
 
@@ -36,7 +33,7 @@ export async function sendPost(scene: Scene, actor: Actor): Promise<void> {
 }
 
 /**
- * As two processes of one client that do not know of each other: several first contacts and messages at the same time.
+ * Acts like two processes of one client that do not know of each other: several first contacts and messages at the same time.
  */
 export async function sendBurst(scene: Scene, actor: Actor): Promise<void> {
   const other = actor.random.pick(scene.actors)
@@ -48,7 +45,7 @@ export async function sendBurst(scene: Scene, actor: Actor): Promise<void> {
   await Promise.all(all.map((known) => dispatch(actor, known)))
 }
 
-/** One envelope through all gateways at once. */
+/** Sends one envelope through all gateways at once. */
 export async function sendTwin(scene: Scene, actor: Actor): Promise<void> {
   const known = await composeDm(scene, actor)
   const call = { kind: 'send', sent: known.sent } as const
@@ -57,13 +54,13 @@ export async function sendTwin(scene: Scene, actor: Actor): Promise<void> {
   await dispatch(actor, known)
 }
 
-/** What was sent before, once more: 200, or what it failed for the first time. */
+/** Sends an earlier message again: the answer is 200, or the first refusal again. */
 export async function repeatMessage(scene: Scene, actor: Actor): Promise<void> {
   const mine = scene.known.filter(({ sent }) => sent.from === actor.agent.id)
   if (mine.length > 0) await dispatch(actor, actor.random.pick(mine))
 }
 
-/** An id that is taken, by oneself or by somebody else, with another body. */
+/** Sends another body under an id that this agent or another one has used. */
 export async function reuseId(scene: Scene, actor: Actor): Promise<void> {
   if (scene.known.length === 0) return
   const { sent } = actor.random.pick(scene.known)
@@ -71,7 +68,7 @@ export async function reuseId(scene: Scene, actor: Actor): Promise<void> {
   await dispatch(actor, await composeDm(scene, actor, other, { id: sent.id }))
 }
 
-/** To nobody: 404. */
+/** Sends to an unknown agent: 404. */
 export async function sendNowhere(scene: Scene, actor: Actor): Promise<void> {
   const envelope = actor.agent.envelope(`nobody-${actor.random.hex(4)}@${actor.agent.place.authority}`, 'hello')
   await dispatch(actor, know(scene, envelope, null, false))

@@ -19,33 +19,33 @@ export interface RoundOptions {
   readonly hooks: HookReceiver
   readonly operator: Operator
   readonly faults: readonly Fault[]
-  /** Of this round. */
+  /** The seed of this round. */
   readonly seed: number
   /** How long the agents act. */
   readonly seconds: number
   readonly actors: number
-  /** Where the history goes. */
+  /** The folder of the history. */
   readonly folder: string
-  /** Instead of everything that the API offers. */
+  /** Default: all operations of the API. */
   readonly operations?: readonly (readonly [weight: number, operation: Operation])[]
 }
 
-/** One round: agents of its own act for some time on a system that is being broken, until it is left in peace. */
+/** One round: its own agents act for some time on a system under faults, and then the faults stop. */
 export interface Round extends AsyncDisposable {
   readonly history: History
   readonly scene: Scene
   readonly followers: readonly RoundFollower[]
 }
 
-/** Between two calls of one agent. */
+/** Pause between two calls of one agent. */
 const IDLE_MS = 60
 const REVOKED_IDLE_MS = 2_000
-/** Agents that have credits: these come to the ceiling, the others to the end of their units. */
+/** The number of agents with credits. They reach the ceiling; the others use up their units. */
 const RICH = 3
-/** Of them, the one that creates boards until it may have no more. */
+/** The index of the agent with credits that creates boards up to its limit. */
 const COLLECTOR = 2
 const CREDITS = 2_000
-/** Beside the weights of all other operations. */
+/** The weight of creating boards, relative to all other operations. */
 const COLLECTING = 25
 const HOOKED = 4
 const FOLLOWED = 4
@@ -115,7 +115,7 @@ async function enter(scene: Scene, actor: Actor): Promise<void> {
 async function grant(operator: Operator, history: History, { agent }: Actor, units: number): Promise<void> {
   const atMs = Date.now()
   const reference = `${agent.name}-${atMs}`
-  // Twice: the same reference is the same grant (spec 11.4).
+  // grant twice, because the same reference is the same grant (spec 11.4)
   for (let time = 0; time < 2; time += 1) await operator.grant(agent.id, units, reference)
   history.add({ type: 'grant', agent: agent.id, units, reference, atMs, endMs: Date.now(), certain: true })
 }
@@ -132,7 +132,7 @@ async function act(
     const done = operation(scene, actor)
     if (IN_BACKGROUND.has(operation)) background.add(done)
     else await done
-    // Who is revoked is refused whatever it asks; now and then is enough of that.
+    // a revoked agent is always refused, so it calls rarely
     await sleep(actor.random.int(0, actor.revoked ? REVOKED_IDLE_MS : IDLE_MS))
   }
 }

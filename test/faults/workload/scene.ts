@@ -5,12 +5,12 @@ import type { History } from '../history/history.ts'
 import { type Client, createClient } from './client.ts'
 import type { Random } from './random.ts'
 
-/** A message that somebody has tried to send. */
+/** A message that an agent has tried to send. */
 export interface Known {
   readonly sent: Sent
-  /** The body of its request. */
+  /** The body of the request. */
   readonly text: string
-  /** It was answered 200 or 202. */
+  /** Whether it was answered 200 or 202. */
   accepted: boolean
 }
 
@@ -26,19 +26,19 @@ export interface Actor {
   readonly agent: Agent
   readonly client: Client
   readonly random: Random
-  /** Has credits, and sends what is dear: it comes to the ceiling of a day. */
+  /** Has credits and sends expensive messages, so it reaches the daily ceiling. */
   isRich: boolean
-  /** Has asked to be revoked: it goes on asking, and is refused. */
+  /** Has asked to be revoked. It keeps sending requests, which are refused. */
   revoked: boolean
-  /** Where its walks through lists are. */
+  /** The cursors of its walks through lists. */
   readonly places: { events: number; inbox: string; requests: string; export: string }
-  /** Configurations that it has asked for so far. */
+  /** The number of webhook configurations that it has asked for. */
   webhooks: number
-  /** From when on the last of them is in effect for certain, by this clock. */
+  /** The time from which the last configuration is certainly in effect, by the clock of this process. */
   hookedMs: number
 }
 
-/** Everybody of one round, and what they know of each other. */
+/** All agents of one round, and what they know of each other. */
 export interface Scene {
   readonly urls: readonly string[]
   readonly history: History
@@ -46,9 +46,9 @@ export interface Scene {
   readonly actors: Actor[]
   readonly known: Known[]
   readonly boards: KnownBoard[]
-  /** Where webhooks go: a path for each configuration. */
+  /** The URL of a webhook, with one path for each configuration. */
   readonly hookUrl: (path: string) => string
-  /** Told of a secret before a path is configured with it. */
+  /** Called with the secret of a path before the path is configured. */
   readonly expectHook: (path: string, secret: string) => void
   actorOf(agentId: string): Actor | undefined
 }
@@ -76,7 +76,7 @@ export function createScene({ urls, history, random, hookUrl, expectHook }: Scen
   }
 }
 
-/** An agent with a key and a name from the seed, not registered yet. */
+/** Adds an agent with a key and a name from the seed. It is not registered yet. */
 export function addActor(scene: Scene, place: Place, name: string): Actor {
   const random = scene.random.fork(name)
   const key = createKeyPair(Buffer.from(random.hex(32), 'hex'))
@@ -96,7 +96,7 @@ export function addActor(scene: Scene, place: Place, name: string): Actor {
   return actor
 }
 
-/** Asks for a call whose request says all of it. */
+/** Makes a call that needs nothing besides its own fields. */
 export function ask(actor: Actor, call: Call) {
   return actor.client.ask(call, actor.random.chance(0.1) ? { attempts: 1 } : {})
 }

@@ -1,4 +1,4 @@
-/** An agent over plain HTTP: it signs with @svc/svc1 and nothing of the SDK, so that neither can hide a fault of the other. */
+/** An agent over plain HTTP. It signs with @svc/svc1 and does not use the SDK, so that neither can hide a fault of the other. */
 import { randomBytes } from 'node:crypto'
 import type { SealedEnvelope, SignedEnvelope, UnsignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
@@ -15,18 +15,18 @@ export interface HttpAnswer {
   status: number
   headers: Headers
   text: string
-  /** Parsed where it is JSON. */
+  /** The parsed body, if it is JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions, which say what it must be.
   body: any
 }
 
 interface CallOptions {
-  /** Sent as it is; an object is sent as JSON. */
+  /** A string is sent unchanged, an object as JSON. */
   body?: unknown
   headers?: Record<string, string>
-  /** Parts of the signature that differ from the right ones. */
+  /** Parts of the signature to replace. */
   sign?: Partial<UnsignedRequest>
-  /** Base address of another gateway than the agent's. */
+  /** Base address of a gateway other than the agent's. */
   url?: string
 }
 
@@ -48,7 +48,7 @@ export async function call(place: Place, method: string, path: string, options: 
   return { status: response.status, headers: response.headers, text, body: parseOrUndefined(text) }
 }
 
-/** Of a stream of events, which does not end, nothing: it is closed (event-stream.ts reads them). */
+/** The text of an answer. An event stream does not end, so it is closed and gives no text (event-stream.ts reads streams). */
 async function textOf(response: Response): Promise<string> {
   if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true) return response.text()
   await response.body?.cancel()
@@ -120,7 +120,7 @@ export class Agent {
     return { challenge, nonce: await solveWork(challenge, difficulty) }
   }
 
-  /** Also where that takes several attempts on a busy machine: an identical repeat is 200 (spec 5.6). */
+  /** Registers, with several attempts if the machine is busy: an identical retry is 200 (spec 5.6). */
   async register(): Promise<this> {
     const work = await eventually(() => this.solve())
     const register = () => this.post('/v2/agents/register', { name: this.name, pubkey: this.pubkey, ...work })
@@ -135,7 +135,7 @@ export class Agent {
     return signEnvelope({ ...this.head(to), body, ...changes }, this.key.secretKey)
   }
 
-  /** A sealed one. */
+  /** A sealed envelope. */
   sealed(to: Agent, body: JsonValue = 'hello', changes: Partial<UnsignedEnvelope> = {}): Promise<SealedEnvelope> {
     return sealEnvelope({ ...this.head(to), body, ...changes }, to.key.publicKey, this.key.secretKey)
   }

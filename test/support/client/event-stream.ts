@@ -1,11 +1,11 @@
-/** One connection to `GET /v2/stream`, read by hand: nothing of the SDK, so that neither can hide a fault of the other. */
+/** One connection to `GET /v2/stream`. It does not use the SDK, so that neither can hide a fault of the other. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { eventually } from '../eventually.ts'
 import type { Agent } from './agent.ts'
 
 interface Frame {
-  /** `message`, `cursor`, or undefined for what has no event, e.g. `retry`. */
+  /** `message`, `cursor`, or undefined for a frame without an event, e.g. `retry`. */
   readonly event: string | undefined
   readonly id: string | undefined
   readonly data: string | undefined
@@ -16,18 +16,18 @@ interface Frame {
 export interface TestStream extends Disposable {
   readonly status: number
   readonly headers: Headers
-  /** Of an answer that is no stream. */
+  /** The text of an answer that is not a stream. */
   readonly text: string
   readonly frames: readonly Frame[]
-  /** Settles when it is over: `ended` by the server, `broken` on the way, `closed` from here. */
+  /** Resolves when the stream is over: `ended` by the server, `broken` by the network, or `closed` by this client. */
   readonly over: Promise<'ended' | 'broken' | 'closed'>
   /** Cursors of the messages so far. */
   cursors(): number[]
   /** Ids of the envelopes so far. */
   ids(): string[]
-  /** The cursor that a client would come back with. */
+  /** The cursor with which a client would reconnect. */
   last(): number
-  /** Until there is an event of this kind, or the n-th. */
+  /** Waits for the first event of this kind, or for the `count`-th. */
   until(event: string, count?: number): Promise<void>
   close(): void
 }
@@ -35,9 +35,9 @@ export interface TestStream extends Disposable {
 interface TestStreamOptions {
   readonly headers?: Record<string, string>
   readonly url?: string
-  /** Between two chunks: a client that reads slowly. */
+  /** Pause between two chunks, to simulate a slow client. */
   readonly readDelayMs?: number
-  /** Called with each frame, at once. */
+  /** Called with each frame as it arrives. */
   readonly onFrame?: (frame: Frame) => void
 }
 
@@ -105,7 +105,7 @@ async function readFrames(
 
 class FrameError extends Error {}
 
-/** @throws FrameError for a line of another form than spec 9.7 allows. */
+/** @throws FrameError for a line that spec 9.7 does not allow. */
 function parseFrame(block: string): Frame {
   const fields = new Map<string, string>()
   for (const line of block.split('\n')) {
@@ -117,7 +117,7 @@ function parseFrame(block: string): Frame {
   return { event, id, data, retry, receivedMs: Date.now() }
 }
 
-/** A client that opens a stream, is told that it has it, and takes nothing of it from then on. */
+/** A client that opens a stream, gets the 200, and then reads nothing. */
 export async function openSilentStream(agent: Agent, target: string, url: string): Promise<Disposable> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)

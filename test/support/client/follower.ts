@@ -1,4 +1,4 @@
-/** A client of the stream as spec 13.4 asks for one: comes back with its last cursor, whatever breaks, and keeps all that it was given. */
+/** A client of the stream as in spec 13.4: it reconnects with its last cursor after every failure, and records everything delivered. */
 
 import { eventually } from '../eventually.ts'
 import type { Agent } from './agent.ts'
@@ -11,19 +11,19 @@ interface Delivered {
 
 export interface Follower {
   readonly agent: Agent
-  /** Everything that was delivered, over all connections, in order of arrival. */
+  /** Everything delivered over all connections, in order of arrival. */
   readonly delivered: readonly Delivered[]
-  /** Connections that were opened. */
+  /** Number of connections opened so far. */
   readonly connections: number
-  /** Has come so far: delivered, or told that there is nothing to deliver. */
+  /** The last cursor, from a delivered event or from a frame that says there is nothing to deliver. */
   readonly last: number
   stop(): Promise<void>
 }
 
 interface FollowerOptions {
-  /** Gateways, which are used in turn. */
+  /** Gateways, used in turn. */
   readonly urls: readonly string[]
-  /** Between two chunks: a client that reads slowly. */
+  /** Pause between two chunks, to simulate a slow client. */
   readonly readDelayMs?: number
 }
 
@@ -76,14 +76,14 @@ export function startFollower(agent: Agent, { urls, readDelayMs = 0 }: FollowerO
           await stream.over
         }
       } catch (error) {
-        if (!(error instanceof TypeError)) throw error // what fetch throws where nobody listens
+        if (!(error instanceof TypeError)) throw error // fetch throws it if nothing listens
       }
       if (last === wasAt && !stopped) await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
     }
   }
 }
 
-/** Until a follower has come to where the log of its agent ends. */
+/** Waits until a follower has reached the end of its agent's log. */
 export async function untilCaughtUp(follower: Follower, head: number, timeoutMs: number): Promise<void> {
   const what = `${follower.agent.name} having come from ${follower.last} to ${head}`
   await eventually(() => follower.last >= head, { timeoutMs, what })

@@ -1,4 +1,4 @@
-/** HTTP as it is on the wire, for what `fetch` corrects or will not send. */
+/** Raw HTTP, for requests that `fetch` corrects or refuses to send. */
 import { request as httpRequest } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { expectDescribed, expectDescribedSomewhere } from '../description/described-answers.ts'
@@ -6,15 +6,15 @@ import type { HttpAnswer } from './agent.ts'
 
 export interface Exchange {
   method?: string
-  /** As it stands in the request line. */
+  /** The target of the request line. */
   target: string
-  /** A list is sent as that many header lines. */
+  /** A list is sent as several header lines. */
   headers?: Readonly<Record<string, string | readonly string[]>>
-  /** Sent with its length, on any method; with `transfer-encoding: chunked` among the headers in one chunk. */
+  /** Sent with `content-length`, for any method. With the header `transfer-encoding: chunked` it is sent as one chunk. */
   body?: string | Uint8Array | undefined
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export function exchange(url: string, { method = 'GET', target, headers = {}, body }: Exchange): Promise<HttpAnswer> {
   const { hostname, port } = new URL(url)
   const framing =
@@ -43,7 +43,7 @@ export function exchange(url: string, { method = 'GET', target, headers = {}, bo
         }
         if (response.headers['content-type']?.startsWith('text/event-stream') !== true) response.on('end', finish)
         else {
-          // A stream of events does not end: its head is the answer.
+          // an event stream does not end, so its head is the answer
           finish()
           request.destroy()
         }
@@ -57,13 +57,13 @@ export function exchange(url: string, { method = 'GET', target, headers = {}, bo
 interface RawConnection extends Disposable {
   readonly socket: Socket
   write(bytes: string | Uint8Array): void
-  /** All that came until now. */
+  /** Everything received so far. */
   readonly received: string
-  /** All that came, once the other end has closed. */
+  /** Resolves with everything received when the other end closes. */
   readonly ended: Promise<string>
 }
 
-/** A connection on which anything can be sent. */
+/** Opens a connection on which a test can send any bytes. */
 export function openRaw(url: string): RawConnection {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -71,7 +71,7 @@ export function openRaw(url: string): RawConnection {
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1')
   })
-  socket.on('error', () => {}) // a reset after the answer is the other end's good right
+  socket.on('error', () => {}) // the other end may reset the connection after its answer
   const ended = new Promise<string>((resolve, reject) =>
     socket.once('close', () => {
       try {
@@ -83,7 +83,7 @@ export function openRaw(url: string): RawConnection {
       }
     }),
   )
-  ended.catch(() => {}) // whoever does not wait for the end is told when the system is stopped
+  ended.catch(() => {}) // a test that does not wait for the end ignores this error
   return {
     socket,
     write: (bytes) => void socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes),
@@ -95,7 +95,7 @@ export function openRaw(url: string): RawConnection {
   }
 }
 
-/** The answers in what a connection received, in order; none that is not whole. Bodies must have a content-length. */
+/** Parses the complete answers that a connection received, in order. Bodies must have a content-length. */
 export function parseAnswers(received: string): HttpAnswer[] {
   const answers: HttpAnswer[] = []
   for (let rest = received; ; ) {

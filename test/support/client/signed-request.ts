@@ -1,4 +1,4 @@
-/** Requests that are signed by spec 3.3, line by line, and can be wrong in any one part. */
+/** Requests signed by spec 3.3. A test can make any single part wrong. */
 import { createHash, randomBytes } from 'node:crypto'
 import { signBytes } from '@svc/svc1/sign.ts'
 import type { Agent, HttpAnswer } from './agent.ts'
@@ -10,7 +10,7 @@ export const NONCE = 'x-svc-nonce'
 
 export type HeaderLines = Record<string, string | readonly string[]>
 
-/** One request before it is signed: what is signed can be told apart from what is sent. */
+/** One request before it is signed. The signed values may differ from the sent ones. */
 export interface Draft {
   readonly signer: Agent
   readonly method: string
@@ -19,17 +19,17 @@ export interface Draft {
   readonly contentType: string
   readonly timestamp: number
   readonly nonce: string
-  /** What is signed in the place of what is sent. */
+  /** Values that are signed instead of the sent ones. */
   readonly signed: Partial<Record<'authority' | 'method' | 'target' | 'body' | 'timestamp' | 'nonce', string>>
-  /** Makes another text of the seven lines. */
+  /** Changes the seven signed lines. */
   readonly lines: (lines: string) => string
-  /** Makes other headers of those that are right. */
+  /** Changes the correct headers. */
   readonly edit: (headers: Record<string, string>) => HeaderLines
-  /** Base address of another gateway than the signer's. */
+  /** Base address of a gateway other than the signer's. */
   readonly url: string
 }
 
-/** A request that is right in everything but these changes: of the own identity, where they do not say otherwise. */
+/** A correct request with these changes. By default it asks for the signer's own identity. */
 export function draft(signer: Agent, changes: Partial<Draft> = {}): Draft {
   return {
     signer,
@@ -55,7 +55,7 @@ export function unixSeconds(): number {
   return Math.floor(Date.now() / 1000)
 }
 
-/** The headers of a request, with a `content-type` where it has a body. */
+/** The headers of a request, with a `content-type` if it has a body. */
 export function headersOf({ signer, signed, lines, edit, ...sent }: Draft): HeaderLines {
   const { body = '', ...parts } = sent
   const text = [
@@ -78,7 +78,7 @@ export function headersOf({ signer, signed, lines, edit, ...sent }: Draft): Head
   })
 }
 
-/** Signs and sends a request, on a connection of its own. */
+/** Signs a request and sends it on a new connection. */
 export function send(request: Draft): Promise<HttpAnswer> {
   const { method, target, body, url } = request
   return exchange(url, { method, target, headers: headersOf(request), body })

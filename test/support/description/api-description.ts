@@ -1,6 +1,6 @@
 /**
- * The OpenAPI description as a judge: whether a request and its answer are what it says. It is compiled by a JSON Schema
- * validator in strict mode, which knows every keyword or refuses the schema, and holds the schemas to their meta-schema.
+ * Checks requests and answers against the OpenAPI description. A JSON Schema validator compiles the description in strict mode: it
+ * refuses unknown keywords, and checks the schemas against their meta-schema.
  */
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
@@ -30,13 +30,13 @@ interface DescribedResponse {
 
 type Content = Readonly<Record<string, { readonly schema: Json; readonly examples: Readonly<Record<string, Json>> }>>
 
-/** A request as it was sent. */
+/** A sent request. */
 export interface SentRequest {
   readonly method: string
-  /** As it stood in the request line. */
+  /** The target of the request line. */
   readonly target: string
   readonly headers: Headers
-  /** Undefined where none was sent. */
+  /** Undefined if the request had no body. */
   readonly body: string | undefined
 }
 
@@ -46,7 +46,7 @@ export interface SeenAnswer {
   readonly text: string
 }
 
-/** One parameter, its references resolved. */
+/** One parameter with its references resolved. */
 interface Parameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
@@ -54,14 +54,14 @@ interface Parameter {
   readonly schema: Json
 }
 
-/** What is served besides the operations, and not described (spec 1.4). */
+/** Documents that the gateway serves but the description does not list (spec 1.4). */
 const DOCUMENTS = /^\/(?:openapi\.json|\.well-known\/agent\.json|docs(?:\/[\w.-]+)?)$/
 
-/** What the connection and the browser are told, on any answer. */
+/** Headers for the connection and the browser, on any answer. */
 const TRANSPORT_HEADERS =
   /^(?:connection|keep-alive|content-length|content-type|content-encoding|transfer-encoding|vary|etag|access-control-.*)$/
 
-/** What is wrong with a request before its path is looked at, or because nothing has its path (spec 3.5, 3.11). */
+/** Errors found before the path is examined, or because the path is unknown (spec 3.5, 3.11). */
 const CODES_OF_NO_OPERATION: readonly ErrorCode[] = [
   'invalid_request',
   'unauthenticated',
@@ -95,7 +95,7 @@ export class ApiDescription {
     }))
   }
 
-  /** One sentence for each thing that the description does not say of this answer, or, where it is a success, of the request. */
+  /** @returns one sentence for each mismatch between the description and the answer, and after a success also the request. */
   findMisfits(request: SentRequest, answer: SeenAnswer): string[] {
     const path = pathOf(request.target)
     const operation = this.#find(request.method, path)
@@ -111,7 +111,7 @@ export class ApiDescription {
     ]
   }
 
-  /** As `findMisfits`, for an answer whose request is not known: it must be one that some operation, or none, can give. */
+  /** Like `findMisfits` for an answer whose request is unknown. Some operation, or an unknown path, must be able to give it. */
   findMisfitsOfSome(answer: SeenAnswer): string[] {
     const kinds = Object.entries(this.document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).flatMap(([method, { responses }]) => {
@@ -131,7 +131,7 @@ export class ApiDescription {
     return none.length === 0 || kinds.some((find) => find().length === 0) ? [] : [`no operation answers so: ${none}`]
   }
 
-  /** The parameters of an operation, of path, query and headers. */
+  /** The path, query and header parameters of an operation. */
   parametersOf({ parameters }: DescribedOperation): Parameter[] {
     return parameters.map((parameter) => {
       const { name, in: place, required = false, schema } = this.resolve(parameter)
@@ -139,7 +139,7 @@ export class ApiDescription {
     })
   }
 
-  /** What a `$ref` of the document means; anything else is what it is. */
+  /** Resolves a `$ref` of the document. Returns any other value unchanged. */
   resolve(value: Json): Json {
     if (typeof value.$ref !== 'string') return value
     const found = value.$ref
@@ -151,7 +151,7 @@ export class ApiDescription {
     return this.resolve(found as Json)
   }
 
-  /** What does not fit of a value. @param pointer of a schema in the document, without `#/`. */
+  /** @returns the mismatches of a value. @param pointer to a schema in the document, without `#/`. */
   findMisfitsOf(pointer: string, value: unknown): string[] {
     let check = this.#compiled.get(pointer)
     if (check === undefined) {
@@ -166,7 +166,7 @@ export class ApiDescription {
     )
   }
 
-  /** As `findMisfitsOf`, by a schema that was taken from the document. */
+  /** Like `findMisfitsOf`, with a schema taken from the document. */
   findMisfitsBy(schema: Json, value: unknown): string[] {
     const absolute = JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"api#/')) as Json
     if (this.#ajv.validate(absolute, value)) return []
@@ -253,7 +253,7 @@ export class ApiDescription {
     return problems
   }
 
-  /** Of what is text on the wire: a number or a boolean as its schema says. */
+  /** Like `findMisfitsBy` for text, which is read as a number or a boolean if the schema says so. */
   #misfitsOfText(schema: Json, text: string): string[] {
     const value = readAs(schema, text)
     return this.#ajv.validate(schema, value) ? [] : [`${JSON.stringify(value)} ${this.#ajv.errorsText()}`]
@@ -272,7 +272,7 @@ function readAs({ type }: Json, text: string): unknown {
   return text
 }
 
-/** The path of a request target as the router sees it; one with a fragment is no path (RFC 9112, 3.2). */
+/** The path of a request target as the router sees it. A target with a fragment has no path (RFC 9112, 3.2). */
 function pathOf(target: string): string {
   if (target.includes('#')) return ''
   const path = target.replace(/^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/, '').split('?')[0] ?? ''

@@ -1,17 +1,16 @@
 /**
- * Holds every answer that a test sees against the OpenAPI description of the gateway that gave it, so that no test has to
- * ask for it and none can go around it: `fetch` itself is watched, which the SDK and the CLI use as well, and what
- * raw-http.ts receives is handed in.
+ * Checks every answer that a test receives against the OpenAPI description of the gateway that sent it. No test has to ask for this
+ * or can avoid it: this file watches `fetch`, which the SDK and the CLI also use, and raw-http.ts passes in its answers.
  */
 import { ApiDescription, type OpenApi, type SeenAnswer, type SentRequest } from './api-description.ts'
 
-/** By origin: `http://127.0.0.1:8080`. */
+/** Keyed by origin: `http://127.0.0.1:8080`. */
 const descriptions = new Map<string, ApiDescription>()
 const plainFetch = globalThis.fetch
 
-/** From here on every answer of these gateways is held against their description. */
+/** While this exists, every answer of these gateways is checked against their description. */
 interface Watch extends Disposable {
-  /** What has not fitted, also where whoever got the answer overlooked it. @throws Error with all of it. */
+  /** @throws Error with every mismatch so far, even those that the caller of `fetch` ignored. */
   check(): void
 }
 
@@ -42,7 +41,7 @@ export async function watchAnswers(urls: readonly string[]): Promise<Watch> {
 
 const misfits = new Map<string, string[]>()
 
-/** By their text: a description takes a second to compile, and the files of one worker ask for the same one. */
+/** Keyed by text. A description takes a second to compile, and all files of a worker use the same description. */
 const compiled = new Map<string, ApiDescription>()
 
 function descriptionOf(text: string): ApiDescription {
@@ -51,7 +50,7 @@ function descriptionOf(text: string): ApiDescription {
   return description
 }
 
-/** @throws Error where the description of this gateway does not say that this request is answered like this. */
+/** @throws Error if the description of this gateway does not allow this answer to this request. */
 export function expectDescribed(url: string, request: SentRequest, answer: SeenAnswer): void {
   const { origin } = new URL(url)
   const description = descriptions.get(origin)
@@ -59,7 +58,7 @@ export function expectDescribed(url: string, request: SentRequest, answer: SeenA
   report(origin, `${request.method} ${request.target}: ${answer.status}`, description.findMisfits(request, answer))
 }
 
-/** As `expectDescribed`, where it is not known which of several requests was answered. */
+/** Like `expectDescribed`, if it is unknown which of several requests was answered. */
 export function expectDescribedSomewhere(url: string, answer: SeenAnswer): void {
   const { origin } = new URL(url)
   const description = descriptions.get(origin)
@@ -78,7 +77,7 @@ const watchedFetch: typeof fetch = async (input, init) => {
   const response = await plainFetch(input, init)
   const url = new URL(input instanceof Request ? input.url : input)
   if (!descriptions.has(url.origin)) return response
-  // A stream of events does not end; its status and headers are held against the description all the same.
+  // An event stream does not end, so only its status and headers are checked.
   const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') === true
   const method = (init?.method ?? (input instanceof Request ? input.method : 'GET')).toUpperCase()
   const headers = new Headers(init?.headers ?? (input instanceof Request ? input.headers : {}))
@@ -89,7 +88,7 @@ const watchedFetch: typeof fetch = async (input, init) => {
   return response
 }
 
-/** As `fetch` puts it into the request line. */
+/** The target that `fetch` puts into the request line. */
 function targetOf(input: string | URL | Request): string {
   const { pathname, search } = new URL(input instanceof Request ? input.url : input)
   return pathname + search

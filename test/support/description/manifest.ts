@@ -1,4 +1,4 @@
-/** What an operator can change in the manifest; the defaults hold for what is absent. */
+/** The values that an operator can change in the manifest. Absent ones have their defaults. */
 interface ManifestSettings {
   authority?: string
   difficulty?: number
@@ -6,7 +6,7 @@ interface ManifestSettings {
   limits?: Readonly<Record<string, number>>
 }
 
-/** The discovery manifest, each value as spec 5.1 and 11.7 have it: written out, not read from the constants. */
+/** The discovery manifest with the values of spec 5.1 and 11.7, written out instead of read from the code's constants. */
 export function expectedManifest({
   authority = '127.0.0.1:8080',
   difficulty = 18,

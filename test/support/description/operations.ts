@@ -1,24 +1,24 @@
 /** The operations of spec 12.1. */
 export interface SpecOperation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** As in the specification's table. */
+  /** The path in the specification's table. */
   readonly path: string
-  /** `none` of the challenge request is `optional`: a signature that it carries must be valid (spec 3.1). */
+  /** `optional` for the challenge request, which the specification lists as `none`: if it has a signature, the signature must be valid (spec 3.1). */
   readonly auth: 'optional' | 'required'
   readonly query: readonly string[]
-  /** Besides those of a signature, in lower case. */
+  /** Headers besides those of a signature, in lower case. */
   readonly headers?: readonly string[]
-  /** Of a success that is not JSON. */
+  /** Content type of a success that is not JSON. */
   readonly type?: string
-  /** Of success, and of an unhealthy service. */
+  /** Statuses of a success, and of an unhealthy service. */
   readonly success: readonly number[]
-  /** Statuses of its own faults, beside those that every operation has. */
+  /** Statuses of its own errors, besides those that every operation has. */
   readonly faults: readonly number[]
-  /** A body of the right form; absent where it takes none. */
+  /** A valid body; absent if the operation takes none. */
   readonly body?: unknown
 }
 
-/** Base58 of 32 bytes, and nobody's: the id of the first key of RFC 8032, whose secret is public. */
+/** Base58 of 32 bytes. The id of the first key of RFC 8032, whose secret is public, so no agent has it. */
 export const ABSENT_AGENT_ID = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
 export const ABSENT_PUBKEY = 'ed25519:d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 export const ABSENT_BOARD_ID = '00000000000000000000'
@@ -35,9 +35,9 @@ const ENVELOPE = {
   sig: Buffer.alloc(64).toString('base64'),
 }
 const REGISTRATION = { name: ABSENT_NAME, pubkey: ABSENT_PUBKEY, challenge: 'none', nonce: '1' }
-/** Refused whatever is there: a private board on which anyone posts (spec 8.1). */
+/** Always refused: a private board on which anyone may post (spec 8.1). */
 const BOARD = { title: 'a board', visibility: 'private', posting: 'anyone' }
-/** Refused whatever is there: an address that is not public (spec 10.2). */
+/** Always refused: an address that is not public (spec 10.2). */
 const WEBHOOK = { url: 'https://127.0.0.1/', secret: 'x'.repeat(32) }
 const PAGE = ['after', 'limit']
 
@@ -82,7 +82,7 @@ export const OPERATIONS: readonly SpecOperation[] = [
   operation('DELETE', '/v2/webhook', 'required', { faults: [404] }),
 ]
 
-/** A request target of the operation; what it names does not exist. */
+/** A request target of the operation. It names things that do not exist. */
 export function targetOf({ path }: SpecOperation): string {
   return path
     .replace('{name}', ABSENT_NAME)
@@ -91,7 +91,7 @@ export function targetOf({ path }: SpecOperation): string {
     .replace('{id}', ABSENT_MESSAGE_ID)
 }
 
-/** The JSON of its body, undefined where it takes none. */
+/** The JSON of the operation's body; undefined if it takes none. */
 export function bodyTextOf({ body }: SpecOperation): string | undefined {
   return body === undefined ? undefined : JSON.stringify(body)
 }

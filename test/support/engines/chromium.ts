@@ -1,4 +1,4 @@
-/** A headless Chromium for tests of pages; the same on a bare machine and in CI. */
+/** A headless Chromium for tests of pages, on bare machines and in CI. */
 import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -14,7 +14,7 @@ interface Program {
 }
 
 const START_LIMIT_MS = 90_000
-/** Where Chromium and Chrome are on machines for which the package carries none. */
+/** Paths of Chromium and Chrome on machines for which the package has no browser. */
 const INSTALLED = [
   '/usr/bin/chromium',
   '/usr/bin/chromium-browser',
@@ -24,13 +24,13 @@ const INSTALLED = [
 ]
 
 /**
- * Starts it. `SVC_TEST_CHROMIUM` names a program to take; otherwise Linux on x64 takes the one that the npm package
- * `@sparticuz/chromium` carries, with the libraries that it needs, and other machines the one that is installed.
- * @throws Error where there is none: a test that needs a browser fails there, it is not left out.
+ * Starts Chromium. `SVC_TEST_CHROMIUM` names the program. Without it, Linux on x64 uses the browser and libraries of the npm package
+ * `@sparticuz/chromium`, and other machines use an installed browser.
+ * @throws Error if there is no browser, so that a test that needs one fails instead of being skipped.
  */
 export async function startChromium(): Promise<Browser> {
   const { path, env } = await findChromium()
-  // Pages are our own; without a sandbox it runs as root and in containers as well.
+  // The pages are our own, so no sandbox is needed. Without a sandbox Chromium also runs as root and in containers.
   return chromium.launch({
     executablePath: path,
     timeout: START_LIMIT_MS,
@@ -48,7 +48,7 @@ async function findChromium(): Promise<Program> {
   throw new Error('no Chromium is installed here: install one, or name its program in SVC_TEST_CHROMIUM')
 }
 
-/** Unpacks it into the folder of the run, which is removed with it: the package's own way leaves 200 MB in the temporary folder. */
+/** Unpacks Chromium into the folder of the test run, which is deleted later. The package itself leaves 200 MB in the temporary folder. */
 async function unpackChromium(): Promise<Program> {
   const { folder } = await findTestRun()
   const target = join(folder, `chromium-${process.pid}`)
@@ -56,7 +56,7 @@ async function unpackChromium(): Promise<Program> {
   const packed = (name: string): string =>
     fileURLToPath(new URL(`../bin/${name}`, import.meta.resolve('@sparticuz/chromium')))
   const { TMPDIR: before } = process.env
-  process.env.TMPDIR = target // where inflate unpacks to
+  process.env.TMPDIR = target // `inflate` unpacks to this folder
   try {
     const [path, libraries] = await Promise.all([inflate(packed('chromium.br')), inflate(packed('al2023.tar.br'))])
     await inflate(packed('fonts.tar.br'))

@@ -1,6 +1,6 @@
 /**
- * The engines of tests in containers, for `SVC_TEST_ENGINE=containers`: the published images, in the place of the binaries
- * that come with the packages. It needs a Docker that testcontainers finds, and is loaded only then, since loading it takes
+ * Runs the engines of tests in containers of the published images instead of the packaged binaries, for
+ * `SVC_TEST_ENGINE=containers`. It needs a Docker that testcontainers finds. It is loaded only then, because loading takes
  * longer than most tests.
  */
 import { randomBytes } from 'node:crypto'
@@ -20,7 +20,7 @@ export interface PostgresContainer {
   stop(): Promise<void>
 }
 
-/** Not durable, as tests want it; with room for their connections. */
+/** Starts Postgres without durability, and with enough connections for the tests. */
 export async function startPostgresContainer(): Promise<PostgresContainer> {
   const password = randomBytes(16).toString('hex')
   const settings = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=500']
@@ -28,7 +28,7 @@ export async function startPostgresContainer(): Promise<PostgresContainer> {
     .withEnvironment({ POSTGRES_PASSWORD: password })
     .withCommand(settings.flatMap((setting) => ['-c', setting]))
     .withExposedPorts(5432)
-    // Over TCP: while the image sets the database up, it listens on its socket alone.
+    // Check over TCP: while the image sets up the database, it listens only on its Unix socket.
     .withHealthCheck({
       test: ['CMD', 'pg_isready', '-U', 'postgres', '-h', '127.0.0.1'],
       interval: 200,
@@ -49,12 +49,12 @@ interface NatsContainer {
   urlFor(login: NatsLogin): string
   /** SIGKILL. */
   kill(): Promise<void>
-  /** On the port that it had. @param wipe without what it had stored. */
+  /** Restarts on the same port. @param wipe deletes all stored data. */
   restart(wipe: boolean): Promise<void>
   stop(): Promise<void>
 }
 
-/** @param port of the host, free. */
+/** @param port a free port of the host. */
 export async function startNatsContainer(
   port: number,
   passwords: Readonly<Record<NatsLogin, string>>,

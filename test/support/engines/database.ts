@@ -3,13 +3,13 @@ import type { DatabaseAnswer } from './engine-broker.ts'
 import { askBroker } from './engines.ts'
 
 export interface TestDatabase extends AsyncDisposable {
-  /** As superuser, for looking into it. */
+  /** The URL of the superuser, to inspect the database. */
   readonly adminUrl: string
-  /** As the store's own role, with its rights alone, or as the one that owns its tables. */
+  /** The URL of a store's role, which has only the rights of the service, or of the role that owns the tables. */
   urlFor(role: StoreName | `${StoreName}_owner`): string
 }
 
-/** A database of the test's own, with the schemas of these stores at their latest migration, and no rows. */
+/** Creates a database for one test, with the schemas of these stores at their latest migration and no rows. */
 export async function createTestDatabase(stores: readonly StoreName[]): Promise<TestDatabase> {
   const { name, adminUrl, urls } = await askBroker<DatabaseAnswer>('POST', 'databases', stores)
   return {

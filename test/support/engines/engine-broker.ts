@@ -1,6 +1,6 @@
 /**
- * Runs in vitest's main process and starts what the tests of a run share, when the first of them asks: a run of unit
- * tests alone starts nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
+ * Runs in vitest's main process and starts the engines that tests share, when the first test asks. A run of unit tests starts
+ * nothing. Tests run in other processes, so they ask over loopback HTTP with a token.
  */
 import { randomBytes, randomInt } from 'node:crypto'
 import { mkdtempSync } from 'node:fs'
@@ -26,7 +26,7 @@ import { codeOf } from '@svc/local/start-error.ts'
 import type { StoreName } from '@svc/local/topology.ts'
 import type { PostgresContainer } from './containers.ts'
 
-/** Where the processes and the files of a test run belong. The folder and all processes go when the run ends, however it ends. */
+/** The folder of a test run and the mark of its processes. The folder and all processes are removed when the run ends, in any way. */
 export interface TestRun {
   readonly folder: string
   readonly mark: Mark
@@ -34,9 +34,9 @@ export interface TestRun {
 
 export interface DatabaseAnswer {
   readonly name: string
-  /** As superuser. */
+  /** The URL of the superuser. */
   readonly adminUrl: string
-  /** As each store's role, and as its owner (`<store>_owner`). */
+  /** The URLs of each store's role and of its owner (`<store>_owner`). */
   readonly urls: Record<string, string>
 }
 
@@ -45,19 +45,19 @@ interface EngineBroker {
   close(): Promise<void>
 }
 
-/** What else the main process keeps for the tests, by name: each is used from its first lease to its last release. */
+/** Other things that the main process keeps for tests, by name. Each is used from its first lease to its last release. */
 interface Shared {
   lease(name: string): Promise<unknown>
   release(name: string): void
   close(): Promise<void>
 }
 
-/** Below those that are looked for by chance (deploy/local/src/engines/ports.ts), so that nobody comes upon one that is taken. */
+/** Below the range of the random search for free ports (deploy/local/src/engines/ports.ts), so that the two never collide. */
 const FIRST_PORT = 10_000
 const LAST_PORT = 20_000
 
 const ATTEMPTS = 6
-/** A code of Postgres. */
+/** Postgres error code. */
 const OBJECT_IN_USE = '55006'
 
 interface Server {
@@ -117,17 +117,17 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
       status = 500
       body = { message: error instanceof Error ? error.message : String(error) }
     }
-    // A connection that is kept can end under the next question of a worker that stood still.
+    // Close each connection: a persistent one could time out during the next request of a worker that was paused.
     const headers = { 'content-type': 'application/json', connection: 'close' }
     response.writeHead(status, headers).end(JSON.stringify(body ?? {}))
   }
 
-  /** @returns the first of `count` in a row. */
+  /** @returns the first of `count` consecutive free ports. */
   async function takePorts(count: number): Promise<number> {
     for (let tried = 0; tried < LAST_PORT - FIRST_PORT; tried += count) {
       if (nextPort + count > LAST_PORT) nextPort = FIRST_PORT
       const first = nextPort
-      // Nothing is awaited before this: two that ask at once do not get the same.
+      // No await comes before this line, so two concurrent callers get different ports.
       nextPort += count
       const free = await Promise.all(Array.from({ length: count }, (_, at) => isPortFree(first + at)))
       if (!free.includes(false)) return first
@@ -141,10 +141,10 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     const { adminUrl, passwordOf } = running
     const { mark } = await theRun()
     const key = stores.join('+')
-    // Nothing is awaited between the look and the note: two tests that begin at once share one template.
+    // No await comes between the lookup and the update, so two tests that start at once share one template.
     let template = templates.get(key)
     if (template === undefined) {
-      // One after another: the roles are the whole server's, and the lock that prepareRoles takes is one database's.
+      // Templates are made one after another, because roles belong to the whole server but the lock of prepareRoles to one database.
       template = templateMade.then(() => makeTemplate(running, mark, stores))
       templateMade = template.catch(() => void templates.delete(key))
       templates.set(key, template)
@@ -159,7 +159,7 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
     return { name, adminUrl: own, urls }
   }
 
-  /** A migrated database to copy: a copy takes a few milliseconds, migrations take a hundred. */
+  /** Makes a migrated database to copy. A copy takes a few milliseconds, migrations take a hundred. */
   async function makeTemplate({ adminUrl, passwordOf }: Server, mark: Mark, stores: StoreName[]): Promise<string> {
     made += 1
     const name = `svc_${mark.run}_template_${made}`
@@ -191,7 +191,7 @@ export async function startEngineBroker(systems: Shared): Promise<EngineBroker> 
       mark,
       password: randomBytes(16).toString('hex'),
       durable: false,
-      // Three systems with full pools of 80, and one of them again behind links that are silent.
+      // three systems with full pools of 80 connections each, and one more set behind stalled links
       maxConnections: 500,
       sharedBuffersMib: 64,
       onProblem: () => {}, // tests provoke errors on purpose
@@ -206,7 +206,7 @@ async function startRun(): Promise<TestRun & { keeper: Keeper }> {
   return { folder, mark, keeper: await startKeeper(mark, folder) }
 }
 
-/** Postgres waits 5 s for the last session of a database to end, which a busy machine may need, and then refuses. */
+/** Retries while the database has sessions. Postgres itself waits 5 s for them and then refuses, which is too short on a busy machine. */
 async function untilUnused<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {

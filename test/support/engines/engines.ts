@@ -1,4 +1,4 @@
-/** Real engines for tests, started when first asked for; see engine-broker.ts. */
+/** Real engines for tests. Each starts at its first use; see engine-broker.ts. */
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,10 +8,10 @@ import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
 import type { TestRun } from './engine-broker.ts'
 
-/** In the environment of a run's main process, and so of its workers: where the engine broker listens. */
+/** The environment variable with the address of the engine broker. The main process of a run sets it for its workers. */
 export const BROKER_VARIABLE = 'SVC_TEST_BROKER'
 
-/** Asks the main process. @throws Error with what went wrong there. */
+/** Sends a request to the engine broker. @throws Error with its message. */
 export async function askBroker<T>(method: 'POST' | 'DELETE', path: string, body?: unknown): Promise<T> {
   const response = await fetch(`${process.env[BROKER_VARIABLE]}/${path}`, {
     method,
@@ -23,27 +23,27 @@ export async function askBroker<T>(method: 'POST' | 'DELETE', path: string, body
   return answer as T
 }
 
-/** The run that this test belongs to: a folder and a mark for processes, both gone when the run ends. */
+/** The run of this test: its folder and the mark of its processes, both removed when the run ends. */
 export function findTestRun(): Promise<TestRun> {
   return askBroker<TestRun>('POST', 'run')
 }
 
 /**
- * For whoever must know a port before anything listens there.
- * @returns the first of `count` free ones in a row on 127.0.0.1, which nobody else of this run is given until thousands later.
+ * Reserves ports that must be known before anything listens on them.
+ * @returns the first of `count` consecutive free ports on 127.0.0.1. The run gives them out again only after thousands of others.
  */
 export function takePorts(count = 1): Promise<number> {
   return askBroker<number>('POST', 'ports', count)
 }
 
 export interface TestNats extends AsyncDisposable {
-  /** Where it stores its streams. */
+  /** The folder of its streams. */
   readonly folder: string
-  /** Of one of the logins of deploy/nats/users.conf; the port stays over restarts. */
+  /** The URL of a login of deploy/nats/users.conf. The port does not change over restarts. */
   urlFor(user: NatsLogin): string
-  /** SIGKILL; clients keep trying. */
+  /** Sends SIGKILL. Clients keep reconnecting. */
   kill(): Promise<void>
-  /** Stops it if it runs, and starts it on the same port. @param options.wipe also loses everything it had stored. */
+  /** Stops the server if it runs, and starts it on the same port. @param options.wipe deletes all stored data. */
   restart(options?: { wipe?: boolean }): Promise<void>
 }
 
@@ -57,7 +57,7 @@ interface ConfiguredNats extends AsyncDisposable {
 }
 
 /**
- * It is the binary's, also if other engines run in containers.
+ * Starts a NATS server from the binary, even if other engines run in containers.
  * @param config finds `files` in `$FOLDER`, and may include `users.conf`.
  */
 export async function startConfiguredNats(config: string, files: object = {}): Promise<ConfiguredNats> {
@@ -66,7 +66,7 @@ export async function startConfiguredNats(config: string, files: object = {}): P
   const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
   const path = join(folder, name)
   mkdirSync(path, { recursive: true, mode: 0o700 })
-  // A file can include what is below its own folder alone.
+  // NATS includes only files below the folder of the including file
   copyFileSync(fileURLToPath(new URL('../../../deploy/nats/users.conf', import.meta.url)), join(path, 'users.conf'))
   const start = (text: string, added: object, port?: number): Promise<NatsServer> => {
     const all = { ...added, 'server.conf': text.replaceAll('$FOLDER', path) }
@@ -90,8 +90,8 @@ export async function startConfiguredNats(config: string, files: object = {}): P
 }
 
 /**
- * A NATS server of the test's own: the subjects and the stream are the real ones, so two harnesses cannot share it. It
- * takes about 50 ms to start.
+ * Starts a NATS server for one test. Subjects and stream have their real names, so two harnesses cannot share a server. The start
+ * takes about 50 ms.
  */
 export async function startTestNats(): Promise<TestNats> {
   const { folder, mark } = await findTestRun()

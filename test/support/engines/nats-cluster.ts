@@ -1,4 +1,4 @@
-/** Three NATS servers that are one, by the configuration of the manifests (deploy/nats/cluster.conf). */
+/** A cluster of three NATS servers with the configuration of the manifests (deploy/nats/cluster.conf). */
 import { randomBytes } from 'node:crypto'
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -16,15 +16,15 @@ const CONFIG = fileURLToPath(new URL('../../../deploy/nats', import.meta.url))
 const SERVERS = 3
 
 interface NatsCluster extends AsyncDisposable {
-  /** Of one server, from 0. */
+  /** The URL of one server. @param server from 0. */
   urlFor(user: NatsLogin, server: number): string
   start(server: number): Promise<void>
   signal(server: number, signal: NodeJS.Signals): void
-  /** Ends a server; what it has acknowledged is in its store. */
+  /** Stops a server. Its store holds everything that it acknowledged. */
   stop(server: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
-  /** Keeps the store of a server that is stopped as it is now. */
+  /** Copies the store of a stopped server. */
   keepStore(server: number): void
-  /** Puts the store that was kept in the place of the present one. */
+  /** Replaces the present store of a server with the copy. */
   bringStoreBack(server: number): void
 }
 
@@ -61,7 +61,7 @@ export async function startNatsCluster(): Promise<NatsCluster> {
       const child = startChild({
         name,
         command,
-        // The name of the file marks the process as one of this run.
+        // the file name marks the process as part of this run
         args: [
           ...['--config', join(folderOf(server), 'cluster.conf')],
           ...['--pid', join(own, `${markOf(mark, `nats-cluster-${server}`)}.pid`)],

@@ -1,4 +1,4 @@
-/** The command lines of the programs under `test/`: `--help` tells what there is, and a wrong one is a sentence and no stack trace. */
+/** Command lines of the programs under `test/`. `--help` lists the options, and a mistake prints one sentence, not a stack trace. */
 import { Argument, Command, Option as CommanderOption, InvalidArgumentError } from 'commander'
 
 interface Described {
@@ -12,7 +12,7 @@ type Option =
       readonly min?: number
       readonly whole?: boolean
     })
-  /** Separated by commas. */
+  /** A list, separated by commas. */
   | (Described & { readonly kind: 'list'; readonly of: readonly string[] })
   | (Described & { readonly kind: 'text'; readonly placeholder: string })
   | (Described & { readonly kind: 'flag' })
@@ -30,11 +30,11 @@ type ValueOf<O extends Option> = O extends { kind: 'number'; default: number }
         : boolean
 
 interface CommandLine<O extends Options> {
-  /** As it is called: `npx pnpm faults`. */
+  /** How to call the program: `npx pnpm faults`. */
   readonly command: string
   readonly does: string
   readonly options: O
-  /** What may stand without an option's name. */
+  /** Arguments without an option name. */
   readonly names?: Described & { readonly of: readonly string[]; readonly several?: boolean }
 }
 
@@ -43,16 +43,16 @@ export interface Parsed<O extends Options> {
   readonly names: readonly string[]
 }
 
-/** As of the programs of BSD and GNU: not a result, but a wrong call. */
+/** Exit code for a wrong command line, as in BSD. */
 const EX_USAGE = 2
 
-/** Reads this process's command line. Ends the process after `--help`, with 0, and where the line is wrong, with 2. */
+/** Reads this process's command line. Exits with 0 after `--help`, and with 2 if the command line is wrong. */
 export function readCommandLine<const O extends Options>(line: CommandLine<O>): Parsed<O> {
   const command = commandOf(line).exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EX_USAGE))
   return parseWith(command, line, process.argv.slice(2))
 }
 
-/** @throws CommanderError after `--help`, with exit code 0, and where the line is not of this form. */
+/** @throws CommanderError after `--help`, with exit code 0, and for a wrong command line. */
 export function parseWith<O extends Options>(
   command: Command,
   { options }: CommandLine<O>,

@@ -5,11 +5,11 @@ interface Counts {
   readonly failed: number
 }
 
-/** What the process that started vitest is told. */
+/** The report to the process that started vitest. */
 export interface TestRunReport extends Counts {
-  /** All that ran, with the values of tables in their names; files from the root of the repository. */
+  /** All tests that ran. Names contain the values of tables; files are relative to the root of the repository. */
   readonly tests: readonly { readonly file: string; readonly name: string }[]
-  /** One line for each test, hook and file that failed: which, and the first line of each of its errors. */
+  /** One line for each failed test, hook and file: its name and the first line of each error. */
   readonly failures: readonly string[]
 }
 
@@ -31,7 +31,7 @@ export default class CountReporter implements Reporter {
   }
 }
 
-/** A module that failed without a failed test could not be loaded, or failed in a hook: that counts as one. */
+/** If a module failed without a failed test, it could not be loaded or a hook failed. That counts as one failure. */
 function countModule(module: TestModule): Counts {
   const states = [...module.children.allTests()].map((test) => test.result().state)
   const failed = states.filter((state) => state === 'failed').length
@@ -41,17 +41,17 @@ function countModule(module: TestModule): Counts {
   }
 }
 
-/** One that was left out has not shown anything. */
+/** Skipped tests are left out, because they prove nothing. */
 function namesIn(module: TestModule): TestRunReport['tests'] {
   const ran = [...module.children.allTests()].filter((test) => test.result().state !== 'skipped')
   return ran.map(({ fullName }) => ({ file: module.relativeModuleId, name: fullName }))
 }
 
-/** A suite or a file has errors of its own where a hook failed, or where it could not be loaded. */
+/** A suite or a file has its own errors if a hook failed or it could not be loaded. */
 function failuresIn(module: TestModule): string[] {
   const file = module.relativeModuleId
   const nameOf = (suite: TestSuite): string => `${file} > ${suite.fullName}, a hook`
-  // One that was tried again, and passed, has errors too.
+  // a test that passed after a retry has errors too
   const tests = [...module.children.allTests()].filter((test) => test.result().state === 'failed')
   return [
     ...describeErrors(`${file}, a hook or the file itself`, module.errors()),

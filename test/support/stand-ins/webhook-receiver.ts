@@ -1,4 +1,4 @@
-/** A receiver of webhooks on loopback, over HTTPS with a certificate of its own, that answers as a test wants it to. */
+/** A webhook receiver on loopback, over HTTPS with its own certificate. It answers as a test tells it to. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -16,47 +16,47 @@ export interface Received {
   readonly method: string
   readonly headers: IncomingHttpHeaders
   readonly body: Buffer
-  /** The name that TLS was asked for; false where it was asked for none. */
+  /** The server name in the TLS handshake; false if it has none. */
   readonly servername: string | false
   readonly atMs: number
-  /** Connections are numbered. */
+  /** The number of the connection. */
   readonly connection: number
 }
 
-/** What a request is answered: a status, or something of the test's own. */
+/** The answer to a request: a status, or a function that writes the answer. */
 type Respond = number | ((request: Received, response: ServerResponse) => unknown)
 
 export interface WebhookReceiver extends AsyncDisposable {
   /** `127.0.0.1:12345` */
   readonly host: string
   readonly port: number
-  /** The certificate's authority, for NODE_EXTRA_CA_CERTS. */
+  /** The file of the certificate's authority, for NODE_EXTRA_CA_CERTS. */
   readonly caFile: string
-  /** Its key and certificate, for servers of the test's own. */
+  /** Key and certificate, for other servers of a test. */
   readonly credentials: { readonly key: string; readonly cert: string }
-  /** Every request that was read to its end, in the order of arrival. */
+  /** Every completely read request, in order of arrival. */
   readonly received: readonly Received[]
-  /** Requests under way now, and most at once, for a path. */
+  /** The number of requests under way for a path. */
   inFlight(path: string): number
   maxInFlight(path: string): number
   connections(): number
   urlFor(path: string): string
   at(path: string): Received[]
-  /** From now on requests for a path are answered so; 204 where nothing was said. */
+  /** Sets the answer to requests for a path. Default: 204. */
   answer(path: string, respond: Respond): void
-  /** Empties `received`, and what was to be answered. */
+  /** Empties `received` and resets the answers. */
   forget(): void
 }
 
 const HOST = '127.0.0.1'
 
 interface ReceiverOptions {
-  /** Names and addresses that the certificate is for. */
+  /** Names and addresses in the certificate. */
   readonly names?: readonly string[]
-  /** Its authority is believed by this process. */
+  /** Whether this process trusts the authority. */
   readonly trusted?: boolean
   readonly keyType?: 'ec' | 'rsa'
-  /** Where the file of the authority goes; the folder of the test run where nothing is said. */
+  /** Folder for the authority's file. Default: the folder of the test run. */
   readonly folder?: string
 }
 

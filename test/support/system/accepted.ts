@@ -18,20 +18,20 @@ export interface AcceptedMessage {
 let copies = 0
 
 /**
- * What the stream `ACCEPTED` holds, in its order. No NATS user of the system may read it, so another server without users
- * reads a copy of the files: the running one is not disturbed. What is being written at the moment may be missing.
+ * Reads the messages of the stream `ACCEPTED` in order. No NATS user of the system may read it, so a second server without users
+ * reads a copy of the files. This does not disturb the running server. The newest messages may be missing.
  */
 export async function readAccepted({ folder }: Pick<TestNats, 'folder'>): Promise<AcceptedMessage[]> {
   const run = await findTestRun()
   copies += 1
   const name = `nats-copy-${process.pid}-${copies}`
   const copy = join(run.folder, name)
-  // A file that goes away meanwhile ends a copy.
+  // the copy fails if a file disappears meanwhile
   await eventually(() => {
     rmSync(copy, { recursive: true, force: true })
     cpSync(folder, copy, { recursive: true })
   })
-  // A server without accounts keeps its streams in one of this name (deploy/nats/users.conf has its own).
+  // a server without accounts stores its streams under the account $G (deploy/nats/users.conf has its own account)
   renameSync(join(copy, 'jetstream', 'SVC'), join(copy, 'jetstream', '$G'))
   const port = await takePorts()
   const args = ['-n', markOf(run.mark, name), '-a', '127.0.0.1', '-p', String(port), '-js', '-sd', copy]

@@ -1,11 +1,11 @@
-/** What the databases of budget and of those who charge say of each other (ADR 21). */
+/** Compares the database of budget with the databases of the services that charge (ADR 21). */
 import type postgres from 'postgres'
 import { eventually } from '../eventually.ts'
 
-/** An attempt may take 10 s and the resolver looks every 2 s (libs/charging); the rest is for a busy machine. */
+/** An attempt may take 10 s, and the resolver runs every 2 s (libs/charging). The rest is for a busy machine. */
 const RESOLVED_LIMIT_MS = 50_000
 
-/** Waits until every attempt was settled or given back. @param admin a superuser's connection. */
+/** Waits until every attempt is settled or released. @param admin a connection of the superuser. */
 export async function untilResolved(admin: postgres.Sql): Promise<void> {
   const what = 'every reservation being resolved'
   await eventually(async () => (await admin`select from budget.reservations where state = 'held'`).length === 0, {
@@ -14,7 +14,7 @@ export async function untilResolved(admin: postgres.Sql): Promise<void> {
   })
 }
 
-/** Operations that were charged without an effect, or the other way round, and accounts that are not the sum of theirs. */
+/** @returns operations with a charge but no effect, or an effect but no charge, and accounts that differ from the sum of their charges. */
 export async function findWrongBooks(admin: postgres.Sql): Promise<unknown[]> {
   const operations = await admin`
     with effects as (

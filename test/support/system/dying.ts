@@ -3,7 +3,7 @@ import type { TestProcess } from './processes.ts'
 import type { TestSystem } from './system.ts'
 
 const MAX_ATTEMPTS = 20
-/** Settling is done behind the answer. */
+/** Settling happens after the answer. */
 const BEHIND_ANSWER_MS = 500
 
 /**
@@ -50,7 +50,7 @@ async function startArmed(system: TestSystem, name: string, env: NodeJS.ProcessE
   }
 }
 
-/** Asks until the process has died of it: one that stood still for long may have refused, or not been asked in time. */
+/** Retries until the process has died. A process that was paused for long may refuse the call, or get it too late. */
 export async function endingOf(dying: TestProcess, ask: () => Promise<string>): Promise<string> {
   const ended = dying.ended.then(({ reason }) => reason)
   for (let answer = 'unavailable'; answer === 'unavailable'; ) answer = await Promise.race([ended, ask()])

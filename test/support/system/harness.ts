@@ -2,17 +2,17 @@ import { Agent, type Place } from '../client/agent.ts'
 import { type SharedKind, type SharedSystem, shareSystem } from './shared-system.ts'
 import { type SystemOptions, startSystem, type TestSystem } from './system.ts'
 
-/** A running system and agents in it; every second agent talks to the second gateway. */
+/** A running system with agents. Every second agent uses the second gateway. */
 interface HarnessOf<System extends SharedSystem> extends AsyncDisposable {
   readonly system: System
   readonly place: Place
-  /** Registered agents with names of their own, so that tests of one system do not meet. */
+  /** Registers agents with unique names, so that tests on one system do not affect each other. */
   agents<Count extends number>(count: Count): Promise<Agents<Count>>
 }
 
-/** With a system of the test's own. */
+/** A harness with its own system. */
 export type Harness = HarnessOf<TestSystem>
-/** With a system that other files use at the same time. */
+/** A harness with a system that other files use at the same time. */
 export type SharedHarness = HarnessOf<SharedSystem>
 
 /** As many agents as asked for, so that `const [alice, bob] = await h.agents(2)` has no undefined in it. */
@@ -22,10 +22,10 @@ type Agents<Count extends number, Some extends Agent[] = []> = number extends Co
     ? Some
     : Agents<Count, [...Some, Agent]>
 
-/** More proofs of work and registrations beside each other take a busy machine longer than an answer may. */
+/** With more concurrent proofs of work and registrations, answers of a busy machine take too long. */
 const AT_ONCE = 10
 
-/** For tests that kill or stop something, look at everything that the system holds, or need settings of their own. */
+/** For tests that kill or stop processes, read everything that the system stores, or need their own settings. */
 export async function startHarness(options: SystemOptions = {}): Promise<Harness> {
   return harnessOf(await startSystem(options))
 }

@@ -1,4 +1,4 @@
-/** The main process's side of shared-system.ts. */
+/** Keeps the systems of shared-system.ts in the main process. */
 import { NATS_USERS } from '@svc/local/topology.ts'
 import type { SharedKind, SystemFacts } from './shared-system.ts'
 import { type SystemOptions, startUnwatched, type TestSystem } from './system.ts'
@@ -9,7 +9,7 @@ const OPTIONS: Record<SharedKind, SystemOptions> = {
     env: { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' },
   },
 }
-/** An idle system takes a tenth of a core, so one that no file has asked for in this time ends. */
+/** An idle system uses a tenth of a core, so a system without users stops after this time. */
 const IDLE_MS = 20_000
 
 interface Kept {
@@ -24,7 +24,7 @@ interface KeptSystems {
   close(): Promise<void>
 }
 
-/** Starts a system when the first file asks for it, and again when one asks after it has ended. */
+/** Starts a system when a file asks for it and it does not run. */
 export function keepSystems(): KeptSystems {
   const running = new Map<string, Kept>()
   const endings = new Set<Promise<void>>()
@@ -33,7 +33,7 @@ export function keepSystems(): KeptSystems {
     async lease(name) {
       const options = OPTIONS[name as SharedKind]
       if (options === undefined) throw new Error(`no shared system is called ${name}`)
-      // Nothing is awaited between the look and the note: two files that begin at once share one system.
+      // No await comes between the lookup and the update, so two files that start at once share one system.
       const kept = running.get(name) ?? { system: startUnwatched(options), leases: 0 }
       running.set(name, kept)
       clearTimeout(kept.ending)
@@ -59,7 +59,7 @@ export function keepSystems(): KeptSystems {
   function end(name: string, kept: Kept): Promise<void> {
     clearTimeout(kept.ending)
     running.delete(name)
-    // A system that did not start was reported to the file that asked for it.
+    // the file that asked for a system got the error if the system did not start
     const ending = kept.system.then(
       (system) => system[Symbol.asyncDispose](),
       () => {},

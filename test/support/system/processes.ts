@@ -13,24 +13,24 @@ export interface TestProcess {
   /** `messaging-2` */
   readonly name: string
   readonly pid: number | undefined
-  /** What it logged so far. */
+  /** The log lines so far. */
   readonly log: readonly LogEvent[]
-  /** @throws Error with what it logged, when it ended before it was ready. */
+  /** @throws Error with the log, if the process ends before it is ready. */
   untilReady(): Promise<void>
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits until the process has ended. */
   kill(signal: NodeJS.Signals): Promise<Ending>
-  /** SIGTERM; settles with how it ended, which after a drain is code 0. */
+  /** Sends SIGTERM. @returns how the process ended; after a drain, with code 0. */
   stop(): Promise<Ending>
   readonly ended: Promise<Ending>
 }
 
-/** The first ones of a run on a fresh clone are compiled, and read from a cold disk, all at once. */
+/** Long, because on a fresh clone the first processes of a run are compiled and read from a cold disk, all at once. */
 const READY_LIMIT_MS = 90_000
 const STOP_LIMIT_MS = 25_000
-/** Variables that a container is given. */
+/** Variables that are passed to a container. */
 const PASSED = /^(?:SVC_|NODE_EXTRA_CA_CERTS$)/
 
-/** Starts one process of a service in the test's run: it ends with the run at the latest. */
+/** Starts one process of a service. It ends with the test run at the latest. */
 export function startTestProcess(options: {
   service: ServiceName
   index?: number
@@ -79,8 +79,8 @@ function startBundle(folder: string): (options: ServiceOptions) => Child {
 }
 
 /**
- * For `SVC_TEST_IMAGE=<image>`: the process runs in a container of its own, on this machine's network and as restricted as in
- * deploy/compose, and is known by the pid that it has on this machine.
+ * For `SVC_TEST_IMAGE=<image>`: runs the process in its own container, on the network of this machine and with the restrictions
+ * of deploy/compose. The pid is the process's pid on this machine.
  */
 function startFromImage(image: string): (options: ServiceOptions) => Child {
   return ({ service, index, env, onLine }) => {
@@ -88,7 +88,7 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
     const passed = Object.keys(env).filter((variable) => PASSED.test(variable) && env[variable] !== undefined)
     const { NODE_EXTRA_CA_CERTS: caFile } = env
     const args = [
-      // The first process of a pid namespace cannot kill itself, as failpoints do.
+      // share the pid namespace: the first process of a namespace cannot kill itself, as failpoints do
       ...['run', '--rm', '--name', container, '--network', 'host', '--pid', 'host'],
       ...['--read-only', '--cap-drop', 'ALL', '--security-opt', 'no-new-privileges', '--no-healthcheck'],
       ...passed.flatMap((variable) => ['--env', variable]),
@@ -103,7 +103,7 @@ function startFromImage(image: string): (options: ServiceOptions) => Child {
       env: { ...env, DOCKER_HOST, HOME },
       onLine,
     })
-    // Of one that has ended nothing is left to signal.
+    // a process that has ended cannot be signalled
     const kill = (signal: NodeJS.Signals): void =>
       void spawnSync('docker', ['kill', '--signal', signal, container], { stdio: 'ignore' })
     return {

@@ -1,4 +1,4 @@
-/** Helps the test harnesses of single services: it calls a service as the gateway does, and starts further processes of it. */
+/** Helpers for the test harnesses of single services: call a service as the gateway does, and start more processes. */
 import type { Call } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
@@ -16,7 +16,7 @@ export interface ServiceCalls {
   codeOf<Q, R>(call: Call<Q, R>, request: Q): Promise<string>
 }
 
-/** Over a connection that the stack closes. */
+/** Calls use a connection that the stack closes. */
 export async function connectCalls(
   stack: AsyncDisposableStack,
   natsUrl: string,
@@ -41,7 +41,7 @@ export async function connectCalls(
   }
 }
 
-/** Starts the service in this process. It may end before the stack does. */
+/** Starts the service in this process. It may stop before the stack is disposed of. */
 export async function startWithin(
   stack: AsyncDisposableStack,
   start: () => Promise<AsyncDisposable>,
@@ -51,7 +51,7 @@ export async function startWithin(
   return own
 }
 
-/** Starts a process of the service: for one that is killed. */
+/** Starts the service in its own process, for tests that kill it. */
 export async function spawnWithin(
   stack: AsyncDisposableStack,
   service: ServiceName,

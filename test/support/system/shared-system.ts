@@ -3,22 +3,22 @@ import { watchAnswers } from '../description/described-answers.ts'
 import { askBroker } from '../engines/engines.ts'
 
 /**
- * Systems that the files of a run share (kept-systems.ts), because a system takes longer to start than most tests take.
- * `usual` has the daily allowance of the specification; in `roomy` no test runs out of units or introductions.
+ * Systems that the files of a run share (kept-systems.ts), because a system takes longer to start than most tests.
+ * `usual` has the daily allowance of the specification. In `roomy` no test runs out of units or introductions.
  */
 export type SharedKind = 'usual' | 'roomy'
 
-/** What the process that keeps a system says of it. */
+/** The description of a kept system. */
 export interface SystemFacts {
   readonly urls: readonly string[]
   readonly authority: string
-  /** As superuser. */
+  /** The URL of the superuser. */
   readonly adminUrl: string
   readonly natsFolder: string
   readonly natsUrls: Readonly<Record<NatsUser, string>>
 }
 
-/** A system that other tests use at the same time: it has no processes to kill, and its settings stay. */
+/** A system that other tests use at the same time. Tests cannot kill its processes or change its settings. */
 export interface SharedSystem extends AsyncDisposable {
   readonly urls: readonly string[]
   readonly authority: string
@@ -26,7 +26,7 @@ export interface SharedSystem extends AsyncDisposable {
   readonly nats: { readonly folder: string; urlFor(user: NatsUser): string }
 }
 
-/** From here to its end every answer of this system in this process is held against its description. */
+/** Uses a shared system. Until its disposal, every answer that this process gets from it is checked against its description. */
 export async function shareSystem(kind: SharedKind): Promise<SharedSystem> {
   const { urls, authority, adminUrl, natsFolder, natsUrls } = await askBroker<SystemFacts>('POST', `systems/${kind}`)
   const answers = await watchAnswers(urls)

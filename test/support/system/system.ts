@@ -8,37 +8,37 @@ import { findTestRun, startTestNats, type TestNats, takePorts } from '../engines
 import { eventually } from '../eventually.ts'
 import { startTestProcess, type TestProcess } from './processes.ts'
 
-/** The whole system as it runs anywhere else: processes, NATS between them, a database of its own. */
+/** A whole system as in production: processes, NATS between them, and its own database. */
 export interface TestSystem extends AsyncDisposable {
   /** Base addresses of the gateways. */
   readonly urls: readonly string[]
-  /** What requests are signed for; the same at every gateway. */
+  /** The authority that signatures name, the same at every gateway. */
   readonly authority: string
   readonly database: TestDatabase
   readonly nats: TestNats
-  /** `messaging-1`, ...; those that run. */
+  /** The running processes, by name: `messaging-1`. */
   readonly processes: ReadonlyMap<string, TestProcess>
-  /** Starts a process that has ended, under its name and with its settings; further variables only for this one. */
+  /** Restarts a process that has ended, with its name and settings. `env` applies only to this start. */
   start(name: string, env?: NodeJS.ProcessEnv): Promise<TestProcess>
   /** SIGKILL. */
   kill(name: string): Promise<void>
 }
 
 export interface SystemOptions {
-  /** Of each service; two where nothing is said, so that state hidden in a process fails a test. */
+  /** Processes of each service. Default 2, so that a test fails if state is hidden in a process. */
   replicas?: Partial<Record<ServiceName, number>>
-  /** For every service. */
+  /** Environment of every service. */
   env?: NodeJS.ProcessEnv
-  /** For one process, e.g. `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
+  /** Environment of one process: `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
   envOf?: Record<string, NodeJS.ProcessEnv>
-  /** Makes of the URL of a store the one that a process is told, e.g. that of a proxy. @param name e.g. `messaging-1`. */
+  /** Maps the URL of a store to the URL that a process gets, e.g. of a proxy. @param name e.g. `messaging-1`. */
   databaseUrl?: (url: string, name: string) => string
   /** The same for NATS. */
   natsUrl?: (url: string, name: string) => string
 }
 
 const REPLICAS = 2
-/** For tests to begin with that need two processes of some services only: each process takes a second of CPU to start. */
+/** A base for tests that need two processes of only some services. Each process takes a second of CPU to start. */
 export const ONE_OF_EACH: Readonly<Record<ServiceName, number>> = {
   budget: 1,
   boards: 1,
@@ -50,7 +50,7 @@ export const ONE_OF_EACH: Readonly<Record<ServiceName, number>> = {
 }
 const HEALTHY_LIMIT_MS = 60_000
 const RETRY_MS = 1_000
-/** No test waits for proofs of work or runs into limits that it does not test. */
+/** No test waits for proofs of work or meets limits that it does not test. */
 const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_POW_DIFFICULTY: '4',
   SVC_RATE_PER_SECOND: '100000',
@@ -59,7 +59,7 @@ const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_REGISTRATION_RATE_BURST: '100000',
 }
 
-/** A system whose every answer in this process is held against its description. */
+/** Starts a system. Every answer that this process gets from it is checked against its description. */
 export async function startSystem(options: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const system = started.use(await startUnwatched(options))
@@ -74,7 +74,7 @@ export async function startSystem(options: SystemOptions = {}): Promise<TestSyst
   }
 }
 
-/** The system alone: for a process that keeps it for others. */
+/** Starts a system without that check, for a process that keeps it for others. */
 export async function startUnwatched({
   replicas = {},
   env = {},
@@ -139,7 +139,7 @@ export async function startUnwatched({
   }
 }
 
-/** Gateways first, as in every stop: what they still have under way needs the others. */
+/** Stops gateways first, because their running requests need the other services. */
 async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<void> {
   const [gateways, others] = [true, false].map((wanted) =>
     [...processes.values()].filter(({ name }) => name.startsWith('gateway') === wanted),
@@ -148,7 +148,7 @@ async function stopAll(processes: ReadonlyMap<string, TestProcess>): Promise<voi
   await Promise.all(others?.map((other) => other.stop()) ?? [])
 }
 
-/** Asks as seldom as a client that goes by `Retry-After`: some tests have a limit for their address. */
+/** Polls as seldom as a client that follows `Retry-After`, because some tests limit the rate of their address. */
 async function untilHealthy(url: string): Promise<void> {
   const isHealthy = async (): Promise<boolean> => {
     const { status } = await fetch(`${url}/v2/health`)
