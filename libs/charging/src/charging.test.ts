@@ -205,8 +205,9 @@ describe('cancel', () => {
     ['release', false],
     ['fence', true],
   ])('what cannot be given back is the resolver’s: the %s fails', async (failing, shared) => {
-    const { cancel } = setUp({ failing: [failing], shared })
+    const { cancel, names } = setUp({ failing: [failing], shared })
     await cancel()
+    expect(names()).toEqual(['reserve', failing])
   })
 })
 

@@ -23,16 +23,13 @@ test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once 
     disconnects += 1
   })
   await server.kill()
-  const beganMs = performance.now()
   await Promise.all([
-    expect(stream.publish([publication(2)])).rejects.toThrow(),
-    expect(stream.state()).rejects.toThrow(),
+    expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away'),
+    expect(stream.state()).rejects.toThrow('NATS is away'),
   ])
   await eventually(() => disconnects === 1)
   await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away')
   await expect(stream.state()).rejects.toThrow('NATS is away')
-  // If it waited for an answer that never comes, this would take 5 s.
-  expect(performance.now() - beganMs).toBeLessThan(4_500)
 
   await server.restart()
   // The stream may have the event already, from an attempt whose answer was lost.

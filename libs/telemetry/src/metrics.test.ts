@@ -1,6 +1,11 @@
-import { describe, expect, test } from 'vitest'
-import { defineCount, defineDistribution, defineLevel, renderMetrics, startMetrics } from './metrics.ts'
+import { describe, expect, test, vi } from 'vitest'
 
+// The registry belongs to a process, and test files share one. This is a registry of its own, where nothing is counted yet.
+vi.resetModules()
+const { defineCount, defineDistribution, defineLevel, renderMetrics, startMetrics } = await import('./metrics.ts')
+
+const warnings: unknown[] = []
+const logger = { warn: (...line: unknown[]) => void warnings.push(...line) }
 const count = defineCount({ name: 'agentmsg_test_count_total', help: 'c', labels: ['kind'] })
 const seconds = defineDistribution({ name: 'agentmsg_test_seconds', help: 'd', labels: ['kind'] })
 const level = defineLevel({ name: 'agentmsg_test_level', help: 'l', labels: [] })
@@ -18,15 +23,13 @@ describe('metrics', () => {
   test('nothing is counted before somebody can ask', async () => {
     count.add({ kind: 'early' })
     seconds.observe({ kind: 'early' }, 1)
-    startMetrics('test', '1')
+    startMetrics({ service: 'test', version: '1', logger })
     count.add({ kind: 'late' }, 2)
     expect(await samples('agentmsg_test_count_total')).toEqual(['agentmsg_test_count_total{kind="late"} 2'])
     expect(await samples('agentmsg_test_seconds')).toEqual([])
   })
 
   test('what cannot be read is missing, and neither 0 nor the end of the others', async () => {
-    startMetrics('test', '1')
-    expect(await samples('agentmsg_test_level')).toEqual([])
     const failing = level.read(() => Promise.reject(new Error('away')))
     byKind.read(() => [
       [{ kind: 'a' }, 1],
@@ -34,6 +37,7 @@ describe('metrics', () => {
     ])
     byKind.read(async () => [[{ kind: 'a' }, 3]])
     expect(await samples('agentmsg_test_level')).toEqual([])
+    expect(warnings).toEqual(['agentmsg_test_level has no value in this scrape: away'])
     expect(await samples('agentmsg_test_kinds')).toEqual([
       'agentmsg_test_kinds{kind="a"} 4',
       'agentmsg_test_kinds{kind="b"} 2',

@@ -6,6 +6,8 @@
  * id, a path, an address or any other value that a client can choose (ADR 22).
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import type { Logger } from './logger.ts'
+import { sayOnce } from './problem-log.ts'
 
 type Labels<Name extends string> = Readonly<Record<Name, string>>
 
@@ -38,6 +40,13 @@ interface Level<Name extends string> {
   read(read: () => Readings<Name> | Promise<Readings<Name>>): Disposable
 }
 
+interface Metered {
+  readonly service: string
+  readonly version: string
+  /** Gets a warning if the value of a metric cannot be read. */
+  readonly logger: Pick<Logger, 'warn'>
+}
+
 type Readings<Name extends string> = readonly (readonly [labels: Labels<Name>, value: number])[]
 
 /** From the time of a batched statement to the longest wait of a client (spec 3.17: 5 s). */
@@ -47,11 +56,13 @@ const READ_LIMIT_MS = 2_000
 const registry = new Registry()
 // Without a metrics port nothing is counted, and counting costs nothing.
 let isWatched = false
+let warn: (text: string) => void = () => {}
 
 /** Starts counting, under the name of this service. Also collects the metrics of the process itself. */
-export function startMetrics(service: string, version: string): void {
+export function startMetrics({ service, version, logger }: Metered): void {
   if (isWatched) return
   isWatched = true
+  warn = sayOnce((text) => logger.warn(text))
   registry.setDefaultLabels({ component: service })
   collectDefaultMetrics({ register: registry })
   const info = defineLevel({ name: 'agentmsg_build_info', help: 'Always 1; what runs', labels: ['version', 'node'] })
@@ -102,7 +113,7 @@ export function defineLevel<Name extends string = never>({ name, help, labels }:
     labelNames: labels,
     registers: [registry],
     async collect() {
-      const read = await Promise.all([...readers].map((reader) => readInTime(reader)))
+      const read = await Promise.all([...readers].map((reader) => readInTime(name, reader)))
       gauge.reset()
       if (labels.length === 0 && read.every((readings) => readings === undefined)) gauge.remove()
       for (const [values, value] of read.flatMap((readings) => readings ?? [])) gauge.inc(values, value)
@@ -117,14 +128,13 @@ export function defineLevel<Name extends string = never>({ name, help, labels }:
   }
 }
 
-async function readInTime<T>(read: () => T | Promise<T>): Promise<T | undefined> {
-  const late = Promise.withResolvers<undefined>()
-  const timer = setTimeout(() => late.resolve(undefined), READ_LIMIT_MS)
+async function readInTime<T>(name: string, read: () => T | Promise<T>): Promise<T | undefined> {
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => late.reject(new Error('reading it takes too long')), READ_LIMIT_MS)
   try {
     return await Promise.race([Promise.resolve(read()), late.promise])
-  } catch {
-    // The reader's source is unavailable, and that is logged elsewhere. Leave out this metric and do not delay the
-    // others.
+  } catch (error) {
+    warn(`${name} has no value in this scrape: ${(error as Error).message}`)
     return undefined
   } finally {
     clearTimeout(timer)

@@ -65,7 +65,7 @@ const DRAINING = ['draining']
  * visible. Meant for use inside a deployment; reveals nothing about any agent.
  */
 export async function startProcessServer(options: ProcessServerOptions): Promise<ProcessServer> {
-  const { service, version, metrics, logger } = options
+  const { metrics, logger } = options
   let probes: Probes = { live: () => [], ready: () => STARTING }
   let hasStarted = false
   let isScraped = false
@@ -90,7 +90,7 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
     },
   }
   if (port === undefined) return { ...control, port: undefined, [Symbol.asyncDispose]: async () => {} }
-  startMetrics(service, version)
+  startMetrics(options)
   const level = readiness.read(async () => [[{}, (await whatIsMissing(probes)).length === 0 ? 1 : 0]])
   logger.info({ host: metrics?.host, port: port.number }, 'metrics')
   return {

@@ -95,7 +95,7 @@ describe('spec 11.2: creating a board costs 10 units', () => {
 })
 
 describe('spec 8.1: an owner has 20 boards at most', () => {
-  test('50 at once over two processes: 20 are there, 20 are paid for, the others are 409 board_limit', async () => {
+  test('spec 11.7: 50 at once over two processes: 20 are there, 20 are paid for, the others are 409 board_limit', async () => {
     const owner = newAgent()
     const board = { title: 'one of many', visibility: 'private' } as const
     const codes = await Promise.all(Array.from({ length: 50 }, () => h.codeOf(createBoard, { owner, board })))

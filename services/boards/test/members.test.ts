@@ -173,7 +173,7 @@ describe('spec 8.7: 100 records at most', () => {
     expect(await membersOf(id, owner)).toHaveLength(101)
   })
 
-  test('the same agent 50 times at once is one record and one unit', async () => {
+  test('spec 8.7: the same agent 50 times at once is one record and one unit', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     const codes = await Promise.all(Array.from({ length: 50 }, () => h.assign(id, agent, agent, 'reader')))

@@ -45,15 +45,18 @@ describe('spec 3.18: browsers of configured origins', () => {
     })
   })
 
-  test.each(['https://evil.example', 'null', `${APP}.evil.example`])('%s is told nothing', async (origin) => {
-    const preflight = await h.send({ method: 'OPTIONS', target: '/v2/messages', headers: { origin, ...PREFLIGHT } })
-    expect(preflight).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
-    const answer = await h.send({ target: '/v2/health', headers: { origin } })
-    expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
-    expect(answer.headers).toMatchObject({ vary: 'origin' })
-  })
+  test.each(['https://evil.example', 'http://app.example', 'null', `${APP}.evil.example`])(
+    '%s is told nothing',
+    async (origin) => {
+      const preflight = await h.send({ method: 'OPTIONS', target: '/v2/messages', headers: { origin, ...PREFLIGHT } })
+      expect(preflight).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+      const answer = await h.send({ target: '/v2/health', headers: { origin } })
+      expect(answer.headers).not.toHaveProperty('access-control-allow-origin')
+      expect(answer.headers).toMatchObject({ vary: 'origin' })
+    },
+  )
 
-  test('OPTIONS that is no preflight is 404', async () => {
+  test('spec 3.11: OPTIONS that is no preflight is 404', async () => {
     expect(await h.send({ method: 'OPTIONS', target: '/v2/health', headers: { origin: APP } })).toMatchObject({
       status: 404,
     })

@@ -207,6 +207,10 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
       body,
     })
 
+  test('bytes count, not characters', async () => {
+    expect(await signedPatch(`"${'€'.repeat(33_000)}"`)).toMatchObject(errorOf(413, 'body_too_large'))
+  })
+
   test.each([{}, { 'transfer-encoding': 'chunked' }])('96 KiB are read, one byte more is 413: %j', async (headers) => {
     expect(await signedPatch(ofBytes(LIMITS.requestBytes), headers)).toMatchObject(errorOf(400, 'invalid_request'))
     expect(await signedPatch(ofBytes(LIMITS.requestBytes + 1), headers)).toMatchObject(errorOf(413, 'body_too_large'))

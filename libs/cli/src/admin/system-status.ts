@@ -6,7 +6,9 @@ import type { Call, ReplyOf } from '@svc/contracts/define.ts'
 import { measureStreams } from '@svc/contracts/stream.ts'
 import { measureWebhooks } from '@svc/contracts/webhook.ts'
 import { type ListedProcess, listProcesses } from '@svc/nats/process-stats.ts'
+import { ApiError } from '@svc/sdk/errors.ts'
 import type { Operator } from './operator.ts'
+import { OperatorNetworkError } from './operator-network-error.ts'
 
 /** The services of a complete system. Other services that answer are shown too. */
 export const SERVICES = ['gateway', 'identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const
@@ -120,19 +122,22 @@ async function measure(operator: Operator): Promise<Omit<SystemStatus, 'processe
   }
 }
 
-/** Null if the service does not answer, so that the rest of the status is still shown. */
+/** Null if the service does not answer or refuses, so that the rest of the status is still shown. */
 async function answerOf<Q, R>(operator: Operator, call: Call<Q, R>, request: Q): Promise<R | null> {
-  return operator.ask(call, request, MEASURE_MS).catch(() => null)
+  try {
+    return await operator.ask(call, request, MEASURE_MS)
+  } catch (error) {
+    if (error instanceof OperatorNetworkError || error instanceof ApiError) return null
+    throw error
+  }
 }
 
 async function streamState({ nats }: Operator): Promise<SystemStatus['accepted_stream']> {
-  try {
-    const answer = await nats.connection.request(`$JS.API.STREAM.INFO.${ACCEPTED_STREAM}`, undefined, {
-      timeout: MEASURE_MS,
-    })
-    const { state } = answer.json<{ state?: { messages: number; bytes: number; last_seq: number } }>()
-    return state === undefined ? null : { messages: state.messages, bytes: state.bytes, last_sequence: state.last_seq }
-  } catch {
-    return null
-  }
+  const options = { timeout: MEASURE_MS }
+  const answer = await nats.connection
+    .request(`$JS.API.STREAM.INFO.${ACCEPTED_STREAM}`, undefined, options)
+    // JetStream is away, or NATS itself. The rest of the status is still shown.
+    .catch(() => undefined)
+  const { state } = answer?.json<{ state?: { messages: number; bytes: number; last_seq: number } }>() ?? {}
+  return state === undefined ? null : { messages: state.messages, bytes: state.bytes, last_sequence: state.last_seq }
 }

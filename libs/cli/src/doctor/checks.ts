@@ -187,7 +187,8 @@ async function* agent(client: AgentClient, signal: AbortSignal): AsyncGenerator<
   yield await attempt('budget', async () => {
     const { used_units, daily_free_units, daily_hard_limit, credit_balance } = await client.budget({ signal })
     const left = Math.min(daily_hard_limit - used_units, Math.max(0, daily_free_units - used_units) + credit_balance)
-    const says = `${left} units are left today`
+    // The answer does not say which of the used units were paid with credits. These leave more of the free units.
+    const says = `at least ${left} units are left today`
     return left < FEW_UNITS ? { check: 'budget', result: 'warning', says } : ok('budget', says)
   })
 }

@@ -1,11 +1,11 @@
--- budget.release, revision 1
+-- budget.release, revision 2
 -- Gives back what held reservations took, on the day it was taken, where no later attempt has taken their place. It may
 -- come any number of times, for operations that are unknown or ended long ago.
 --
 -- In: operations, each once, and in parallel the deadline of the attempt that is given up.
 -- Out: nothing. Not durable: what a crash undoes is held again, and its owner gives it back again.
--- Locks, in order: accounts of the held operations by agent_id (no key update), then reservations, introductions and past
---   days of these accounts.
+-- Locks, in order: accounts of the held operations by agent_id (no key update). All other rows belong to these accounts, so
+--   their order does not matter: the reservations, then for each of them its past day and its introduction.
 --
 -- A state is compared with a variable: a literal would let the planner take the partial index of all held reservations
 -- for the way to a single one.
@@ -35,7 +35,9 @@ begin
     where r.operation = u.operation and r.state = held and r.deadline_ms <= u.deadline_ms
     returning r.agent_id, r.introduction_peer, r.day, r.units, r.credits, r.introduces
   loop
-    perform budget.take_back(given.agent_id, given.day, given.units, given.credits, 0);
+    perform budget.take_back(
+      agent => given.agent_id, on_day => given.day, units => given.units, credits => given.credits, introductions => 0
+    );
     if given.introduces then
       update budget.introductions p set holders = p.holders - 1
       where p.agent_id = given.agent_id and p.peer = given.introduction_peer and not p.settled
@@ -43,7 +45,9 @@ begin
       -- The last operation that it stood on.
       if found and pair.holders = 0 then
         delete from budget.introductions p where p.agent_id = given.agent_id and p.peer = given.introduction_peer;
-        perform budget.take_back(given.agent_id, pair.day, 0, 0, 1);
+        perform budget.take_back(
+          agent => given.agent_id, on_day => pair.day, units => 0, credits => 0, introductions => 1
+        );
       end if;
     end if;
   end loop;

@@ -1,4 +1,4 @@
--- budget.reserve, revision 2
+-- budget.reserve, revision 3
 -- Takes what a batch of operations costs: one call, one transaction. An agent occurs once in a batch.
 --
 -- In: arrays in parallel, one item at each index; the operator's allowances; `at` moves the clock in tests (null: the
@@ -13,7 +13,7 @@
 --     introduction_limit_reached, hard_limit_reached, budget_exhausted: refused, and no trace is left.
 --   No rows, and nothing is taken: an agent has no account yet. The caller opens it (openAccounts) and calls again. To
 --   open it here, with other accounts locked, would wait for keys out of order.
--- Locks, in order: accounts by agent_id (no key update), then reservations and introductions of these accounts.
+-- Locks, in order: accounts by agent_id (no key update), then past days, reservations and introductions of these accounts.
 --
 -- A price may change between two attempts: a post costs by who subscribes when it is judged (spec 8.8).
 --

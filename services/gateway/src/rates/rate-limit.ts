@@ -177,7 +177,7 @@ export function createRateLimiter({ limit, rate, gateways, clock = MONOTONIC }: 
       return
     }
     client.isQueued = true
-    // This rejects only if the queue is full. The outcome of a report arrives as its settlement.
+    // It rejects only if the queue is full, because a report itself never fails. Then nobody waits: the request is judged here.
     queueOf(keeper)(client).catch(() => judgeHere(client))
   }
 

@@ -2,9 +2,9 @@ import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import { ServiceError, unlessFault } from '@svc/contracts/errors.ts'
 import type { revokeAgent as revokeAgentCall } from '@svc/contracts/identity.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import { closeWebhook } from '../close-webhook.ts'
+import { closeWebhook } from '../calls/close-webhook.ts'
+import { pushMailbox } from '../calls/push-mailbox.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { pushMailbox } from '../push-mailbox.ts'
 import { revokeAgent as revokeAgentRow } from '../store/agents.ts'
 
 /** Upper limit for closing the webhook within the request. After that the `close-webhooks` loop takes over. */

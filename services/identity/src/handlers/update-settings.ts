@@ -6,10 +6,10 @@ import type { updateSettings as updateSettingsCall } from '@svc/contracts/identi
 import type { Settings } from '@svc/contracts/resources.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Tx } from '@svc/postgres/database.ts'
+import { pushMailbox } from '../calls/push-mailbox.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { type AgentRecord, ownIdentity } from '../domain/agent.ts'
 import { applySettings, type SettingsChange, settingsChange } from '../domain/settings.ts'
-import { pushMailbox } from '../push-mailbox.ts'
 import { lockAgent, writeSettings } from '../store/agents.ts'
 
 type Deps = Pick<IdentityDeps, 'database' | 'bus' | 'charging' | 'operations' | 'readers' | 'authority'>

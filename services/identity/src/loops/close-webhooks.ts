@@ -1,7 +1,7 @@
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
-import { closeWebhook } from '../close-webhook.ts'
+import { closeWebhook } from '../calls/close-webhook.ts'
 import type { IdentityDeps } from '../deps.ts'
 import { listOpenWebhooks } from '../store/agents.ts'
 

@@ -1,8 +1,8 @@
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { pushMailbox } from '../calls/push-mailbox.ts'
 import type { IdentityDeps } from '../deps.ts'
-import { pushMailbox } from '../push-mailbox.ts'
 import { listUnpushed } from '../store/agents.ts'
 
 const INTERVAL_MS = 1_000

@@ -32,8 +32,14 @@ export function createReleases({
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(underWay)
-      // harmless if it fails: a process that stops reporting is not asked
-      await database.run((sql) => removeProcess(sql, processId)).catch(() => {})
+      await database
+        .run((sql) => removeProcess(sql, processId))
+        .catch((error: unknown) =>
+          logger.warn(
+            { err: error },
+            'this process could not sign off: others notice within seconds that it does not report',
+          ),
+        )
     },
   }
 }

@@ -2,7 +2,7 @@ import { Writable } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import type { AcceptedEvent } from '../domain/accepted-event.ts'
 import { EventStream, type EventStreamOptions } from './event-stream.ts'
 
@@ -232,6 +232,8 @@ describe('slow readers are bounded in memory and served from history', () => {
 })
 
 describe('spec 9.7: cursors', () => {
+  afterEach(() => vi.useRealTimers())
+
   test('retry first, a cursor when history has been replayed, and last', async () => {
     const scene = startScene()
     scene.accept(2)
@@ -247,14 +249,19 @@ describe('spec 9.7: cursors', () => {
   })
 
   test('at each time of silence; an event begins it anew', async () => {
-    const scene = startScene({ heartbeatSeconds: 0.2 })
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    const scene = startScene({ heartbeatSeconds: 20 })
     await isGreeted(scene)
     for (let count = 0; count < 6; count += 1) {
-      for (const cursor of scene.accept(1)) scene.hear(cursor)
-      await new Promise((resolve) => setTimeout(resolve, 60))
+      for (const cursor of scene.accept(1)) {
+        scene.hear(cursor)
+        await eventually(() => scene.cursors().at(-1) === cursor)
+      }
+      await vi.advanceTimersByTimeAsync(6_000)
     }
     expect(scene.written.split('event: cursor')).toHaveLength(2)
-    await eventually(() => scene.lastFrame() === 'event: cursor\nid: 6\ndata: {"cursor":6}')
+    await vi.advanceTimersByTimeAsync(14_000)
+    expect(scene.lastFrame()).toBe('event: cursor\nid: 6\ndata: {"cursor":6}')
     await end(scene)
   })
 

@@ -11,11 +11,19 @@ import { oldestDueSeconds } from '../store/endpoints.ts'
  */
 export async function measureWebhooks({
   database,
+  logger,
   ingestion,
   deliveries,
-}: Pick<WebhookDeps, 'database'> & { ingestion: Ingest; deliveries: Deliveries }): Promise<
+}: Pick<WebhookDeps, 'database' | 'logger'> & { ingestion: Ingest; deliveries: Deliveries }): Promise<
   ReplyOf<typeof measureWebhooksCall>
 > {
-  const [oldest, lag] = await Promise.all([database.run(oldestDueSeconds), ingestion.lag().catch(() => null)])
-  return { oldest_due_seconds: oldest, consumer_lag: lag, in_flight: deliveries.inFlight }
+  const lag = ingestion.lag().catch((error: unknown) => {
+    logger.warn({ err: error }, 'the lag of the webhook consumer could not be read')
+    return null
+  })
+  return {
+    oldest_due_seconds: await database.run(oldestDueSeconds),
+    consumer_lag: await lag,
+    in_flight: deliveries.inFlight,
+  }
 }

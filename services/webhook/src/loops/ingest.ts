@@ -42,7 +42,8 @@ export async function startIngest({
       failpoint('webhook.ingested')
       return 'done'
     } catch (error) {
-      failure = error
+      // The loop logs the first failure of a pull, and makes the pause. JetStream sends the event again.
+      failure ??= error
       return 'again'
     }
   }

@@ -6,7 +6,7 @@ import type { Deps } from '../../deps.ts'
 import { decodeCursor, encodeCursor, START } from '../../domain/cursors.ts'
 import { messageListText, takePage } from '../../domain/pages.ts'
 import { type ExportedPart, type ExportQuery, findSettledBatch, listExport } from '../../store/read/export.ts'
-import { listVisible } from '../../visible.ts'
+import { listVisible } from './visible.ts'
 
 type Request = RequestOf<typeof exportMessagesCall>
 type Result = ReplyOf<typeof exportMessagesCall>

@@ -1,7 +1,7 @@
 import type { CallContext, ReplyOf, RequestOf } from '@svc/contracts/define.ts'
 import type { replayEvents as replayEventsCall } from '@svc/contracts/messaging.ts'
 import type { Deps } from '../../deps.ts'
-import { readEventPage } from '../../event-page.ts'
+import { readEventPage } from './event-page.ts'
 
 /** Compact JSON never contains a tab. */
 const SEPARATOR = '\t'

@@ -1,8 +1,8 @@
 import type { CallContext } from '@svc/contracts/define.ts'
 import { closeWebhook as closeWebhookCall } from '@svc/contracts/webhook.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import type { IdentityDeps } from './deps.ts'
-import { markWebhookClosed } from './store/agents.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { markWebhookClosed } from '../store/agents.ts'
 
 /**
  * Deletes the webhook of a revoked agent, prevents a new one, and records that this is done. Idempotent.

@@ -1,8 +1,8 @@
 import type { CallContext } from '@svc/contracts/define.ts'
 import { setMailbox } from '@svc/contracts/messaging.ts'
 import { failpoint } from '@svc/failpoints/failpoint.ts'
-import type { IdentityDeps } from './deps.ts'
-import { type Mailbox, markPushed } from './store/agents.ts'
+import type { IdentityDeps } from '../deps.ts'
+import { type Mailbox, markPushed } from '../store/agents.ts'
 
 /**
  * Tells messaging the policy and revocation of an agent's mailbox, and records the confirmed version. Pushes of one

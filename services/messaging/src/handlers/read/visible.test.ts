@@ -1,6 +1,6 @@
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { describe, expect, test } from 'vitest'
-import { takePage } from './domain/pages.ts'
+import { takePage } from '../../domain/pages.ts'
 import { listVisible, type VisibleRow } from './visible.ts'
 
 interface Row extends VisibleRow {

@@ -1,4 +1,4 @@
-import type { ListedRow } from './domain/pages.ts'
+import type { ListedRow } from '../../domain/pages.ts'
 
 /** A row of a list that may hold posts. */
 export interface VisibleRow extends ListedRow {

@@ -1,9 +1,9 @@
 import type { CallContext, RequestOf } from '@svc/contracts/define.ts'
 import type { listEvents as listEventsCall } from '@svc/contracts/messaging.ts'
-import type { Deps } from './deps.ts'
-import { eventText } from './domain/event-text.ts'
-import { takePage } from './domain/pages.ts'
-import { listEvents as listRows } from './store/read/events.ts'
+import type { Deps } from '../../deps.ts'
+import { eventText } from '../../domain/event-text.ts'
+import { takePage } from '../../domain/pages.ts'
+import { listEvents as listRows } from '../../store/read/events.ts'
 import { listVisible } from './visible.ts'
 
 /** A page of live events. */
