@@ -83,9 +83,14 @@ export async function registerAgent(agent: BenchAgent, baseUrl: string, authorit
   await expectOk(await fetch(`${baseUrl}/v2/me`, { method: 'PATCH', body: settings, headers }))
 }
 
+/** The body of a request that creates a public board. */
+export function boardText(): string {
+  return JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
+}
+
 /** A public board of the agent's where everybody may post. @returns its id. */
 export async function createBoard(agent: BenchAgent, baseUrl: string, authority: string): Promise<string> {
-  const body = JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
+  const body = boardText()
   const headers = headersOf(agent, authority, 'POST', '/v2/boards', body)
   const created = await post(baseUrl, '/v2/boards', body, headers)
   return ((await created.json()) as { id: string }).id

@@ -3,8 +3,10 @@
  * with a thousand. What is stored is put there with SQL, in the form in which messages are appended.
  */
 import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
+import { barChart } from '../charts/bar-chart.ts'
 import {
   type BenchAgent,
   createBenchAgent,
@@ -24,6 +26,8 @@ interface ReadsOptions {
   /** Messages stored at first, and in the end. */
   few: number
   many: number
+  /** Where an SVG of the page times is written. */
+  chart: string | undefined
 }
 
 interface Page {
@@ -62,6 +66,10 @@ export async function benchReads(options: ReadsOptions): Promise<void> {
     stored.push({ messages, times, rounds })
   }
   printTimes(stored)
+  if (options.chart !== undefined) {
+    writeFileSync(options.chart, chartOf(stored))
+    console.log(`\nchart: ${options.chart}`)
+  }
 
   const fixedRounds: Round[] = []
   const load = (await pagesOf(sql, who)).map((page) => ({ page, rounds: [] as Round[] }))
@@ -180,6 +188,16 @@ function printTimes(stored: { messages: number; times: Map<string, number>; roun
     console.log(`| ${name} | ${before.toFixed(2)} | ${after.toFixed(2)} | ${(after / before).toFixed(2)} |`)
     printRefused(name, [...(few.rounds.get(name) ?? []), ...(many.rounds.get(name) ?? [])])
   }
+}
+
+function chartOf(stored: readonly { messages: number; times: Map<string, number> }[]): string {
+  const pages = [...(stored[0]?.times.keys() ?? [])]
+  return barChart({
+    title: 'Time of a page, one connection',
+    unit: 'p50 in ms',
+    bars: stored.map(({ messages }) => `${messages.toLocaleString('en')} messages`),
+    groups: pages.map((name) => ({ name, values: stored.map(({ times }) => times.get(name) ?? 0) })),
+  })
 }
 
 function printRates(

@@ -1,3 +1,5 @@
+import { escapeText } from './escape.ts'
+
 /** A chart as SVG text. Every line has its own scale, from zero to its largest value, and its name says that value. */
 interface Chart {
   readonly title: string
@@ -46,8 +48,4 @@ function drawLine({ name, points }: Line, maxX: number, at: number): string {
     `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${points.map(place).join(' ')}"/>`,
     `<text x="${LEFT + at * 240}" y="${HEIGHT - 16}" fill="${colour}">${escapeText(name)}, up to ${most}</text>`,
   ].join('\n')
-}
-
-function escapeText(text: string): string {
-  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }
