@@ -4,8 +4,8 @@
  */
 
 import { writeFileSync } from 'node:fs'
+import { lineChart } from '../support/charts/line-chart.ts'
 import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
-import { lineChart } from './charts/line-chart.ts'
 import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import { median } from './load/http-load.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'

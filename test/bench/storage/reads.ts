@@ -5,8 +5,8 @@
 import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
+import { barChart } from '../../support/charts/bar-chart.ts'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
-import { barChart } from '../charts/bar-chart.ts'
 import {
   type BenchAgent,
   createBenchAgent,
