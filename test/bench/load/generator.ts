@@ -69,15 +69,22 @@ function prepare(agents: BenchAgent[], { work, authority }: Order, index: number
     case 'messages': {
       const [sender, recipient] = pairOf(agents, work.at, index)
       const envelope = envelopeText(sender, `${recipient.name}@${authority}`, work.ttlSeconds)
-      return signedRequest(sender, authority, 'POST', '/v2/messages', envelope)
+      return signedRequest(sender, { authority, method: 'POST', target: '/v2/messages', body: envelope })
     }
     case 'posts':
-      return signedRequest(first, authority, 'POST', '/v2/messages', envelopeText(first, `board:${work.board}`))
+      return signedRequest(first, {
+        authority,
+        method: 'POST',
+        target: '/v2/messages',
+        body: envelopeText(first, `board:${work.board}`),
+      })
     case 'boards':
-      return signedRequest(from, authority, 'POST', '/v2/boards', boardText())
+      return signedRequest(from, { authority, method: 'POST', target: '/v2/boards', body: boardText() })
     case 'pages': {
       const target = work.targets[index % work.targets.length] ?? '/'
-      return work.signed ? signedRequest(first, authority, 'GET', target) : requestBytes('GET', target, authority, {})
+      return work.signed
+        ? signedRequest(first, { authority, method: 'GET', target })
+        : requestBytes({ authority, method: 'GET', target })
     }
   }
 }

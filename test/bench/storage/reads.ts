@@ -75,7 +75,11 @@ export async function benchReads(options: ReadsOptions): Promise<void> {
   const load = (await pagesOf(sql, who)).map((page) => ({ page, rounds: [] as Round[] }))
   const runFixed = (): Promise<Round> =>
     runRound(generator, () => ({}), {
-      ...orderOf({ kind: 'messages' }, reader, system, options.connections, options.secondsPerRound, 1_000),
+      ...orderOf({ kind: 'messages' }, reader, system, {
+        connections: options.connections,
+        seconds: options.secondsPerRound,
+        perSecond: 1_000,
+      }),
       agents: [dataOf(reader), dataOf(writer)],
       port: fixed.port,
       cycle: true,
@@ -109,7 +113,7 @@ function measurement(system: BenchSystem, generator: ChildProcess, reader: Bench
   return (page: Page, at: number, seconds: number): Promise<Round> => {
     const work: Work = { kind: 'pages', targets: page.targets, signed: page.signed }
     const perSecond = at === connections ? 9_000 : 2_000
-    return runRound(generator, system.cpu, orderOf(work, reader, system, at, seconds, perSecond))
+    return runRound(generator, system.cpu, orderOf(work, reader, system, { connections: at, seconds, perSecond }))
   }
 }
 
@@ -117,9 +121,7 @@ function orderOf(
   work: Work,
   reader: BenchAgent,
   system: BenchSystem,
-  connections: number,
-  seconds: number,
-  perSecond: number,
+  { connections, seconds, perSecond }: { connections: number; seconds: number; perSecond: number },
 ): Order {
   return {
     work,
