@@ -15,7 +15,7 @@ const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
 describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
-  // spec 7.7, 11.2: accepting costs 1 unit, all else is free. Every move is a row of services/messaging/test/contacts.test.ts.
+  // spec 7.7, 11.2: accepting costs 1 unit, all else is free. Every move is a row of services/messaging/test/change/contacts.test.ts.
   const moves = [
     { from: 'blocked', to: 'accepted', units: 1 },
     { from: 'accepted', to: 'none', units: 0 },
