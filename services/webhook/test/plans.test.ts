@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { openDatabase } from '@svc/postgres/database.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { createCountedDatabase } from '@svc/test/support/engines/read-counts.ts'
 import { expect, test } from 'vitest'
 import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
 import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'
 import { advance, findMissing, listPositions } from '../src/store/reconciliation.ts'
-import { silent } from './harness.ts'
 
 const FEW = 1_000
 const MANY = 20_000
@@ -18,20 +16,8 @@ const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] 
  * have ended.
  */
 test('due jobs are chosen by an index, however many wait at one endpoint', async () => {
-  await using database = await createTestDatabase(['webhook'])
-  await using service = openDatabase({
-    url: database.urlFor('webhook'),
-    application: 'test',
-    logger: silent,
-    poolSize: 1,
-  })
-  await using admin = openDatabase({
-    url: database.adminUrl,
-    application: 'test',
-    logger: silent,
-    poolSize: 1,
-    statementTimeoutMs: 60_000, // for statements that insert many rows
-  })
+  await using database = await createCountedDatabase('webhook', ['endpoints', 'jobs'])
+  const { service, admin } = database
   const [begin, finish] = [createBegin(service, 60), createFinish(service)]
   const ingest = createIngest(service, [0, 0, 0, 0, 0], () => {})
 
@@ -46,7 +32,7 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
    * Fills one endpoint with `count` due jobs, as many later ones, and as many ended ones, adds as many other endpoints,
    * and runs every statement once.
    */
-  async function readAfter(count: number): Promise<{ sequential: number; fetched: number }> {
+  async function readAfter(count: number) {
     const [agentId, configuration] = [`agent-${count}`, randomUUID()]
     await admin.run(
       (sql) => sql`
@@ -77,36 +63,27 @@ test('due jobs are chosen by an index, however many wait at one endpoint', async
         select ${configuration}, 'ended-' || n, ${agentId}, ${FAR}, now() from generate_series(1, ${count}::integer) n`,
     )
     await admin.run((sql) => sql`analyze`)
-    // A connection buffers its counters for up to a second. Without this flush, its own scans would be added after the
-    // reset.
-    await admin.run((sql) => sql`select pg_stat_force_next_flush()`)
-    await admin.run((sql) => sql`select pg_stat_reset()`)
-    const jobs = await service.run((sql) => claimJobs(sql, EVERYTHING, 60))
-    const own = jobs.filter((job) => job.agentId === agentId)
-    expect(own.map(({ messageId }) => messageId)).toEqual(['waits-1', 'waits-2'])
-    // The slots are taken, so there is nothing to claim, and no row is read.
-    expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
-    expect(await Promise.all(own.map(begin))).toEqual([true, true])
-    const [first, second] = own as [ClaimedJob, ClaimedJob]
-    await finish({ job: first, outcome: { kind: 'delivered' }, slow: false })
-    await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
-    await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
-    await service.run(oldestDueSeconds)
-    await service.run((sql) => listPositions(sql, agentId, 10))
-    const keys = ['msg-new', 'msg-absent'].map((messageId) => ({ configuration, messageId }))
-    expect(await service.run((sql) => findMissing(sql, keys))).toEqual([{ configuration, messageId: 'msg-absent' }])
-    expect((await advance(service, [{ agentId, configuration, position: 0, to: 1 }], [], [0])).agentIds.size).toBe(1)
-    await service.run((sql) => listSealedOtherwise(sql, 'key', { keyId: '', agentId: '' }, 10))
-    await service.run((sql) => purgeJobs(sql, 3_600, 10))
-    await service.run((sql) => sql`select pg_stat_force_next_flush()`)
-    const [read] = await admin.run(
-      (sql) => sql<{ sequential: number; fetched: number }[]>`
-        select sum(seq_scan)::bigint as sequential, sum(idx_tup_fetch)::bigint as fetched
-        from pg_stat_user_tables where schemaname = 'webhook' and relname in ('endpoints', 'jobs')`,
-    )
+    const read = await database.countReads(async () => {
+      const jobs = await service.run((sql) => claimJobs(sql, EVERYTHING, 60))
+      const own = jobs.filter((job) => job.agentId === agentId)
+      expect(own.map(({ messageId }) => messageId)).toEqual(['waits-1', 'waits-2'])
+      // The slots are taken, so there is nothing to claim, and no row is read.
+      expect(await service.run((sql) => claimJobs(sql, EVERYTHING, 60))).toEqual([])
+      expect(await Promise.all(own.map(begin))).toEqual([true, true])
+      const [first, second] = own as [ClaimedJob, ClaimedJob]
+      await finish({ job: first, outcome: { kind: 'delivered' }, slow: false })
+      await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
+      await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
+      await service.run(oldestDueSeconds)
+      await service.run((sql) => listPositions(sql, agentId, 10))
+      const keys = ['msg-new', 'msg-absent'].map((messageId) => ({ configuration, messageId }))
+      expect(await service.run((sql) => findMissing(sql, keys))).toEqual([{ configuration, messageId: 'msg-absent' }])
+      expect((await advance(service, [{ agentId, configuration, position: 0, to: 1 }], [], [0])).agentIds.size).toBe(1)
+      await service.run((sql) => listSealedOtherwise(sql, 'key', { keyId: '', agentId: '' }, 10))
+      await service.run((sql) => purgeJobs(sql, 3_600, 10))
+    })
     // Leaves only the other endpoint for the next round.
     await admin.run((sql) => sql`update webhook.endpoints set due_at = null`)
-    if (read === undefined) throw new Error('there are statistics')
     return read
   }
 })

@@ -1,49 +1,30 @@
 import { randomBytes } from 'node:crypto'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
-import { openDatabase } from '@svc/postgres/database.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
-import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { describe, expect, test } from 'vitest'
 import { createAppend } from '../../src/store/send/append.ts'
 import { type CommittedPost, createAppendPosts, type PostAppend } from '../../src/store/send/append-posts.ts'
-import { createFences } from '../../src/store/send/message-fences.ts'
-import { withNotedErrors } from '../support/noted-errors.ts'
-
-const logger = createLogger('test', 'silent')
-const RETENTION_SECONDS = 3_600
+import { RETENTION_SECONDS, startStore } from '../support/store.ts'
 
 async function startHarness() {
-  const stack = new AsyncDisposableStack()
-  const testDatabase = stack.use(await createTestDatabase(['messaging']))
-  /** SQLSTATEs, also of what was tried again. */
-  const errors: unknown[] = []
-  const url = testDatabase.urlFor('messaging')
-  const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
-  const database = open()
+  const store = await startStore()
+  const { database, open } = store
   const committed: CommittedPost[] = []
-  const fences = createFences(database, { fence: async () => [] })
   const options = { retentionSeconds: RETENTION_SECONDS, leaseSeconds: 5 }
   const appendOn = (on: typeof database) =>
     createAppendPosts({ ...options, database: on, onCommitted: (_id, posts) => committed.push(...posts) })
   return {
-    database,
+    ...store,
     committed,
-    errors,
     append: appendOn(database),
-    /** As another process would have it. */
     appendElsewhere: appendOn(open()),
     appendMessage: createAppend({ ...options, database: open(), onCommitted: () => {} }),
-    fences,
-    /** What the fence says when it knows. */
-    untilFenced: (item: PostAppend) => untilDefined(async () => (await fences.fence([item]))[0]),
     /** The entries of a log, by position. */
     entriesOf: (log: string) =>
       database.run(
         (sql) => sql<{ position: number; message: string; kind: string; thread_id: string | null }[]>`
           select position, message, kind, thread_id from messaging.entries where log = ${log} order by position`,
       ),
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 

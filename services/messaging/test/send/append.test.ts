@@ -1,28 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { messageOperation } from '@svc/contracts/message-operation.ts'
-import { type Database, openDatabase } from '@svc/postgres/database.ts'
-import { createLogger } from '@svc/telemetry/logger.ts'
-import { createTestDatabase } from '@svc/test/support/engines/database.ts'
-import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
+import type { Database } from '@svc/postgres/database.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Append, type CommittedEntry, createAppend } from '../../src/store/send/append.ts'
-import { createFences } from '../../src/store/send/message-fences.ts'
 import { createPreflight } from '../../src/store/send/preflight.ts'
-import { withNotedErrors } from '../support/noted-errors.ts'
+import { holdLogs } from '../support/held-logs.ts'
+import { RETENTION_SECONDS, startStore } from '../support/store.ts'
 
-const logger = createLogger('test', 'silent')
-const RETENTION_SECONDS = 3_600
 /** Later than any deadline of a test that is not about fences. */
 const FENCED_MS = Date.now() + 600_000
 
 async function startHarness() {
-  const stack = new AsyncDisposableStack()
-  const testDatabase = stack.use(await createTestDatabase(['messaging']))
-  /** SQLSTATEs, also of what was tried again. */
-  const errors: unknown[] = []
-  const url = testDatabase.urlFor('messaging')
-  const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
-  const database = open()
+  const store = await startStore()
+  const { database, open } = store
   const committed: CommittedEntry[] = []
   const appendOn = (on: typeof database) =>
     createAppend({
@@ -31,21 +22,15 @@ async function startHarness() {
       leaseSeconds: 5,
       onCommitted: (_id, entries) => committed.push(...entries),
     })
-  const fences = createFences(database, { fence: async () => [] })
   return {
-    database,
+    ...store,
     committed,
-    errors,
     newAppender: () => appendOn(open()),
-    /** As another process would have it. */
     appendElsewhere: appendOn(open()),
     append: appendOn(database),
     preflight: createPreflight(database),
-    fences,
-    /** What the fence says when it knows. */
-    untilFenced: (item: Append) => untilDefined(async () => (await fences.fence([item]))[0]),
     /** Holds logs as a process does that is frozen in the middle of a contact change. */
-    hold: (...logs: string[]) => holdRows(stack.use(openDatabase({ url, application: 'test', logger })), logs),
+    hold: (...logs: string[]) => holdLogs(store.openAdmin(), logs),
     positionsOf: async (log: string) => {
       const rows = await database.run(
         (sql) =>
@@ -53,28 +38,10 @@ async function startHarness() {
       )
       return rows.map((row) => row.position)
     },
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
 
 const QUESTION = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
-
-/** Locks logs until it is disposed of. */
-async function holdRows(database: Database, logs: string[]): Promise<AsyncDisposable> {
-  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const ended = database.transaction(async (tx) => {
-    await tx`select from messaging.logs where id = any (${logs}::text[]) for update`
-    held.resolve()
-    await free.promise
-  })
-  await Promise.race([held.promise, ended])
-  return {
-    async [Symbol.asyncDispose]() {
-      free.resolve()
-      await ended
-    },
-  }
-}
 
 function message(changes: Partial<Append> = {}): Append {
   const id = changes.id ?? randomBytes(12).toString('base64url')

@@ -2,6 +2,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import type postgres from 'postgres'
 import { expect, test } from 'vitest'
 import { type Harness, startHarness } from '../support/harness.ts'
+import { holdLogs } from '../support/held-logs.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
 /** As many as the pool has connections. */
@@ -32,23 +33,6 @@ async function useOthers(h: Harness): Promise<string> {
   }
   await change
   return 'others went on'
-}
-
-/** Locks logs until it is disposed of. */
-async function holdLogs(admin: postgres.Sql, logs: string[]): Promise<AsyncDisposable> {
-  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const ended = admin.begin(async (tx) => {
-    await tx`select from messaging.logs where id = any (${logs}::text[]) for update`
-    held.resolve()
-    await free.promise
-  })
-  await Promise.race([held.promise, ended])
-  return {
-    async [Symbol.asyncDispose]() {
-      free.resolve()
-      await ended
-    },
-  }
 }
 
 async function lockWaiters(observer: postgres.Sql): Promise<number> {
