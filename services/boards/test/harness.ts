@@ -12,7 +12,7 @@ import { connectCalls, type ServiceCalls, spawnWithin, startWithin } from '@svc/
 import type { BoardsConfig } from '../src/config.ts'
 import { startBoards } from '../src/service.ts'
 
-export const silent = createLogger('test', 'silent')
+const silent = createLogger('test', 'silent')
 /** A gateway's is 5 s; these are for what is right, on a machine that others use as well. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
 

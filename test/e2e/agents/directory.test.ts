@@ -1,5 +1,3 @@
-/** The public directory, lookup by name, and the own identity. */
-import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -165,22 +163,6 @@ describe('spec 12.1: GET /v2/agents', () => {
       expect(namesOf(answer), `after ${place}`).toEqual(following)
       expect(answer.body.next_cursor).toBe('')
     }
-  })
-
-  test('spec 7.9: property: any text is a place', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.string({ unit: 'binary', maxLength: 20 }),
-        fc.integer({ min: 1, max: 100 }),
-        async (place, limit) => {
-          const following = LISTED.filter((name) => Buffer.compare(Buffer.from(name), Buffer.from(place)) > 0)
-          const answer = await list(`?limit=${limit}&after=${encodeURIComponent(place)}`)
-          expect(namesOf(answer)).toEqual(following.slice(0, limit))
-          expect(answer.body.next_cursor).toBe(following.length > limit ? following[limit - 1] : '')
-        },
-      ),
-      { numRuns: 40 },
-    )
   })
 
   test('spec 5.9: who has withdrawn, was revoked or never asked to be listed is not', async () => {

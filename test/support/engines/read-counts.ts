@@ -11,7 +11,7 @@ interface RowsRead {
   readonly fetched: number
 }
 
-export interface CountedDatabase extends AsyncDisposable {
+interface CountedDatabase extends AsyncDisposable {
   /** As the service has it, with one connection, so that a plan lives as long as the test. */
   readonly service: Database
   /** To fill tables; its reads do not count. */
