@@ -188,7 +188,7 @@ const LOGINS = {
     return { config: operator.config, text: await operator.credsFor('budget') }
   },
 } satisfies Record<string, () => Promise<Login>>
-/** How much of a file is there, and the message about it. */
+/** How complete a file is, and the message about it. */
 const HALF_WRITTEN = {
   SVC_NATS_PASSWORD_FILE: [0, 'is empty'],
   SVC_NATS_NKEY_FILE: [-20, 'is not the seed of a user'],

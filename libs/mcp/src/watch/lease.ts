@@ -45,7 +45,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
       try {
         if (isOwn()) rmSync(path, { force: true })
       } catch {
-        // Gives the lease the age of a stale one, so that another process can take it.
+        // The lease becomes stale, and another process takes it over.
       }
     },
   }
