@@ -8,7 +8,7 @@ export interface Sample {
   readonly value: number
 }
 
-/** What every process says on its own port. */
+/** The metrics on a process's own port. */
 export interface Scrapes {
   readonly samples: readonly Sample[]
   /** By metric: counter, gauge, histogram, summary. */
@@ -28,7 +28,7 @@ export async function scrapeAll(processes: Iterable<TestProcess>): Promise<Scrap
   return { samples: texts.flatMap(({ process, text }) => parseSamples(process, text)), types: new Map(types) }
 }
 
-/** Where a process that was given port 0 listens: it says so when it starts. */
+/** The port of a process that was given port 0, from its log. */
 export function metricsUrl({ name, log }: TestProcess): string {
   const said = log.find(({ message }) => message === 'metrics')
   if (said === undefined) throw new Error(`${name} has no port for metrics`)
