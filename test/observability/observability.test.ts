@@ -241,9 +241,10 @@ describe('dashboards and alerts use existing metrics', () => {
 
   test('every metric of ours has its row in docs/operating/observe.md with its help text, and every row its metric', () => {
     const text = readFileSync(join(ROOT, 'docs/operating/observe.md'), 'utf8')
-    const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` /gm)].map(([, name]) => name)
-    const own = [...scrapes.types.keys()].filter((name) => name.startsWith('agentmsg_'))
-    expect(rows.sort()).toEqual(own.sort())
+    const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` .*\| (.+?) *\|$/gm)]
+    const described = rows.map(([, name, meaning = '']) => [name, meaning.replaceAll('`', '')])
+    const own = [...scrapes.help].filter(([name]) => name.startsWith('agentmsg_'))
+    expect(described.sort()).toEqual(own.sort())
   })
 
   function problemsOf(expression: string): string[] {

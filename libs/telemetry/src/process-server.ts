@@ -41,13 +41,13 @@ interface Answer {
 
 const readiness = defineLevel({
   name: 'agentmsg_ready',
-  help: '1 where the process is ready for work, 0 where it is not',
+  help: '1 if the process is ready for work, otherwise 0',
   labels: [],
 })
 
 const unhandled = defineCount({
   name: 'agentmsg_unhandled_errors_total',
-  help: 'Exceptions and rejections that nobody handled; the process drains and ends after the first',
+  help: 'Exceptions and rejections that no code handled; the process drains and ends after the first',
   labels: [],
 })
 
