@@ -394,7 +394,7 @@ describe('probes', () => {
     }
     const all = (text: string): string[] => [...h.system.processes.keys()].map(() => text)
     await h.system.nats.kill()
-    await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is away\n')))
+    await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is not connected\n')))
     expect(await probe('live')).toEqual(all('200 ok\n'))
     const { samples } = await scrapeAll(h.system.processes.values())
     const told = samples.filter(({ name }) => ['agentmsg_ready', 'agentmsg_nats_connected'].includes(name))

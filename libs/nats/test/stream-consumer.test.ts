@@ -192,7 +192,7 @@ describe('ADR 22: no pull goes silent', () => {
     await eventually(() => scene.heard.length === 1)
     scene.proxy.freeze()
     await eventually(() => pulling.failures.length > 0, SOON)
-    expect(String(pulling.failures[0])).toContain('has gone quiet')
+    expect(String(pulling.failures[0])).toContain('is silent')
     scene.proxy.thaw()
     await scene.publish('2')
     await eventually(() => scene.texts().includes('2'), SOON)

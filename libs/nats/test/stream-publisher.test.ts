@@ -24,12 +24,12 @@ test('ADR 22: a call to a NATS that is down, or goes down, fails at once, and wo
   })
   await server.kill()
   await Promise.all([
-    expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away'),
-    expect(stream.state()).rejects.toThrow('NATS is away'),
+    expect(stream.publish([publication(2)])).rejects.toThrow('NATS is not connected'),
+    expect(stream.state()).rejects.toThrow('NATS is not connected'),
   ])
   await eventually(() => disconnects === 1)
-  await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away')
-  await expect(stream.state()).rejects.toThrow('NATS is away')
+  await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is not connected')
+  await expect(stream.state()).rejects.toThrow('NATS is not connected')
 
   await server.restart()
   // The stream may have the event already, from an attempt whose answer was lost.

@@ -70,7 +70,7 @@ describe('background work', () => {
     expect(loop.isStalled()).toBe(true)
     expect([hanging.length, failure]).toEqual([3, undefined])
     await vi.advanceTimersByTimeAsync(30_000)
-    expect([hanging.length, failure?.message]).toEqual([3, 'the loop test does not go on'])
+    expect([hanging.length, failure?.message]).toEqual([3, 'the loop test has failed: too many of its passes hang'])
     // Disposing does not wait for the passes that hang.
     await loop[Symbol.asyncDispose]()
   })

@@ -28,7 +28,7 @@ test('a process whose loop has failed ends by itself, with code 1, so that its s
   expect(code).toBe(1)
   const [stdout, stderr] = await printed
   expect(stdout).toContain('"msg":"ready"')
-  expect(stderr).toContain('the loop hanging does not go on')
+  expect(stderr).toContain('the loop hanging has failed: too many of its passes hang')
 })
 
 test('an unhandled error is logged and counted, and drains the process: a call under way is answered, the exit code is 1', async () => {

@@ -83,7 +83,7 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
     },
     noteUnhandled(error: unknown): void {
       const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
-      logger.error({ err }, 'nobody handled this error: the process drains and ends')
+      logger.error({ err }, 'unhandled error: the process drains and ends')
       unhandled.add({})
       // Without scrapes there is nothing to wait for.
       if (isScraped) lastScrape ??= Promise.withResolvers()

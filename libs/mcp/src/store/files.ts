@@ -37,7 +37,7 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
   } catch (cause) {
-    throw new StateError(`${path} cannot be made a folder: ${reasonOf(cause)}`, { cause })
+    throw new StateError(`${path} cannot be created as a folder: ${reasonOf(cause)}`, { cause })
   }
 }
 

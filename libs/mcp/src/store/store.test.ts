@@ -215,7 +215,7 @@ describe('the lease of the stream', () => {
     rmSync(join(folder, 'inner'), { recursive: true })
     writeFileSync(join(folder, 'inner'), 'no folder')
     expect(lease.renew()).toBe(false)
-    expect(() => lease.take()).toThrow(/cannot be made a folder: /)
+    expect(() => lease.take()).toThrow(/cannot be created as a folder: /)
     expect(() => lease.release()).not.toThrow()
   })
 

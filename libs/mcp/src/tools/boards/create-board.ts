@@ -57,7 +57,7 @@ export const createBoard = defineTool({
         await obtainConsent(mailbox, intent, asker, signal)
       }
       const board = earlier ?? (await client.createBoard(wanted, { signal }))
-      if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an id that is none')
+      if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an invalid board id')
       // A person who agreed to the board has also agreed to posts on it.
       if (earlier === undefined) approve(mailbox, board.id)
       const budget = await findBudget(mailbox, signal)
