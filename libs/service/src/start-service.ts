@@ -129,5 +129,8 @@ async function missing(nats: Nats, database: Database): Promise<string[]> {
       () => true,
       () => false,
     )
-  return [...(nats.isConnected() ? [] : ['NATS is not connected']), ...(answers ? [] : ['the database does not answer'])]
+  return [
+    ...(nats.isConnected() ? [] : ['NATS is not connected']),
+    ...(answers ? [] : ['the database does not answer']),
+  ]
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type AgentStanding, createBoard, setMember } from '@svc/contracts/boards.ts'
+import { createBoard, setMember } from '@svc/contracts/boards.ts'
 import type { AssignableRole, Board, BoardDetails } from '@svc/contracts/resources.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -25,11 +25,8 @@ export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly budget: BudgetPeer
   /** Creates a board, public by default. */
   create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
-  /**
-   * Sets a role.
-   * @returns the code of the refusal, or `ok`.
-   */
-  assign(boardId: string, caller: string, agentId: string, role: AssignableRole, as?: AgentStanding): Promise<string>
+  /** Sets a role. @returns the code of the refusal, or `ok`. */
+  assign(boardId: string, caller: string, agentId: string, role: AssignableRole): Promise<string>
   /** Runs another instance in this process. */
   start(): Promise<AsyncDisposable>
   /** Starts a process of the service, for tests that kill it. */
@@ -73,8 +70,8 @@ export async function startHarness({
     codeOf,
     create: (owner, board = {}) =>
       call(createBoard, { owner, board: { title: 'a board', visibility: 'public', ...board } }),
-    assign: (board_id, caller, agent_id, role, standing = 'active') =>
-      codeOf(setMember, { caller, board_id, agent_id, standing, role }),
+    assign: (board_id, caller, agent_id, role) =>
+      codeOf(setMember, { caller, board_id, agent_id, standing: 'active', role }),
     start: () => startWithin(running, () => startBoards(config)),
     spawn: (env = {}) =>
       spawnWithin(running, 'boards', { SVC_NATS_URL: config.natsUrl, SVC_DATABASE_URL: config.databaseUrl, ...env }),
