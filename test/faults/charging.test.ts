@@ -182,7 +182,7 @@ describe('spec 12.3; ADR 21: a message whose cost the gateway has reserved ahead
 })
 
 describe('spec 12.3; ADR 21: accepting a contact', () => {
-  // The other steps are in services/messaging/test/faults.test.ts and libs/charging/test/faults.test.ts.
+  // The other steps are in services/messaging/test/operate/faults.test.ts and libs/charging/test/faults.test.ts.
   const failpoint = 'charging.messaging.committed'
 
   test.each(CLIENTS)('messaging dies after the commit, the client %s', async (client) => {

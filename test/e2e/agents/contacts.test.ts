@@ -16,7 +16,7 @@ type State = (typeof STATES)[number]
 
 describe('spec 3.19, 7.7: one PUT makes every move', () => {
   // spec 7.7, 11.2: accepting costs 1 unit, everything else is free. Every move is a row of
-  // services/messaging/test/contacts.test.ts.
+  // services/messaging/test/change/contacts.test.ts.
   const moves = [
     { from: 'blocked', to: 'accepted', units: 1 },
     { from: 'accepted', to: 'none', units: 0 },

@@ -1,6 +1,6 @@
 /**
  * Checks of the HTTP edge before any service is called: sizes, types, JSON, queries, paths, methods and broken HTTP. Every variant
- * of each check is a row of services/gateway/test/http.test.ts, or of a table beside the code.
+ * of each check is a row of services/gateway/test/http/http.test.ts, or of a table beside the code.
  */
 import { once } from 'node:events'
 import { beforeAll, describe, expect, test } from 'vitest'

@@ -113,7 +113,7 @@ describe('a correct request', () => {
   })
 })
 
-// The forms of each header are rows of libs/svc1/src/headers.test.ts and services/gateway/test/signature.test.ts.
+// The forms of each header are rows of libs/svc1/src/headers.test.ts and services/gateway/test/auth/signature.test.ts.
 describe('spec 2.4, 3.2: header syntax', () => {
   test('spec 3.2, 4.3: 401 unauthenticated: Authorization twice, the second of another kind', async () => {
     const edit = replace(AUTHORIZATION, (right) => [right, 'Basic eDp5'])
@@ -259,7 +259,7 @@ describe('spec 3.7: nonces', () => {
   })
 })
 
-// Every pair of errors is a row of services/gateway/test/signature.test.ts.
+// Every pair of errors is a row of services/gateway/test/auth/signature.test.ts.
 describe('spec 3.5: each check', () => {
   type Put = (right: Partial<Draft>) => Partial<Draft>
   const faults: [string, number, string, Put][] = [

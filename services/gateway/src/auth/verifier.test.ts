@@ -8,8 +8,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { createVerifier, type VerifierOptions } from './verifier.ts'
 import { createRingMemory, RING_SLOTS, RING_TEXT_BYTES, VerifyRing } from './verify-ring.ts'
 
-const HANGING = new URL('../../test/hanging-thread.ts', import.meta.url)
-const FAILING = new URL('../../test/failing-thread.ts', import.meta.url)
+const HANGING = new URL('../../test/auth/hanging-thread.ts', import.meta.url)
+const FAILING = new URL('../../test/auth/failing-thread.ts', import.meta.url)
 const LAST_TICKET = 2 ** 30 - 1
 const logger = createLogger('gateway', 'silent')
 const turn = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,0 +1,282 @@
+import { admitRequest } from '@svc/contracts/identity.ts'
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import {
+  AUTHORITY,
+  envelopeOf,
+  type Harness,
+  JSON_BODY,
+  type Outgoing,
+  type Signing,
+  signatureOf,
+  startHarness,
+} from '../support/harness.ts'
+
+let h: Harness
+beforeAll(async () => {
+  h = await startHarness()
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const now = () => Math.floor(Date.now() / 1000)
+let nonces = 0
+/** 16 bytes that were not used before. */
+function freshNonce(): string {
+  nonces += 1
+  return nonces.toString(16).padStart(32, 'a')
+}
+
+describe('spec 3.5: the order of the checks', () => {
+  /** What can be wrong with a request, in the order in which it is found. */
+  const FAULTS = [
+    ['header syntax', 'unauthenticated'],
+    ['timestamp', 'timestamp_out_of_range'],
+    ['signer known', 'signer_unknown'],
+    ['signature', 'signature_invalid'],
+    ['signer not revoked', 'signer_revoked'],
+    ['nonce', 'nonce_replayed'],
+    ['body', 'invalid_json'],
+  ] as const
+  type Fault = (typeof FAULTS)[number][0]
+
+  async function sendWith(faults: readonly Fault[]) {
+    const has = (fault: Fault) => faults.includes(fault)
+    const signer = has('signer known') ? createKeyPair() : h.register('alice')
+    const nonce = freshNonce()
+    if (has('nonce')) await h.sendSigned(signer, { target: '/v2/me' }, { nonce })
+    if (has('signer not revoked')) h.revoked.add(signer.agentId)
+    const request: Outgoing = {
+      method: 'PATCH',
+      target: '/v2/me',
+      body: has('body') ? '{"discoverable":true,}' : '{"discoverable":true}',
+      headers: JSON_BODY,
+    }
+    const signature = signatureOf(signer, request, {
+      nonce,
+      timestamp: has('timestamp') ? now() - 100 : now(),
+      ...(has('signature') ? { authority: 'other.test' } : {}),
+    })
+    if (has('header syntax')) signature['x-svc-nonce'] = 'not hex'
+    return h.send({ ...request, headers: { ...request.headers, ...signature } })
+  }
+
+  test('with none of them it is 200', async () => {
+    expect(await sendWith([])).toMatchObject({ status: 200 })
+  })
+
+  test.each(FAULTS)('%s alone is %s', async (fault, code) => {
+    expect(await sendWith([fault])).toMatchObject({ body: { error: { code } } })
+  })
+
+  const pairs = FAULTS.flatMap(([first, code], index) =>
+    FAULTS.slice(index + 1).map(([second]) => [first, second, code] as const),
+  )
+  test.each(pairs)('%s comes before %s: %s', async (first, second, code) => {
+    expect(await sendWith([second, first])).toMatchObject({ body: { error: { code } } })
+  })
+
+  test('all of them at once are the first one', async () => {
+    const answer = await sendWith(FAULTS.map(([fault]) => fault))
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthenticated' } } })
+  })
+})
+
+// The forms of each header are a table in libs/svc1/src/headers.test.ts.
+describe('spec 2.4, 3.2: header syntax', () => {
+  const good = () => signatureOf(h.register('alice'), { target: '/v2/me' })
+  type Headers = Record<string, string | string[]>
+
+  test.each<[string, (headers: Record<string, string>) => Headers]>([
+    ['no Authorization', ({ authorization: _, ...rest }) => rest],
+    ['another scheme', (rest) => ({ ...rest, authorization: 'Bearer abc' })],
+    [
+      'Authorization twice',
+      (rest) => ({ ...rest, authorization: [rest.authorization ?? '', rest.authorization ?? ''] }),
+    ],
+    ['no timestamp', ({ 'x-svc-timestamp': _, ...rest }) => rest],
+    ['a timestamp with a fraction', (rest) => ({ ...rest, 'x-svc-timestamp': `${rest['x-svc-timestamp']}.0` })],
+    [
+      'a timestamp twice',
+      (rest) => ({ ...rest, 'x-svc-timestamp': [rest['x-svc-timestamp'] ?? '', rest['x-svc-timestamp'] ?? ''] }),
+    ],
+    ['no nonce', ({ 'x-svc-nonce': _, ...rest }) => rest],
+    ['a nonce of 31 digits', (rest) => ({ ...rest, 'x-svc-nonce': 'a'.repeat(31) })],
+    ['a nonce twice', (rest) => ({ ...rest, 'x-svc-nonce': [rest['x-svc-nonce'] ?? '', 'b'.repeat(32)] })],
+  ])('%s is 401 unauthenticated', async (_, change) => {
+    const answer = await h.send({ target: '/v2/me', headers: change(good()) })
+    expect(answer).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': 'SVC' },
+      body: { error: { code: 'unauthenticated' } },
+    })
+  })
+
+  test('X-SVC headers without Authorization claim nothing: the caller is anonymous', async () => {
+    const { authorization: _, ...rest } = good()
+    expect(await h.send({ target: '/v2/health', headers: { ...rest, 'x-svc-nonce': 'junk' } })).toMatchObject({
+      status: 200,
+    })
+  })
+})
+
+describe('spec 3.6: the timestamp is within 60 seconds', () => {
+  test.each([
+    [-58, 200],
+    [58, 200],
+    [-63, 401],
+    [63, 401],
+    [-1_000_000, 401],
+  ])('%i seconds off: %i', async (offset, status) => {
+    // Again where it was seconds until the request was looked at.
+    await eventually(async () => {
+      const answer = await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { timestamp: now() + offset })
+      expect(answer.status).toBe(status)
+      if (status === 401) expect(answer.body).toMatchObject({ error: { code: 'timestamp_out_of_range' } })
+    })
+  })
+})
+
+describe('spec 3.3: every line of it is covered', () => {
+  const request = { method: 'PATCH', target: '/v2/me?', headers: JSON_BODY, body: '{"discoverable":true}' }
+
+  test.each<[string, Signing]>([
+    ['another authority', { authority: 'agents.test' }],
+    ['the authority in another case', { authority: AUTHORITY.toUpperCase() }],
+    ['another method', { method: 'POST' }],
+    ['the method in lower case', { method: 'patch' }],
+    ['the path without its query', { target: '/v2/me' }],
+    ['the path in another spelling', { target: '/v2/%6De?' }],
+    ['another body', { body: '{"discoverable":false}' }],
+    ['the body spelled otherwise', { body: '{"discoverable": true}' }],
+    ['no body', { body: '' }],
+  ])('%s is signature_invalid', async (_, signing) => {
+    const answer = await h.sendSigned(h.register('alice'), request, signing)
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'signature_invalid' } } })
+  })
+
+  test.each<[string, (headers: Record<string, string>) => Record<string, string>]>([
+    ['another timestamp', (headers) => ({ ...headers, 'x-svc-timestamp': String(now() - 1) })],
+    ['another nonce', (headers) => ({ ...headers, 'x-svc-nonce': freshNonce() })],
+    [
+      'the nonce in another case',
+      (headers) => ({ ...headers, 'x-svc-nonce': headers['x-svc-nonce']?.toUpperCase() ?? '' }),
+    ],
+    [
+      'another signer',
+      (headers) => ({
+        ...headers,
+        authorization: headers.authorization?.replace(/ \w+:/, ` ${h.register('bob').agentId}:`) ?? '',
+      }),
+    ],
+  ])('%s than signed is signature_invalid', async (_, change) => {
+    const signed = signatureOf(h.register('alice'), request, { timestamp: now() - 5, nonce: freshNonce() })
+    const answer = await h.send({ ...request, headers: { ...JSON_BODY, ...change(signed) } })
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'signature_invalid' } } })
+  })
+
+  test.each(['/v2/%6d%65', '/v2/inbox?limit=1&lane=inbox', '/v2/inbox?lane=inbox&limit=1', '/v2/inbox?lane=%69nbox'])(
+    'spec 3.3, 3.11: %s is routed decoded and signed as sent',
+    async (target) => {
+      expect(await h.sendSigned(h.register('alice'), { target })).toMatchObject({ status: 200 })
+    },
+  )
+
+  test('the target of absolute-form is its path and query', async () => {
+    const alice = h.register('alice')
+    const headers = Object.entries(signatureOf(alice, { target: '/v2/me' }))
+    const lines = [
+      `GET http://${AUTHORITY}/v2/me HTTP/1.1`,
+      'Host: x',
+      'Connection: close',
+      ...headers.map((h) => h.join(': ')),
+    ]
+    expect(await h.sendRaw(`${lines.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
+  })
+
+  test('what is not ASCII in a target is signed as it was on the wire', async () => {
+    const alice = h.register('alice')
+    const target = Buffer.from('/v2/me?é')
+    const { signRequest } = await import('@svc/svc1/sign.ts')
+    // signRequest encodes its lines as UTF-8, so the target is given as text here and sent as those bytes below
+    const headers = Object.entries(
+      signRequest(alice, { authority: AUTHORITY, method: 'GET', target: target.toString() }),
+    )
+    const rest = ['Host: x', 'Connection: close', ...headers.map((h) => h.join(': '))].join('\r\n')
+    const bytes = Buffer.concat([Buffer.from('GET '), target, Buffer.from(` HTTP/1.1\r\n${rest}\r\n\r\n`)])
+    const answer = await h.sendRaw(bytes)
+    expect(answer).toContain('invalid_request') // the signature was right: this is about the query
+  })
+})
+
+describe('spec 3.7: nonces', () => {
+  test.each<[string, Outgoing, number]>([
+    ['200', { target: '/v2/me' }, 200],
+    ['400', { target: '/v2/inbox?limit=0' }, 400],
+    ['404 for a path', { target: '/v2/nowhere' }, 404],
+    ['404 for an id that cannot be one', { target: '/v2/messages/x' }, 404],
+    ['415', { method: 'PATCH', target: '/v2/me', body: '{}' }, 415],
+    ['403', { method: 'POST', target: '/v2/messages', body: envelopeOf(createKeyPair()), headers: JSON_BODY }, 403],
+  ])(
+    'a nonce is consumed by a request whose signature verified, also where the answer is %s',
+    async (_, request, status) => {
+      const alice = h.register('alice')
+      const nonce = freshNonce()
+      expect(await h.sendSigned(alice, request, { nonce })).toMatchObject({ status })
+      expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({
+        status: 409,
+        body: { error: { code: 'nonce_replayed' } },
+      })
+    },
+  )
+
+  test('the same bytes in another case are the same nonce', async () => {
+    const alice = h.register('alice')
+    const nonce = `${freshNonce()}ff`
+    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
+    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce: nonce.toUpperCase() })).toMatchObject({
+      status: 409,
+    })
+  })
+
+  test('another signer may use it', async () => {
+    const nonce = freshNonce()
+    expect(await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
+    expect(await h.sendSigned(h.register('bob'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
+  })
+
+  test('spec 3.7; ADR 22: a request that was not signed right burns no nonce', async () => {
+    const alice = h.register('alice')
+    const nonce = freshNonce()
+    const before = h.callsTo(admitRequest).length
+    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce, authority: 'other.test' })).toMatchObject({
+      status: 401,
+    })
+    expect(h.callsTo(admitRequest)).toHaveLength(before)
+    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
+  })
+})
+
+describe('spec 3.1: a signature that is supplied must be valid on every path', () => {
+  test.each([
+    ['GET', '/v2/health', 200],
+    ['GET', '/v2/agents', 200],
+    ['GET', '/v2/agents/nobody', 404],
+    ['GET', '/v2/messages/message-1', 200],
+    ['GET', '/openapi.json', 200],
+    ['GET', '/.well-known/agent.json', 200],
+    ['GET', '/v2/nowhere', 404],
+    ['GET', '/v2/%zz', 404],
+    ['GET', '/', 404],
+    ['HEAD', '/v2/health', 404],
+    ['OPTIONS', '/v2/health', 404],
+    ['DELETE', '/v2/me', 404],
+    ['PROPFIND', '/v2/me', 404],
+  ])('%s %s is %i anonymously and signed, and 401 with a bad signature', async (method, target, status) => {
+    const alice = h.register('alice')
+    expect(await h.send({ method, target })).toMatchObject({ status })
+    expect(await h.sendSigned(alice, { method, target })).toMatchObject({ status })
+    expect(await h.sendSigned(alice, { method, target }, { authority: 'other.test' })).toMatchObject({ status: 401 })
+    expect(await h.send({ method, target, headers: { authorization: 'Basic x' } })).toMatchObject({ status: 401 })
+  })
+})

@@ -1,0 +1,163 @@
+/** Clients that take their time, against a server that gives them little of it. */
+import type { AddressInfo } from 'node:net'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readBody } from '../../src/http/body.ts'
+import { createClients } from '../../src/http/connections/client.ts'
+import { parseAddressRange } from '../../src/http/connections/client-address.ts'
+import { MAX_PIPELINED } from '../../src/http/connections/connections.ts'
+import { createLoad } from '../../src/http/load/load.ts'
+import { createOutflow } from '../../src/http/load/outflow.ts'
+import { createHttpApp } from '../../src/http-app.ts'
+import { openRaw, type RawConnection } from '../support/harness.ts'
+
+const HEADERS_MS = 300
+const REQUEST_MS = 600
+
+let port: number
+const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
+const outflow = createOutflow({ maxRequests: 10 })
+const proxies = parseAddressRange('127.0.9.0/24')
+const app = createHttpApp({
+  operations: [],
+  pipeline: async ({ raw }) => {
+    using _ = await readBody(raw, load)
+    throw new ServiceError('not_found')
+  },
+  load,
+  outflow,
+  clients: createClients(proxies === undefined ? [] : [proxies]),
+  maxConnectionsPerClient: 1_000,
+  corsOrigins: [],
+  logger: createLogger('test', 'silent'),
+  isDraining: () => false,
+  limits: { headersTimeout: HEADERS_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 50 },
+})
+beforeAll(async () => {
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  port = (app.server.address() as AddressInfo).port
+})
+afterAll(async () => {
+  await app.close()
+  outflow[Symbol.dispose]()
+})
+
+describe('slow clients are answered and let go', () => {
+  test.each([
+    ['half a request line', 'GET /v2/hea'],
+    ['headers without an end', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n'],
+    ['half a body', 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{'],
+    ['chunks without an end', 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n'],
+  ])('%s', async (_, bytes) => {
+    const connection = openRaw(port)
+    connection.write(bytes)
+    const received = await connection.ended
+    expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/)
+    expect(received).toContain('{"error":{"code":"invalid_request","message":"the request did not arrive in time"}}')
+  })
+
+  test('one that sends nothing at all is let go without a word, which it could take for the answer to what it sends next', async () => {
+    expect(await openRaw(port).ended).toBe('')
+  })
+
+  test.each([
+    ['a request', '', 'GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    ['its second half', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n', 'Connection: close\r\n\r\n'],
+    ['the rest of a body', 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\na', 'bc'],
+  ])('%s that came in time, while this process stood still, is read', async (_, before, then) => {
+    let received: string
+    let sentMs: number
+    do {
+      const connection = openRaw(port)
+      const beganMs = performance.now()
+      await new Promise((resolve) => connection.socket.once('connect', resolve))
+      if (before !== '') connection.write(before)
+      await new Promise((resolve) => setTimeout(resolve, HEADERS_MS / 3))
+      // Timers are looked at before sockets behind this.
+      await new Promise(setImmediate)
+      connection.write(then)
+      sentMs = performance.now() - beganMs
+      const until = performance.now() + REQUEST_MS * 1.5
+      while (performance.now() < until);
+      received = await connection.ended
+    } while (sentMs > HEADERS_MS) // the process stood still before, and the rest came too late
+    expect(received).toMatch(/^HTTP\/1\.1 404 /)
+  })
+
+  test('one that goes away in the middle of a body is no fault of ours', async () => {
+    const connection = openRaw(port)
+    connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
+    connection.socket.end()
+    expect(await connection.ended).toMatch(/^(HTTP\/1\.1 400 |$)/)
+  })
+})
+
+describe('a connection with more requests than any client sends before it reads', () => {
+  const flood = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(MAX_PIPELINED + 1)
+  const connected = ({ socket }: RawConnection) => new Promise((resolve) => socket.once('connect', resolve))
+
+  test.each([
+    ['of a client: is reset with all of its connections', '127.0.8.1', true],
+    ['of a trusted proxy: alone is reset', '127.0.9.1', false],
+  ])('%s', async (_, address, isExpelled) => {
+    const [flooding, other] = [openRaw(port, address), openRaw(port, address)]
+    await Promise.all([connected(flooding), connected(other)])
+    flooding.write(flood)
+    expect(await flooding.ended).toBe('')
+    if (!isExpelled) other.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(await other.ended).toMatch(isExpelled ? /^$/ : /^HTTP\/1\.1 404 /)
+  })
+})
+
+describe('whatever comes over a connection, the server goes on', () => {
+  /** Pieces of HTTP, whole and broken, that a hostile client may put together. */
+  const piece = fc.oneof(
+    fc.constantFrom(
+      'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc',
+      'POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999\r\n\r\n',
+      'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+      'GET /%zz HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n\r\n',
+      'GET / HTTP/1.0\r\n',
+      'Upgrade: h2c\r\nConnection: Upgrade\r\n',
+      '\r\n\r\n',
+      ' ',
+    ),
+    fc.string({ unit: 'binary', maxLength: 40 }),
+  )
+
+  test('property: it answers in its own shape or not at all', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { maxLength: 6 }), async (pieces) => {
+        const connection = openRaw(port)
+        connection.write(Buffer.from(pieces.join(''), 'utf8'))
+        connection.socket.end()
+        for (const answer of (await connection.ended).split(/(?=HTTP\/1\.1 )/)) {
+          if (answer === '' || answer === 'HTTP/1.1 100 Continue\r\n\r\n') continue
+          expect(answer).toMatch(/^HTTP\/1\.1 4(00|04|13) .*\r\n\r\n\{"error":\{"code":"\w+","message":"[^"]+"\}\}$/s)
+        }
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test.each([
+    'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
+    'junk',
+    'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx',
+  ])('a connection that is reset after %j ends nothing but itself', async (bytes) => {
+    for (let i = 0; i < 20; i += 1) {
+      const connection = openRaw(port)
+      connection.write(bytes)
+      await new Promise((resolve) => setImmediate(resolve))
+      connection.socket.resetAndDestroy()
+      await connection.ended
+    }
+    const after = openRaw(port)
+    after.write('GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+    expect(await after.ended).toMatch(/^HTTP\/1\.1 404 /)
+  })
+})

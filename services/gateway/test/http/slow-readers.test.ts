@@ -1,0 +1,263 @@
+/** Clients that do not take their answers, and clients with many connections: what they hold is bounded, and others are served. */
+import type { IncomingMessage } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { MAX_REQUESTS } from '../../src/config.ts'
+import type { Answer } from '../../src/http/answer.ts'
+import { readBody } from '../../src/http/body.ts'
+import { createClients } from '../../src/http/connections/client.ts'
+import { parseAddressRange } from '../../src/http/connections/client-address.ts'
+import { MAX_PIPELINED } from '../../src/http/connections/connections.ts'
+import { createDocument } from '../../src/http/document.ts'
+import { createLoad, Overloaded } from '../../src/http/load/load.ts'
+import { createOutflow, type OutflowOptions } from '../../src/http/load/outflow.ts'
+import { createHttpApp } from '../../src/http-app.ts'
+import { openRaw, type RawConnection } from '../support/harness.ts'
+
+const MEBIBYTE = 1024 * 1024
+const MAX_REQUESTS_HERE = 400
+const logger = createLogger('test', 'silent')
+const TEXTS: Readonly<Record<string, string>> = { '/large': 'x'.repeat(MEBIBYTE), '/wide': '€'.repeat(MEBIBYTE / 3) }
+
+let running = new AsyncDisposableStack()
+afterEach(async () => {
+  await running.disposeAsync()
+  running = new AsyncDisposableStack()
+})
+
+interface Setting {
+  readonly outflow?: Partial<OutflowOptions>
+  readonly maxConnections?: number
+  readonly maxConnectionsPerClient?: number
+  readonly trustedProxies?: readonly string[]
+}
+
+/** A server that answers `/small`, `/large`, `/wide` (of three bytes a character) and `/document`, and `/waits` when it is let go. */
+async function start({
+  trustedProxies = [],
+  maxConnectionsPerClient = 1_000,
+  maxConnections = 1_000,
+  ...rest
+}: Setting) {
+  const maxRequests = MAX_REQUESTS_HERE
+  const load = createLoad({ logger, maxRequests })
+  const outflow = running.use(createOutflow({ maxRequests, ...rest.outflow }))
+  const gate = Promise.withResolvers<void>()
+  const document = createDocument({ text: 'd'.repeat(MEBIBYTE), type: 'text/plain' })
+  const most = { bytes: 0 }
+  let asked = 0
+  let waiting = 0
+
+  const app = createHttpApp({
+    operations: [],
+    pipeline: async ({ raw }) => {
+      using _ = await readBody(raw, load)
+      asked += 1
+      most.bytes = Math.max(most.bytes, outflow.bytes)
+      return answerTo(raw)
+    },
+    load,
+    outflow,
+    clients: createClients(trustedProxies.flatMap((text) => parseAddressRange(text) ?? [])),
+    maxConnectionsPerClient,
+    maxConnections,
+    corsOrigins: [],
+    logger,
+    isDraining: () => false,
+  })
+  await app.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = app.server.address() as AddressInfo
+  running.defer(() => {
+    gate.resolve()
+    app.server.closeAllConnections()
+    return app.close()
+  })
+
+  const open = (client: number): RawConnection =>
+    running.adopt(openRaw(port, `127.0.2.${client}`), ({ socket }) => void socket.destroy())
+  return {
+    load,
+    outflow,
+    most,
+    open,
+    letGo: () => gate.resolve(),
+    connections: () => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count))),
+    /** Requests that came, and those of them that wait. */
+    get asked() {
+      return asked
+    },
+    get waiting() {
+      return waiting
+    },
+    /** Asks on so many connections for more than the kernel takes, and never reads: of each, one answer waits in the process. */
+    neverReads(client: number, target: string, connections: number, headers = ''): Socket[] {
+      return Array.from({ length: connections }, () => {
+        const connection = open(client)
+        connection.socket.pause()
+        connection.write(request(target, headers).repeat(10))
+        return connection.socket
+      })
+    },
+    /** What a client is answered that reads. */
+    async ask(client: number, target: string): Promise<string> {
+      const connection = open(client)
+      connection.write(request(target, 'Connection: close\r\n'))
+      const answer = await connection.ended
+      return answer === '' ? 'closed' : `${answer.slice(9, 12)} ${answer.length > MEBIBYTE ? 'large' : 'small'}`
+    },
+  }
+
+  async function answerTo({ url }: IncomingMessage): Promise<Answer> {
+    if (url === '/document') return document.answer()
+    if (url === '/waits') {
+      waiting += 1
+      await gate.promise
+    }
+    return { status: 200, text: TEXTS[url ?? ''] ?? 'small' }
+  }
+}
+
+const request = (target: string, headers = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+
+/** Whether a connection is there and answers. */
+async function answers(connection: RawConnection): Promise<boolean> {
+  const before = connection.received.length
+  connection.write(request('/small'))
+  await eventually(() => connection.received.length > before || connection.socket.closed)
+  return connection.received.length > before
+}
+
+describe('answers that nobody reads', () => {
+  test('hold no more than the bound of the process, and those of one address a quarter; others are answered meanwhile', async () => {
+    const maxBytes = 8 * MEBIBYTE
+    const h = await start({ outflow: { maxBytes } })
+    const connections = h.neverReads(1, '/large', 4)
+    await eventually(() => connections.some(({ closed }) => closed) && h.outflow.bytes > 0)
+    expect(h.outflow.bytes).toBeLessThanOrEqual(maxBytes / 4)
+    for (let client = 2; client <= 12; client += 1) {
+      h.neverReads(client, '/large', 1)
+      expect(await h.ask(100, '/large')).toBe('200 large')
+      expect(await h.ask(100, '/document')).toBe('200 large')
+    }
+    await eventually(() => h.most.bytes > maxBytes / 2)
+    expect(h.most.bytes).toBeLessThanOrEqual(maxBytes)
+  })
+
+  test('count by their bytes, whatever alphabet they are written in', async () => {
+    const h = await start({})
+    h.neverReads(1, '/wide', 2)
+    await eventually(() => h.outflow.answers === 2)
+    expect(h.outflow.bytes / h.outflow.answers).toBeGreaterThan(MEBIBYTE * 0.99)
+  })
+
+  test('of shared documents hold nothing but a slot each, and of those a fifth of all for one address', async () => {
+    const h = await start({ outflow: { maxRequests: 50 } })
+    const connections = h.neverReads(1, '/document', 15)
+    await eventually(() => connections.some(({ closed }) => closed))
+    expect(h.outflow.answers).toBeLessThanOrEqual(10)
+    expect(h.load.requests).toBe(h.outflow.answers)
+    expect(h.outflow.bytes).toBeLessThan(MEBIBYTE)
+    expect(await h.ask(2, '/document')).toBe('200 large')
+  })
+
+  test('behind a trusted proxy count for the client that it names', async () => {
+    const maxBytes = 8 * MEBIBYTE
+    const h = await start({ outflow: { maxBytes }, trustedProxies: ['127.0.2.9'] })
+    for (const client of [1, 2, 3]) h.neverReads(9, '/large', 1, `X-Forwarded-For: 192.0.2.${client}\r\n`)
+    await eventually(() => h.outflow.bytes > maxBytes / 4)
+    expect(await h.connections()).toBe(3)
+  })
+
+  test('behind a trusted proxy count among the requests under way of the client that it names', async () => {
+    const h = await start({ trustedProxies: ['127.0.2.9'] })
+    const slot = { kind: 'read', forwardedFor: '192.0.2.1' } as const
+    const sockets = h.neverReads(9, '/large', 2, `X-Forwarded-For: ${slot.forwardedFor}\r\n`)
+    await eventually(() => h.load.requests === 2 && h.outflow.answers === 2)
+    const slow = h.load.requests
+    for (let begun = slow; begun < MAX_REQUESTS_HERE / 2; begun += 1) h.load.begin(slot)
+    expect(() => h.load.begin(slot)).toThrow(Overloaded)
+    h.load.begin({ ...slot, forwardedFor: '192.0.2.2' })
+    for (const socket of sockets) socket.destroy()
+    await eventually(() => h.outflow.answers === 0)
+    for (let begun = 0; begun < slow; begun += 1) h.load.begin(slot)
+    expect(() => h.load.begin(slot)).toThrow(Overloaded)
+  })
+
+  test('and those that wait behind another one are whole, for a client that pipelines as many as it may', async () => {
+    const h = await start({ outflow: { maxRequests: MAX_REQUESTS } })
+    const reading = h.open(1)
+    reading.write(request('/waits') + request('/small').repeat(MAX_PIPELINED - 1))
+    await eventually(() => h.waiting === 1)
+    h.letGo()
+    await eventually(() => reading.socket.closed || reading.received.split('HTTP/1.1 200').length > MAX_PIPELINED)
+    expect(reading.socket.closed).toBe(false)
+  })
+
+  test('count as requests under way until their clients are gone', async () => {
+    const h = await start({})
+    const sockets = [...h.neverReads(1, '/large', 2), ...h.neverReads(2, '/document', 2)]
+    await eventually(() => h.load.requests >= 4)
+    for (const socket of sockets) socket.destroy()
+    await eventually(() => h.load.requests === 0)
+    expect([h.outflow.answers, h.outflow.bytes]).toEqual([0, 0])
+  })
+
+  test('are cut off for a client that only drips, and one that reads gets all of them', async () => {
+    const h = await start({ outflow: { patienceSeconds: 2 } })
+    const dripping = h.open(1)
+    dripping.socket.pause().removeAllListeners('data')
+    const drip = setInterval(() => dripping.socket.read(100), 50)
+    running.defer(() => clearInterval(drip))
+    dripping.write(request('/document').repeat(8))
+    const reading = h.open(1)
+    reading.write(request('/document').repeat(8))
+    await eventually(() => reading.received.length > 8 * MEBIBYTE)
+    await eventually(() => h.outflow.answers === 0)
+    expect(await answers(reading)).toBe(true)
+  })
+})
+
+describe('connections', () => {
+  test('of one address are limited: the one that is idle for longest makes room, and none that is at work', async () => {
+    const h = await start({ maxConnectionsPerClient: 3 })
+    const [busy, slow, idle] = [h.open(1), h.open(1), h.open(1)]
+    busy.write(request('/waits'))
+    await eventually(() => h.waiting === 1)
+    slow.write('GET / HTTP/1.1\r\nHost')
+    expect(await answers(idle)).toBe(true)
+    const other = h.open(2)
+    expect(await answers(other)).toBe(true)
+    expect(await h.ask(1, '/small')).toBe('200 small')
+    await slow.ended
+    h.letGo()
+    await eventually(() => busy.received.includes('small'))
+    expect([await answers(idle), await answers(other)]).toEqual([true, true])
+  })
+
+  test('of one address are refused if all of them are at work', async () => {
+    const h = await start({ maxConnectionsPerClient: 2 })
+    for (let at = 0; at < 2; at += 1) h.open(1).write(request('/waits'))
+    await eventually(() => h.waiting === 2)
+    expect(await h.ask(1, '/small')).toBe('closed')
+    expect(await h.ask(2, '/small')).toBe('200 small')
+  })
+
+  test('of trusted proxies are not limited', async () => {
+    const h = await start({ maxConnectionsPerClient: 2, trustedProxies: ['127.0.2.9'] })
+    const connections = Array.from({ length: 6 }, () => h.open(9))
+    expect(await Promise.all(connections.map(answers))).toEqual(connections.map(() => true))
+  })
+
+  test('in all: a flood of slow headers gives way to every newcomer, and keeps nobody from going on', async () => {
+    const h = await start({ maxConnections: 20 })
+    const kept = h.open(1)
+    expect(await answers(kept)).toBe(true)
+    const flood = Array.from({ length: 40 }, () => h.open(2))
+    for (const { write } of flood) write('GET / HTTP/1.1\r\nHost')
+    await eventually(() => flood.filter(({ socket }) => socket.closed).length === 21)
+    for (let client = 3; client < 10; client += 1) expect(await h.ask(client, '/small')).toBe('200 small')
+    expect(await answers(kept)).toBe(true)
+  })
+})

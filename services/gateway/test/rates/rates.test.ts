@@ -1,0 +1,118 @@
+import { createChannel } from '@svc/nats/channel.ts'
+import { connectNats } from '@svc/nats/connect.ts'
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { formatPublicKey } from '@svc/svc1/public-key.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { startGateways } from '../../src/rates/gateways.ts'
+import { type Harness, JSON_BODY, startHarness } from '../support/harness.ts'
+
+const SILENT = createLogger('test', 'silent')
+const BURSTS = { SVC_RATE_PER_SECOND: '0.01', SVC_RATE_BURST: '4', SVC_REGISTRATION_RATE_PER_SECOND: '0.01' }
+
+/** Statuses of requests that an address sends one after another. */
+async function sendAll(h: Harness, targets: readonly string[], forwardedFor?: string): Promise<number[]> {
+  const statuses: number[] = []
+  for (const target of targets) {
+    const registers = target === '/v2/challenges' || target === '/v2/agents/register'
+    const { status } = await h.send({
+      target,
+      ...(registers
+        ? { method: 'POST', body: JSON.stringify({ pubkey: formatPublicKey(createKeyPair().publicKey) }) }
+        : {}),
+      headers: { ...JSON_BODY, ...(forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor }) },
+    })
+    statuses.push(status)
+  }
+  return statuses
+}
+
+describe('spec 3.15: rate limits per client address', () => {
+  test('past the burst it is 429 rate_limited with Retry-After, before anything else is looked at', async () => {
+    await using h = await startHarness(BURSTS)
+    expect(await sendAll(h, ['/v2/health', '/v2/nowhere', '/v2/me', '/v2/health'])).toEqual([200, 404, 401, 200])
+    const calls = h.calls.length
+    const refused = [
+      await h.send({ target: '/v2/health' }),
+      await h.send({ target: '/v2/nowhere', headers: { authorization: 'junk' } }),
+      await h.sendSigned(h.register('alice'), { target: '/v2/me' }),
+    ]
+    for (const answer of refused) {
+      expect(answer).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } })
+      expect(Number(answer.headers['retry-after'])).toBeGreaterThan(90)
+      expect(answer.headers['x-request-id']).toMatch(/^[0-9a-f]{32}$/)
+    }
+    expect(h.calls).toHaveLength(calls)
+  })
+
+  test('spec 4.2: Retry-After is a wait after which one more is admitted', async () => {
+    await using h = await startHarness({ SVC_RATE_PER_SECOND: '1', SVC_RATE_BURST: '2' })
+    let retryAfter: string | undefined
+    await eventually(async () => {
+      const { status, headers } = await h.send({ target: '/v2/nowhere' })
+      expect(status).toBe(429)
+      retryAfter = headers['retry-after']
+    })
+    expect(retryAfter).toBe('1') // one a second
+    const again = Date.now() + 1000
+    await eventually(() => Date.now() >= again)
+    expect(await h.send({ target: '/v2/nowhere' })).toMatchObject({ status: 404 })
+  })
+
+  test('challenges and registrations share a limit of their own, and count in the first as well', async () => {
+    await using h = await startHarness({ ...BURSTS, SVC_REGISTRATION_RATE_BURST: '2' })
+    expect(
+      await sendAll(h, ['/v2/challenges', '/v2/agents/register', '/v2/challenges', '/v2/health', '/v2/health']),
+    ).toEqual([201, 401, 429, 200, 429])
+  })
+
+  test('ADR 4: without NATS a gateway that had others judges alone', async () => {
+    await using h = await startHarness(BURSTS)
+    const known = (): unknown => h.log.findLast(({ msg }) => msg === 'gateways that share rates')?.gateways
+    await using stack = new AsyncDisposableStack()
+    const options = { url: h.nats.urlFor('gateway'), name: 'other', logger: SILENT }
+    const other = stack.adopt(await connectNats(options), ({ connection }) => connection.close())
+    stack.use(await startGateways(createChannel(other), SILENT))
+    await eventually(() => known() === 2)
+    await h.nats.kill()
+    await eventually(() => known() === 1)
+    expect(await sendAll(h, new Array(6).fill('/v2/nowhere'))).toEqual([404, 404, 404, 404, 429, 429])
+  })
+
+  test('an endless body is not read for a 429 either', async () => {
+    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
+    await sendAll(h, ['/v2/health'])
+    const head = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n'
+    expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 429 .*connection: close/is)
+  })
+
+  test('a short body is read away, and the connection serves on', async () => {
+    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
+    await sendAll(h, ['/v2/health'])
+    const post = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
+    const received = await h.sendRaw(`${post}GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`)
+    expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 429', 'HTTP/1.1 429'])
+  })
+
+  test('spec 3.16; ADR 22: a forwarded address is believed from a configured proxy alone', async () => {
+    await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
+    expect(await sendAll(h, ['/v2/health'], '192.0.2.1')).toEqual([200])
+    expect(await sendAll(h, ['/v2/health'], '192.0.2.2')).toEqual([429])
+  })
+
+  test('behind a trusted proxy each client has its own allowance, an IPv6 /64 one, and what it writes itself is not believed', async () => {
+    await using h = await startHarness({
+      ...BURSTS,
+      SVC_RATE_BURST: '1',
+      SVC_TRUSTED_PROXIES: '127.0.0.0/8, 10.0.0.0/8',
+    })
+    expect(await sendAll(h, ['/v2/health', '/v2/health'], '192.0.2.1')).toEqual([200, 429])
+    expect(await sendAll(h, ['/v2/health'], '192.0.2.2, 10.1.2.3')).toEqual([200])
+    expect(await sendAll(h, ['/v2/health'], '192.0.2.3, 192.0.2.2')).toEqual([429])
+    expect(await sendAll(h, ['/v2/health', '/v2/health'], '2001:db8::1')).toEqual([200, 429])
+    expect(await sendAll(h, ['/v2/health'], '2001:db8::ffff')).toEqual([429])
+    expect(await sendAll(h, ['/v2/health'], '2001:db8:0:1::1')).toEqual([200])
+    expect(await sendAll(h, ['/v2/health'])).toEqual([200]) // the proxy itself
+  })
+})

@@ -1,0 +1,344 @@
+import { createHash } from 'node:crypto'
+import { RESERVATION_HOLD_MS, release, reserve } from '@svc/contracts/budget.ts'
+import type { Call } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import { admitRequest, findAgentByName } from '@svc/contracts/identity.ts'
+import { LIMITS } from '@svc/contracts/limits.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { sendMessage } from '@svc/contracts/messaging.ts'
+import { jcs } from '@svc/envelope/jcs.ts'
+import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { AUTHORITY, envelopeOf, type Harness, JSON_BODY, startHarness } from '../support/harness.ts'
+
+let h: Harness
+let alice: ReturnType<Harness['register']>
+let bob: ReturnType<Harness['register']>
+let ann: ReturnType<Harness['register']>
+beforeAll(async () => {
+  h = await startHarness()
+  alice = h.register('alice')
+  bob = h.register('bob')
+  ann = h.register('ann')
+})
+afterAll(() => h[Symbol.asyncDispose]())
+
+const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
+const post = (body: string | Buffer, from = alice) =>
+  h.sendSigned(from, { method: 'POST', target: '/v2/messages', headers: JSON_BODY, body })
+/** What messaging was asked last. */
+const lastRequest = () => h.callsTo(sendMessage).at(-1)?.request
+/** base64 of some bytes. */
+const bytes = (count: number) => Buffer.alloc(count, 7).toString('base64')
+const sealed = (count: number) => ({
+  body: undefined,
+  sig: undefined,
+  body_enc: bytes(count),
+  ephemeral_pub: bytes(32),
+})
+
+describe('spec 7.3, 12.1: POST /v2/messages', () => {
+  test('202 for a new message, 200 for an identical retry', async () => {
+    expect(await post(envelopeOf(alice))).toMatchObject({ status: 202, body: { duplicate: false, lane: 'requests' } })
+    const again = {
+      msg_id: 'message-1',
+      status: 'accepted',
+      lane: 'inbox',
+      duplicate: true,
+      sender_authenticated: true,
+    }
+    h.answer(sendMessage, () => again)
+    try {
+      expect(await post(envelopeOf(alice))).toMatchObject({ status: 200, body: again })
+    } finally {
+      h.answer(sendMessage, ({ facts }) => ({ ...again, msg_id: facts.id, duplicate: false }))
+    }
+  })
+
+  describe('ADR 6, 7: the cost is reserved while the nonce is being consumed', () => {
+    const taken = { deadline_ms: 1767268800000, settled: false, shared: false }
+    const accepted: typeof sendMessage extends Call<infer Q, infer R> ? (request: Q) => R : never = ({ facts }) => ({
+      msg_id: facts.id,
+      status: 'accepted',
+      lane: 'inbox',
+      duplicate: false,
+      sender_authenticated: true,
+    })
+    const send = (envelope: string) => post(envelope, ann)
+    const reservations = () => h.callsTo(reserve).length
+    const digestOf = (envelope: string) =>
+      createHash('sha256')
+        .update(jcs(JSON.parse(envelope)))
+        .digest('hex')
+    const operationOf = (envelope: string) => messageOperation(JSON.parse(envelope).id, digestOf(envelope))
+
+    beforeEach(async () => {
+      h.answer(sendMessage, accepted)
+      h.answer(reserve, () => taken)
+      h.answer(admitRequest, () => ({ replayed: false, revoked: false }))
+      // From here on ann's messages to bob are known to go straight to the inbox.
+      await send(envelopeOf(ann))
+    })
+
+    test('under the name that messaging knows it by, at its price, and goes with the message', async () => {
+      const envelope = envelopeOf(ann, { body: 'x'.repeat(1_500) })
+      expect(await send(envelope)).toMatchObject({ status: 202 })
+      expect(h.callsTo(reserve).at(-1)?.request).toEqual({
+        operation: operationOf(envelope),
+        owner: 'messaging',
+        agent_id: ann.agentId,
+        units: 2,
+        introduction_peer: bob.agentId,
+        hold_ms: RESERVATION_HOLD_MS,
+      })
+      expect(lastRequest()).toMatchObject({ reserved: taken })
+    })
+
+    test('spec 11.3: and is given back, before the answer, where that was replayed', async () => {
+      h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
+      const sent = h.callsTo(sendMessage).length
+      const envelope = envelopeOf(ann)
+      expect(await send(envelope)).toMatchObject(errorOf(409, 'nonce_replayed'))
+      expect(h.callsTo(release).at(-1)?.request).toEqual({
+        operation: operationOf(envelope),
+        deadline_ms: taken.deadline_ms,
+      })
+      expect(h.callsTo(sendMessage)).toHaveLength(sent)
+    })
+
+    test.each([
+      ['was charged for before', { ...taken, settled: true }],
+      ['another attempt may be using', { ...taken, shared: true }],
+    ])('and what %s is not given back', async (_name, reserved) => {
+      h.answer(reserve, () => reserved)
+      h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
+      const given = h.callsTo(release).length
+      await send(envelopeOf(ann))
+      expect(h.callsTo(release)).toHaveLength(given)
+    })
+
+    test.each(['unavailable', 'budget_exhausted'] as const)(
+      'spec 7.2: where budget answers `%s`, the message goes as it is, and messaging finds what comes first',
+      async (code) => {
+        h.answer(reserve, () => Promise.reject(new ServiceError(code)))
+        expect(await send(envelopeOf(ann))).toMatchObject({ status: 202 })
+        expect(lastRequest()).toMatchObject({ reserved: null })
+      },
+    )
+
+    test('but not between agents whose messages wait as requests', async () => {
+      h.answer(sendMessage, (request) => ({ ...accepted(request), lane: 'requests' }))
+      await send(envelopeOf(ann))
+      const before = reservations()
+      await send(envelopeOf(ann))
+      expect(reservations()).toBe(before)
+      expect(lastRequest()).toMatchObject({ reserved: null })
+    })
+
+    test('nor after a refusal', async () => {
+      h.answer(sendMessage, () => Promise.reject(new ServiceError('admission_denied')))
+      await send(envelopeOf(ann))
+      const before = reservations()
+      await send(envelopeOf(ann))
+      expect(reservations()).toBe(before)
+    })
+
+    test.each([
+      ['older', -LIMITS.messagePastSeconds - 60],
+      ['later', LIMITS.messageFutureSeconds + 60],
+    ])(
+      'spec 6.7: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
+      async (_name, seconds) => {
+        const before = reservations()
+        await send(envelopeOf(ann, { ts: new Date(Date.now() + seconds * 1_000).toISOString() }))
+        expect(reservations()).toBe(before)
+        expect(lastRequest()).toMatchObject({ reserved: null })
+      },
+    )
+
+    test('spec 6.5: nor for what is too large', async () => {
+      const before = reservations()
+      await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))
+      expect(reservations()).toBe(before)
+    })
+  })
+
+  test('messaging is told whose it is, whom it is for, the facts, and the text as JSON.stringify writes it', async () => {
+    const cleo = h.register('cleo')
+    const envelope = envelopeOf(cleo, {
+      ts: '2026-01-01T12:00:00.5+01:00',
+      ttl: 60,
+      reply_to: 'message-parent',
+      thread_id: 'message-root',
+      body: { é: 'ü€😀', n: 1 },
+    })
+    const spelled = envelope.replace('"n":1', ' "n" :\n 1.0e0 ')
+    await post(spelled, cleo)
+    expect(lastRequest()).toEqual({
+      signer: cleo.agentId,
+      recipient: { kind: 'agent', id: bob.agentId },
+      envelope,
+      reserved: null,
+      facts: {
+        id: JSON.parse(envelope).id,
+        digest: createHash('sha256')
+          .update(jcs(JSON.parse(envelope)))
+          .digest('hex'),
+        ts_ms: Date.parse('2026-01-01T11:00:00.500Z'),
+        ttl: 60,
+        reply_to: 'message-parent',
+        thread_id: 'message-root',
+        payload_bytes: Buffer.byteLength('{"é":"ü€😀","n":1}'),
+      },
+    })
+  })
+
+  test('what is absent is null, and no ttl is 0', async () => {
+    await post(envelopeOf(alice))
+    expect(lastRequest()).toMatchObject({ facts: { ttl: 0, reply_to: null, thread_id: null } })
+  })
+
+  test('the payload of a sealed envelope is its decoded bytes (spec 6.5)', async () => {
+    expect(await post(envelopeOf(alice, sealed(1025)))).toMatchObject({ status: 202 })
+    expect(lastRequest()).toMatchObject({ facts: { payload_bytes: 1025 } })
+  })
+})
+
+describe('spec 6.2: to', () => {
+  test.each([
+    [`bob@${AUTHORITY}`, () => ({ kind: 'agent', id: bob.agentId })],
+    [`bob@${AUTHORITY.toUpperCase()}`, () => ({ kind: 'agent', id: bob.agentId })],
+    [`alice@${AUTHORITY}`, () => ({ kind: 'agent', id: alice.agentId })],
+    [`nobody@${AUTHORITY}`, () => ({ kind: 'unknown' })],
+    ['bob@agents.test', () => ({ kind: 'foreign' })],
+    ['bob@elsewhere.example:8443', () => ({ kind: 'foreign' })],
+  ])('%s', async (to, recipient) => {
+    await post(envelopeOf(alice, { to }))
+    expect(lastRequest()).toMatchObject({ recipient: recipient() })
+  })
+
+  test.each([
+    '',
+    'bob',
+    '@',
+    `@${AUTHORITY}`,
+    'bob@',
+    `Bob@${AUTHORITY}`,
+    `bo@${AUTHORITY}`,
+    `bob@${AUTHORITY} `,
+    `bob@@${AUTHORITY}`,
+    'board:',
+    'board:SHORT',
+    'board:abc',
+  ])('malformed: %j is 400 invalid_envelope', async (to) => {
+    expect(await post(envelopeOf(alice, { to }))).toMatchObject(errorOf(400, 'invalid_envelope'))
+  })
+
+  test('a name is asked for once, and one that nobody has each time', async () => {
+    const asked = (name: string) =>
+      h.callsTo(findAgentByName).filter(({ request }) => (request as { name: string }).name === name).length
+    await post(envelopeOf(alice, { to: `later@${AUTHORITY}` }))
+    await post(envelopeOf(alice, { to: `later@${AUTHORITY}` }))
+    expect(asked('later')).toBe(2)
+    const later = h.register('later')
+    await post(envelopeOf(alice, { to: `later@${AUTHORITY}` }))
+    await post(envelopeOf(alice, { to: `later@${AUTHORITY}` }))
+    expect(asked('later')).toBe(3)
+    expect(lastRequest()).toMatchObject({ recipient: { kind: 'agent', id: later.agentId } })
+  })
+
+  test('whether there is such a board is for messaging to say, behind a retry and the time window (spec 7.2)', async () => {
+    await post(envelopeOf(alice, { to: `board:${'a'.repeat(20)}` }))
+    expect(lastRequest()).toMatchObject({ recipient: { kind: 'board', id: 'a'.repeat(20) } })
+  })
+})
+
+describe('spec 7.2: shape, sender and size are found in this order, before messaging is asked', () => {
+  const tooLong = { body: 'x'.repeat(LIMITS.dmCharacters) }
+  const tooMany = { body: Object.fromEntries(Array.from({ length: 9_000 }, (_, at) => [`n${at}`, 0])) }
+  const stranger = () => createKeyPair().agentId
+
+  test.each<[string, () => Record<string, unknown>, number, string]>([
+    ['no object', () => ({}), 400, 'invalid_envelope'],
+    ['an undeclared member (spec 2.7)', () => ({ extra: 1 }), 400, 'invalid_request'],
+    ['a short id', () => ({ id: 'short' }), 400, 'invalid_envelope'],
+    ['from that is no agent id', () => ({ from: 'alice' }), 400, 'invalid_envelope'],
+    ['another type', () => ({ type: 'reply' }), 400, 'invalid_envelope'],
+    ['ts that is no moment', () => ({ ts: '2026-02-30T00:00:00Z' }), 400, 'invalid_envelope'],
+    ['a negative ttl', () => ({ ttl: -1 }), 400, 'invalid_envelope'],
+    ['sig that is no base64', () => ({ sig: 'x' }), 400, 'invalid_envelope'],
+    ['neither body nor body_enc', () => ({ body: undefined, sig: undefined }), 400, 'invalid_envelope'],
+    ['both', () => ({ body_enc: bytes(1), ephemeral_pub: bytes(32) }), 400, 'invalid_envelope'],
+    ['a body of null is one', () => ({ body: null }), 202, ''],
+    ['another sender', () => ({ from: stranger() }), 403, 'sender_mismatch'],
+    ['too long', () => tooLong, 413, 'message_too_large'],
+    ['shape before sender', () => ({ from: stranger(), ttl: -1 }), 400, 'invalid_envelope'],
+    ['sender before size', () => ({ from: stranger(), ...tooLong }), 403, 'sender_mismatch'],
+    ['size before recipient', () => ({ to: 'bob@elsewhere.example', ...tooLong }), 413, 'message_too_large'],
+    ['size before time', () => ({ ts: '2020-01-01T00:00:00Z', ...tooLong }), 413, 'message_too_large'],
+    ['too many members', () => tooMany, 413, 'message_too_large'],
+    ['shape before members', () => ({ ttl: -1, ...tooMany }), 400, 'invalid_envelope'],
+    ['sender before members', () => ({ from: stranger(), ...tooMany }), 403, 'sender_mismatch'],
+    ['too many members of a member that is text', () => ({ reply_to: tooMany.body }), 400, 'invalid_envelope'],
+    ['too many undeclared members', () => ({ from: stranger(), ttl: -1, ...tooMany.body }), 400, 'invalid_request'],
+  ])('%s', async (name, changes, status, code) => {
+    const calls = h.callsTo(sendMessage).length
+    const answer = await post(name === 'no object' ? '[]' : envelopeOf(alice, changes()))
+    expect(answer.status).toBe(status)
+    if (status !== 202) expect(answer).toMatchObject(errorOf(status, code))
+    expect(h.callsTo(sendMessage)).toHaveLength(calls + (status === 202 ? 1 : 0))
+  })
+
+  test('a fault of the JSON before all of them, behind however many members', async () => {
+    const sent = envelopeOf(alice, { ttl: -1, ...tooMany }).replace('"n8999":', '"n0":')
+    expect(await post(sent)).toMatchObject(errorOf(400, 'invalid_json'))
+  })
+
+  // A JSON string has two quotes besides its characters.
+  test.each<[string, Record<string, unknown>, number]>([
+    ['4,000 characters', { body: 'x'.repeat(LIMITS.dmCharacters - 2) }, 202],
+    ['4,001 characters', { body: 'x'.repeat(LIMITS.dmCharacters - 1) }, 413],
+    ['4,000 code points outside the BMP, 15,994 bytes', { body: '😀'.repeat(LIMITS.dmCharacters - 2) }, 202],
+    ['white space does not count', { body: ' '.repeat(LIMITS.dmCharacters - 2) }, 202],
+    ['16 KiB sealed', sealed(LIMITS.dmBytes), 202],
+    ['16 KiB and a byte sealed', sealed(LIMITS.dmBytes + 1), 413],
+    [
+      'for a board: 16,000 characters',
+      { body: 'x'.repeat(LIMITS.postCharacters - 2), to: `board:${'a'.repeat(20)}` },
+      202,
+    ],
+    [
+      'for a board: 2,285 members, the most that 16,000 characters have',
+      { body: [...Array.from({ length: 2_285 }, () => ({ '': 0 })), 1], to: `board:${'a'.repeat(20)}` },
+      202,
+    ],
+    [
+      'for a board: 16,001 characters',
+      { body: 'x'.repeat(LIMITS.postCharacters - 1), to: `board:${'a'.repeat(20)}` },
+      413,
+    ],
+  ])('spec 6.5, 11.7: %s', async (_, changes, status) => {
+    expect(await post(envelopeOf(alice, changes))).toMatchObject({ status })
+  })
+})
+
+test.each([
+  ['admission_denied', 403],
+  ['recipient_unavailable', 404],
+  ['id_conflict', 409],
+  ['introduction_limit_reached', 429],
+] as const)('what messaging refuses reaches the client: %s is %i', async (code, status) => {
+  await using other = await startHarness()
+  const carol = other.register('carol')
+  other.answer(sendMessage, () => {
+    throw new ServiceError(code, status === 429 ? { retryAfterSeconds: 4711 } : {})
+  })
+  const answer = await other.sendSigned(carol, {
+    method: 'POST',
+    target: '/v2/messages',
+    headers: JSON_BODY,
+    body: envelopeOf(carol),
+  })
+  expect(answer).toMatchObject(errorOf(status, code))
+  expect(answer.headers['retry-after']).toBe(status === 429 ? '4711' : undefined)
+})

@@ -1,0 +1,169 @@
+import { eventually } from '@svc/test/support/eventually.ts'
+import { describe, expect, test } from 'vitest'
+import { purgeOnce } from '../../src/loops/purge.ts'
+import { type Harness, newId, startHarness } from '../support/harness.ts'
+import { outcomeOf } from '../support/outcome.ts'
+
+const VOTED = { status: 'voted', quota_bonus: 0 }
+const REMOVED = { status: 'removed', quota_bonus: 0 }
+
+async function startScene(h: Harness, settings: Parameters<Harness['boards']['create']>[1] = {}) {
+  const board = h.boards.create('olga', settings)
+  h.boards.setRole(board, 'wes', 'writer')
+  h.boards.setRole(board, 'rita', 'reader')
+  h.boards.setRole(board, 'bart', 'banned')
+  const { id } = await h.send({ from: 'wes', to: board })
+  h.charged.length = 0
+  return { board, id, upvotes: async () => (await h.read('olga', id)).upvotes as number }
+}
+
+describe('spec 8.10: a vote', () => {
+  test('spec 3.19, 8.10: counts once for each identity, at once, wherever the post is read; repeats are 200 and free', async () => {
+    await using h = await startHarness()
+    const { board, id } = await startScene(h)
+    const counts = async () => {
+      const lists = [await h.feed(null, board), await h.exported('wes')].map(({ text }) => JSON.parse(text).messages)
+      const texts = [...lists.flat(), await h.read(null, id)] as { upvotes: number }[]
+      return texts.map(({ upvotes }) => upvotes)
+    }
+    for (let time = 0; time < 3; time += 1) expect(await h.vote('rita', id)).toEqual(VOTED)
+    expect(await counts()).toEqual([1, 1, 1])
+    expect(await h.vote('eve', id)).toEqual(VOTED)
+    expect(await counts()).toEqual([2, 2, 2])
+    for (let time = 0; time < 3; time += 1) expect(await h.vote('rita', id, false)).toEqual(REMOVED)
+    expect(await counts()).toEqual([1, 1, 1])
+    expect(await h.vote('nobody-before', id, false)).toEqual(REMOVED)
+    expect(await counts()).toEqual([1, 1, 1])
+    expect(h.charged.map(({ cost, outcome }) => [cost.agentId, cost.units, cost.introductionPeer, outcome])).toEqual([
+      ['rita', 1, null, 'settled'],
+      ['eve', 1, null, 'settled'],
+    ])
+  })
+
+  test('spec 11.2: a vote after one was taken back is a new one, and costs 1 unit', async () => {
+    await using h = await startHarness()
+    const { id, upvotes } = await startScene(h)
+    for (const voted of [true, false, true]) await h.vote('rita', id, voted)
+    expect(await upvotes()).toBe(1)
+    expect(h.charged.map(({ cost, outcome }) => [cost.units, outcome])).toEqual([
+      [1, 'settled'],
+      [1, 'settled'],
+    ])
+    expect(new Set(h.charged.map(({ cost }) => cost.operation)).size).toBe(2)
+  })
+
+  test('exact under concurrency: 50 voters, five times each, over two processes', async () => {
+    await using h = await startHarness()
+    const { id, upvotes } = await startScene(h)
+    const other = h.startProcess()
+    const voters = Array.from({ length: 50 }, (_, index) => `voter-${index}`)
+    const all = (voted: boolean, some: string[]) =>
+      Promise.all(
+        Array.from({ length: 5 }, (_, time) =>
+          // 250 at once wait for one row; a busy machine may answer some of them 503, and a client repeats that.
+          some.map((voter) => eventually(() => (time % 2 === 0 ? h : other).vote(voter, id, voted))),
+        ).flat(),
+      )
+    await all(true, voters)
+    expect(await upvotes()).toBe(50)
+    expect(h.charged.filter(({ outcome }) => outcome === 'settled')).toHaveLength(50)
+    expect(h.charged.filter(({ outcome }) => outcome === 'held')).toHaveLength(0)
+    await all(false, voters.slice(0, 20))
+    expect(await upvotes()).toBe(30)
+  })
+
+  test('exact when votes are cast and taken back at once by the same voters', async () => {
+    await using h = await startHarness()
+    const { id, upvotes } = await startScene(h)
+    const other = h.startProcess()
+    const admin = h.openAdmin()
+    for (let round = 0; round < 5; round += 1) {
+      await Promise.all(
+        Array.from({ length: 60 }, (_, index) =>
+          eventually(() => (index % 2 === 0 ? h : other).vote(`voter-${index % 6}`, id, index % 5 < 3)),
+        ),
+      )
+      const [row] = await admin`select count(*)::int as count from messaging.votes where message = ${id}`
+      expect(await upvotes()).toBe(row?.count)
+    }
+  })
+
+  test('spec 11.2: repeats and taking back work while budget is down; a new vote does not, and leaves none', async () => {
+    await using h = await startHarness()
+    const { id, upvotes } = await startScene(h)
+    await h.vote('rita', id)
+    h.budget.isDown = true
+    expect(await h.vote('rita', id)).toEqual(VOTED)
+    expect(await outcomeOf(h.vote('eve', id))).toBe('unavailable')
+    expect(await upvotes()).toBe(1)
+    expect(await h.vote('rita', id, false)).toEqual(REMOVED)
+    expect(await upvotes()).toBe(0)
+  })
+})
+
+describe('spec 8.10: who may vote', () => {
+  const rows = [
+    ['public', { olga: 'ok', rita: 'ok', eve: 'ok', bart: 'forbidden', wes: 'own_post' }],
+    ['unlisted', { olga: 'ok', rita: 'ok', eve: 'ok', bart: 'forbidden', wes: 'own_post' }],
+    ['private', { olga: 'ok', rita: 'ok', eve: 'not_found', bart: 'not_found', wes: 'own_post' }],
+  ] as const
+  test.each(rows)('%s: casting and taking back alike', async (visibility, expected) => {
+    await using h = await startHarness()
+    const { id } = await startScene(h, { visibility })
+    for (const [voter, outcome] of Object.entries(expected)) {
+      for (const voted of [true, false]) {
+        const found = await outcomeOf(h.vote(voter, id, voted))
+        expect({ voter, voted, found }).toEqual({ voter, voted, found: outcome })
+      }
+    }
+  })
+
+  test('404 for a DM, an unknown id, an expired post; for a hidden one to all but the owner of its board', async () => {
+    await using h = await startHarness()
+    const { board, id } = await startScene(h)
+    await h.setPolicy('rita', 'open', 1)
+    const dm = await h.send({ from: 'wes', to: 'rita' })
+    const gone = await h.send({ from: 'wes', to: board })
+    await h.expire(gone.id)
+    await h.vote('rita', id)
+    await h.setHidden('olga', board, id, true)
+    for (const voted of [true, false]) {
+      for (const target of [dm.id, gone.id, newId(), id]) {
+        expect(await outcomeOf(h.vote('rita', target, voted))).toBe('not_found')
+      }
+      expect(await outcomeOf(h.vote('wes', id, voted))).toBe('not_found')
+      expect(await outcomeOf(h.vote('olga', id, voted))).toBe('ok')
+    }
+    expect(await h.read('olga', id)).toMatchObject({ upvotes: 1 })
+  })
+
+  test('a vote for a post that is hidden before it commits is not counted and not charged', async () => {
+    await using h = await startHarness()
+    const { board, id } = await startScene(h)
+    const process = h.startProcess({
+      onCharge: async () => {
+        await h.setHidden('olga', board, id, true)
+      },
+    })
+    expect(await outcomeOf(process.vote('rita', id))).toBe('not_found')
+    expect(await h.read('olga', id)).toMatchObject({ upvotes: 0 })
+    expect(h.charged.map(({ outcome }) => outcome)).toEqual(['released'])
+  })
+})
+
+test('votes of an expired post are purged, however many, and those of live ones stay', async () => {
+  await using h = await startHarness()
+  const { board, id, upvotes } = await startScene(h)
+  const gone = await h.send({ from: 'wes', to: board })
+  await h.vote('rita', id)
+  const admin = h.openAdmin()
+  await admin`
+    insert into messaging.votes (message, voter, expires_at)
+    select ${gone.id}, 'voter-' || n, 9999999999 from generate_series(1, 450) n`
+  await h.expire(gone.id)
+  let passes = 1
+  while (await purgeOnce(h.deps.database)) passes += 1
+  expect(passes).toBe(3)
+  expect(await admin`select message from messaging.votes`).toEqual([{ message: id }])
+  expect(await upvotes()).toBe(1)
+})

@@ -1,0 +1,404 @@
+import { randomBytes } from 'node:crypto'
+import { acceptedMessageId } from '@svc/contracts/accepted.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { connectNats, drainNats } from '@svc/nats/connect.ts'
+import { type Publication, StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import { acceptedStream } from '@svc/nats/streams.ts'
+import { type Database, openDatabase, type Sql } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { startTestNats } from '@svc/test/support/engines/engines.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { readAccepted } from '@svc/test/support/system/accepted.ts'
+import { expect, test } from 'vitest'
+import { createPublisher } from '../../src/outbox/publisher.ts'
+import { oldestUnpublishedSeconds, rowOf, rowOfPosts } from '../../src/store/outbox.ts'
+import { createAppend } from '../../src/store/send/append.ts'
+import { createAppendPosts } from '../../src/store/send/append-posts.ts'
+
+const logger = createLogger('test', 'silent')
+
+/** @param on instead of the real stream. */
+async function startHarness(on?: StreamPublisher) {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const server = stack.use(await startTestNats())
+  const database = stack.use(openDatabase({ url: testDatabase.urlFor('messaging'), application: 'test', logger }))
+  const connect = async () =>
+    stack.adopt(await connectNats({ url: server.urlFor('messaging'), name: 'test', logger }), (nats) => drainNats(nats))
+  const nats = await connect()
+  const publisherOn = async (on: typeof nats) =>
+    createPublisher({ database, stream: await StreamPublisher.open(on, acceptedStream(1)), logger })
+  const publisher = on === undefined ? await publisherOn(nats) : createPublisher({ database, stream: on, logger })
+  const appendWith = (publish: boolean, leaseSeconds: number) =>
+    createAppend({
+      database,
+      retentionSeconds: 3_600,
+      leaseSeconds,
+      onCommitted: (id, entries) => {
+        if (publish) publisher.publishCommitted(rowOf(id, entries))
+      },
+    })
+  const postWith = (publish: boolean, leaseSeconds: number) =>
+    createAppendPosts({
+      database,
+      retentionSeconds: 3_600,
+      leaseSeconds,
+      onCommitted: (id, posts) => {
+        if (publish) publisher.publishCommitted(rowOfPosts(id, posts))
+      },
+    })
+  return {
+    server,
+    publisher,
+    database,
+    openStream: async () => StreamPublisher.open(await connect(), acceptedStream(1)),
+    /** Another process, which has published nothing yet. */
+    startOther: async () => publisherOn(await connect()),
+    appendAndPublish: appendWith(true, 5),
+    /** A process that dies between its commit and its publication. */
+    appendAndDie: appendWith(false, 0),
+    postAndPublish: postWith(true, 5),
+    postAndDie: postWith(false, 0),
+    /** What the loop does; true when nothing is left. A pass that fails is followed by another, as in the loop. */
+    pass: async () => {
+      try {
+        await publisher.requeueForgotten()
+        await publisher.publishLeft()
+      } catch {
+        return false
+      }
+      const [row] = await database.run(
+        (sql) =>
+          sql<{ left: boolean }[]>`select exists (select from messaging.outbox where published_at is null) as left`,
+      )
+      return row?.left === false
+    },
+    /** As if the time of whoever publishes them were over. */
+    forgetLeases: () =>
+      database.run((sql) => sql`update messaging.outbox set leased_until = '-infinity' where published_at is null`),
+    /** As if they had died between the publication and the mark: every row is due again. */
+    forgetMarks: () =>
+      database.run(
+        (sql) => sql`
+          update messaging.outbox
+          set published_at = null, epoch = null, last_sequence = null, leased_until = '-infinity'`,
+      ),
+    unpublished: async () => {
+      const [row] = await database.run(
+        (sql) => sql<{ count: number }[]>`select count(*) as count from messaging.outbox where published_at is null`,
+      )
+      return row?.count
+    },
+    oldest: () => database.run(oldestUnpublishedSeconds),
+    /** What the stream holds, oldest first. */
+    stored: async () => {
+      const all = await readAccepted(server)
+      return all.map(({ subject, messageId: id, payload }) => {
+        const event: { cursor: number; kind: string } = JSON.parse(payload)
+        return { subject, id, event }
+      })
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+function message(recipient: string) {
+  const id = randomBytes(12).toString('base64url')
+  const digest = randomBytes(32).toString('hex')
+  return {
+    id,
+    digest,
+    sender: 'alice',
+    recipient,
+    lane: 'inbox' as const,
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    policy: 'requests' as const,
+    contact: 'none' as const,
+    standingVersion: 0,
+    operation: messageOperation(id, digest),
+    deadlineMs: Date.now() + 60_000,
+  }
+}
+
+const idsOf = (log: string, count: number) => Array.from({ length: count }, (_, at) => acceptedMessageId(log, at + 1))
+
+test('ADR 20: the committer publishes each entry once, whole, in the order of its log', async () => {
+  await using h = await startHarness()
+  const sent = Array.from({ length: 40 }, () => message('bob'))
+  await Promise.all(sent.map((each) => h.appendAndPublish(each)))
+  await eventually(async () => (await h.unpublished()) === 0)
+  const stored = await h.stored()
+  expect(stored.map((each) => each.id)).toEqual(idsOf('bob', 40))
+  expect(new Set(stored.map((each) => each.subject))).toEqual(new Set(['accepted.bob.inbox']))
+  expect(stored[0]?.event).toEqual({
+    cursor: 1,
+    kind: 'inbox',
+    message: {
+      envelope: { id: sent[0]?.id },
+      lane: 'inbox',
+      created_at: expect.any(Number),
+      expires_at: expect.any(Number),
+      acked: false,
+      upvotes: 0,
+    },
+  })
+})
+
+test('ADR 20: what a dead committer left is published by any other process, once', async () => {
+  await using h = await startHarness()
+  await Promise.all(Array.from({ length: 5 }, () => h.appendAndDie(message('bob'))))
+  const other = await h.startOther()
+  await Promise.all([h.publisher.publishLeft(), other.publishLeft()])
+  expect(await h.unpublished()).toBe(0)
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 5).sort())
+})
+
+const BOARD = 'b'.repeat(24)
+
+function post(subscribers: string[]) {
+  const { recipient: _, lane: __, standingVersion: ___, ...rest } = message('nobody')
+  return { ...rest, boardId: BOARD, subscribers, envelope: JSON.stringify({ id: rest.id, body: 'x'.repeat(32_000) }) }
+}
+
+test.each(['postAndPublish', 'postAndDie'] as const)(
+  'a post travels as a reference, once for each subscriber, and in the order of their logs: %s',
+  async (how) => {
+    await using h = await startHarness()
+    const subscribers = Array.from({ length: 100 }, (_, index) => `agent-${index}`)
+    const posts = Array.from({ length: 12 }, () => post(subscribers))
+    for (const each of posts) await h[how](each)
+    await h[how](post([]))
+    await eventually(async () => (how === 'postAndPublish' ? (await h.unpublished()) === 0 : h.pass()))
+    const stored = await h.stored()
+    expect(stored).toHaveLength(1_200)
+    for (const agent of ['agent-0', 'agent-99']) {
+      expect(stored.filter(({ subject }) => subject === `accepted.${agent}.board`)).toEqual(
+        posts.map(({ id }, index) => ({
+          subject: `accepted.${agent}.board`,
+          id: acceptedMessageId(agent, index + 1),
+          event: { cursor: index + 1, kind: 'board', post: { id, board_id: BOARD } },
+        })),
+      )
+    }
+  },
+)
+
+test('ADR 20: what was published and not marked is not stored twice', async () => {
+  await using h = await startHarness()
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  await h.appendAndDie(message('bob'))
+  await h.publisher.publishLeft()
+  await h.forgetMarks()
+  expect(await h.unpublished()).toBe(2)
+  await h.publisher.publishLeft()
+  expect(await h.unpublished()).toBe(0)
+  expect((await h.stored()).map((each) => each.id)).toEqual(idsOf('bob', 2))
+})
+
+test('ADR 20: when NATS has lost all of its data, everything acknowledged is published again', async () => {
+  await using h = await startHarness()
+  await Promise.all(Array.from({ length: 10 }, () => h.appendAndPublish(message('bob'))))
+  await eventually(() => h.pass())
+  await h.server.restart({ wipe: true })
+  // What is accepted meanwhile does not hide the gap.
+  await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass())
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
+})
+
+test('ADR 20: what is published while a process compares is not taken for forgotten', async () => {
+  await using h = await startHarness()
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  const stream = await h.openStream()
+  const answered = Promise.withResolvers<void>()
+  const held = Promise.withResolvers<void>()
+  const slow = {
+    watchDisconnects: (changed: () => void) => stream.watchDisconnects(changed),
+    state: async () => {
+      const state = await stream.state()
+      answered.resolve()
+      await held.promise
+      return state
+    },
+  } as unknown as StreamPublisher
+  const comparing = createPublisher({ database: h.database, stream: slow, logger }).requeueForgotten()
+  await answered.promise
+  await h.appendAndPublish(message('bob'))
+  await eventually(async () => (await h.unpublished()) === 0)
+  held.resolve()
+  await comparing
+  expect(await h.unpublished()).toBe(0)
+})
+
+test('ADR 20: while NATS is away messages are accepted, and they are published when it is back', async () => {
+  await using h = await startHarness()
+  await h.publisher.requeueForgotten()
+  await h.server.kill()
+  expect((await h.appendAndPublish(message('bob'))).outcome).toBe('accepted')
+  await h.server.restart()
+  await h.appendAndDie(message('bob'))
+  await eventually(() => h.pass())
+  expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 2))
+})
+
+test('ADR 20: processes that publish at the same time do not disturb each other', async () => {
+  await using h = await startHarness()
+  const publishers = await Promise.all([h.openStream(), h.openStream()])
+  await publishers[0]?.state()
+  for (let round = 0; round < 10; round += 1) {
+    const batches = publishers.map((_, at) =>
+      Array.from({ length: 200 }, (_, index) => ({
+        subject: `accepted.agent-${at}.inbox`,
+        messageId: acceptedMessageId(`agent-${at}`, round * 200 + index + 1),
+        text: 'x'.repeat(1_500),
+      })),
+    )
+    await Promise.all(publishers.map((publisher, at) => publisher.publish(batches[at] ?? [])))
+  }
+  expect((await publishers[0]?.state())?.lastSequence).toBe(2 * 10 * 200)
+})
+
+test('the age of what is not published is a number, and 0 where all is', async () => {
+  await using h = await startHarness()
+  const age = () => h.oldest()
+  expect(await age()).toBe(0)
+  await h.appendAndDie(message('bob'))
+  await eventually(async () => (await age()) > 0.05)
+  await eventually(async () => {
+    await h.publisher.publishLeft()
+    return (await age()) === 0
+  })
+})
+
+/** A stream that can lose its end, or all, while its publishers stay connected, as one in a cluster can. */
+function createForgetfulStream() {
+  const stored: string[] = []
+  const forget = { events: 0, fails: false }
+  const known = { epoch: 'epoch' }
+  const stream = {
+    watchDisconnects: async () => {},
+    state: async () => ({ epoch: known.epoch, lastSequence: stored.length }),
+    publish: async (publications: Publication[]) => {
+      stored.splice(stored.length - forget.events)
+      const { fails } = forget
+      Object.assign(forget, { events: 0, fails: false })
+      if (fails) throw new Error('no acknowledgement from JetStream in time')
+      const fresh = publications.filter(({ messageId }) => !stored.includes(messageId))
+      stored.push(...fresh.map(({ messageId }) => messageId))
+      return { lastSequence: stored.length, isNew: fresh.length > 0 }
+    },
+  } as unknown as StreamPublisher
+  return { stream, stored, forget, known }
+}
+
+test('ADR 20: a day of events that a lost stream had does not hold up new ones', async () => {
+  const { stream, stored, forget, known } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  for (let sent = 0; sent < 3; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass())
+  const rows = 2_500
+  await h.database.run(
+    (sql) => sql`
+      insert into messaging.outbox (logs, kinds, positions, leased_until, published_at, epoch, last_sequence)
+      select array['gone'], array['inbox'], array[n], clock_timestamp(), clock_timestamp(), 'epoch', n
+      from generate_series(1, ${rows}::bigint) n`,
+  )
+  stored.push(...Array.from({ length: rows }, (_, at) => `gone-${at}`))
+  await h.publisher.requeueForgotten()
+  // Another stream is in its place.
+  Object.assign(forget, { events: stored.length, fails: true })
+  known.epoch = 'other epoch'
+  await h.appendAndPublish(message('bob'))
+  await eventually(() => forget.events === 0)
+  await h.appendAndPublish(message('bob'))
+  const isMarked = async () => {
+    const marked = await h.database.run(
+      (sql) => sql<{ positions: number[] }[]>`select positions from messaging.outbox where epoch = 'other epoch'`,
+    )
+    return marked.flatMap(({ positions }) => positions).includes(5)
+  }
+  await eventually(isMarked)
+  expect(await h.unpublished()).toBeLessThan(rows)
+  await eventually(() => h.pass())
+  expect(stored.toSorted()).toEqual(idsOf('bob', 5).toSorted())
+})
+
+test.each([
+  ['the next publication fails', true],
+  ['the next publication covers the gap', false],
+])('ADR 20: a tail that the stream lost without a disconnection is published again: %s', async (_name, fails) => {
+  const { stream, stored, forget } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => h.pass())
+  Object.assign(forget, { events: 5, fails })
+  for (let sent = 0; sent < 10; sent += 1) await h.appendAndPublish(message('bob'))
+  await eventually(() => forget.events === 0) // by a committer, which knows how many of its events are new
+  // The committer requeues the rows of the gap after its publication, and leaves them to the loop.
+  await eventually(async () => {
+    await h.forgetLeases()
+    return (await h.pass()) && stored.length >= 20
+  })
+  expect(stored.toSorted()).toEqual(idsOf('bob', 20).toSorted())
+})
+
+test('ADR 20: a comparison that began before a publication does not hide what the stream loses after it', async () => {
+  const { stream, stored, forget } = createForgetfulStream()
+  await using h = await startHarness(stream)
+  const compareGate = Promise.withResolvers<void>()
+  const markGate = Promise.withResolvers<void>()
+  const marking = Promise.withResolvers<void>()
+  const hold = { state: false, mark: false }
+  const slowStream = {
+    ...stream,
+    state: async () => {
+      const state = await stream.state()
+      if (hold.state) await compareGate.promise
+      return state
+    },
+    publish: async (publications: Publication[]) => {
+      const published = await stream.publish(publications)
+      if (hold.state) hold.mark = true
+      return published
+    },
+  } as unknown as StreamPublisher
+  const slowDatabase: Database = Object.assign(Object.create(h.database), {
+    run: async <T>(work: (sql: Sql) => Promise<T>): Promise<T> => {
+      if (hold.mark) {
+        Object.assign(hold, { state: false, mark: false })
+        marking.resolve()
+        await markGate.promise
+      }
+      return h.database.run(work)
+    },
+  })
+  const publisher = createPublisher({ database: slowDatabase, stream: slowStream, logger })
+  const publishLeft = () =>
+    eventually(async () => {
+      await publisher.publishLeft().catch(() => {})
+      return (await h.unpublished()) === 0
+    })
+  await h.appendAndDie(message('bob'))
+  await publishLeft()
+
+  // The comparison has read the state when an event is published, and ends before the row of the event is marked.
+  hold.state = true
+  const comparing = publisher.requeueForgotten()
+  await h.appendAndDie(message('bob'))
+  const publishing = publisher.publishLeft()
+  await marking.promise
+  compareGate.resolve()
+  await comparing
+  markGate.resolve()
+  await publishing
+
+  forget.events = 1
+  await h.appendAndDie(message('bob'))
+  await publishLeft()
+  expect(stored.toSorted()).toEqual(idsOf('bob', 3).toSorted())
+})

@@ -1,0 +1,141 @@
+import { LATE_MAX } from '@svc/contracts/messaging.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { describe, expect, test } from 'vitest'
+import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
+import { listHeads } from '../../src/handlers/read/list-heads.ts'
+import { listLate } from '../../src/handlers/read/list-late.ts'
+import { replayEvents } from '../../src/handlers/read/replay-events.ts'
+import { resolvePost } from '../../src/handlers/read/resolve-post.ts'
+import { type Harness, startHarness } from '../support/harness.ts'
+
+const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
+
+describe('what a stream process reads', () => {
+  test('replay-events gives the events of list-events one by one, as the same text', async () => {
+    await using h = await startHarness()
+    for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
+    const { meta, text } = await replayEvents(h.deps, { agent_id: 'bob', after: 1, limit: 1 }, context())
+    expect(meta).toEqual({ earliest: 1, latest: 3, next_cursor: 2, cursors: [2] })
+    const rest = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
+    expect(rest.meta).toEqual({ earliest: 1, latest: 3, next_cursor: 3, cursors: [1, 2, 3] })
+    const texts = rest.text.split('\t')
+    expect(texts[1]).toBe(text)
+    expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
+  })
+
+  test('spec 9.4: what is skipped is examined, and at the end nothing is', async () => {
+    await using h = await startHarness()
+    const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
+    await h.expire(ids[1]?.id ?? '')
+    const { meta } = await replayEvents(h.deps, { agent_id: 'bob', after: 0, limit: 100 }, context())
+    expect(meta).toEqual({ earliest: 1, latest: 2, next_cursor: 2, cursors: [1] })
+    const end = await replayEvents(h.deps, { agent_id: 'bob', after: 2, limit: 100 }, context())
+    expect(end).toEqual({ meta: { earliest: 1, latest: 2, next_cursor: 2, cursors: [] }, text: '' })
+  })
+
+  test('list-heads says how far each log goes and who is revoked, in the order of the question', async () => {
+    await using h = await startHarness()
+    await h.send({ from: 'alice', to: 'bob' })
+    await h.send({ from: 'carol', to: 'bob' })
+    await h.setPolicy('dave', 'open', 1)
+    const { logs } = await listHeads(h.deps, { agent_ids: ['nobody', 'bob', 'dave'] })
+    expect(logs).toEqual([
+      { head: 0, revoked: false },
+      { head: 2, revoked: false },
+      { head: 0, revoked: false },
+    ])
+  })
+
+  describe('list-late', () => {
+    const ask = (h: Harness, sinceMs: number | null = null) => listLate(h.deps, { revoked_since_ms: sinceMs })
+    /** As if every row had been committed so long ago. */
+    const age = (h: Harness, seconds: number) =>
+      h.deps.database.run(
+        (sql) => sql`update messaging.outbox set leased_until = leased_until - make_interval(secs => ${seconds})`,
+      )
+    const mark = (h: Harness) =>
+      h.deps.database.run(
+        (sql) => sql`update messaging.outbox set published_at = now(), epoch = 'e', last_sequence = 1`,
+      )
+
+    test('lists logs whose entries are unpublished for half a second, each with its last one', async () => {
+      await using h = await startHarness()
+      for (const from of ['alice', 'carol']) await h.send({ from, to: 'bob' })
+      await h.send({ from: 'alice', to: 'carol' })
+      await age(h, 1)
+      const late = [
+        { agent_id: 'bob', head: 2 },
+        { agent_id: 'carol', head: 1 },
+      ]
+      expect(await ask(h)).toMatchObject({ logs: late, is_complete: true })
+      await mark(h)
+      expect(await ask(h)).toMatchObject({ logs: [], is_complete: true })
+    })
+
+    test('does not list an entry that its committer has just begun to publish', async () => {
+      await using h = await startHarness()
+      await h.send({ from: 'alice', to: 'bob' })
+      await age(h, -60) // however slow this test is
+      expect(await ask(h)).toMatchObject({ logs: [], is_complete: true })
+    })
+
+    test('says that it is incomplete if there is too much', async () => {
+      await using h = await startHarness()
+      await h.deps.database.run(
+        (sql) => sql`
+          insert into messaging.outbox (logs, kinds, positions, leased_until)
+          select array['log-' || n], array['inbox'], array[1], clock_timestamp() from generate_series(0, ${LATE_MAX.rows}::integer) n`,
+      )
+      expect(await ask(h)).toMatchObject({ logs: [], revoked: [], is_complete: false })
+    })
+
+    test('spec 5.11: lists who was revoked since the last answer, once at least, and nobody revoked long before', async () => {
+      await using h = await startHarness()
+      const revoke = (agent_id: string, revoked = true, version = 1) =>
+        setMailbox(h.deps, { agent_id, policy: 'open', revoked, version })
+      await revoke('long-ago')
+      await h.deps.database.run((sql) => sql`update messaging.logs set revoked_at = now() - interval '1 hour'`)
+      const { next_since_ms: since } = await ask(h)
+      expect(await ask(h, since)).toMatchObject({ revoked: [], is_complete: true })
+      await revoke('bob')
+      await revoke('carol', false)
+      expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
+      expect(await ask(h)).toMatchObject({ revoked: [] })
+      await revoke('long-ago', true, 2) // a later version of the mailbox is no new revocation
+      expect(await ask(h, since)).toMatchObject({ revoked: ['bob'] })
+    })
+  })
+
+  test.each([
+    ['public', ['left', 'rita', 'was-banned']],
+    ['unlisted', ['left', 'rita', 'was-banned']],
+    ['private', ['rita']],
+  ] as const)(
+    'spec 9.4, 9.5: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
+    async (visibility, expected) => {
+      await using h = await startHarness()
+      const board = h.boards.create('olga', { visibility })
+      for (const agent of ['left', 'rita', 'was-banned']) h.boards.setRole(board, agent, 'reader')
+      h.boards.setRole(board, 'never-there', 'banned')
+      const { id } = await h.send({ from: 'olga', to: board })
+      h.boards.setRole(board, 'left', 'none')
+      h.boards.setRole(board, 'was-banned', 'banned')
+      h.boards.setRole(board, 'came-later', 'reader')
+      const { meta, text } = await resolvePost(h.deps, { id, board_id: board }, context())
+      expect([...meta.subscribers].sort()).toEqual(expected)
+      expect(JSON.parse(text)).toMatchObject({ lane: 'board', upvotes: 0 })
+    },
+  )
+
+  test('spec 8.9: resolve-post gives nothing of a post that is hidden, elsewhere, or not there', async () => {
+    await using h = await startHarness()
+    const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
+    h.boards.setRole(board, 'rita', 'reader')
+    const { id } = await h.send({ from: 'olga', to: board })
+    const nothing = { meta: { subscribers: [] }, text: '' }
+    expect(await resolvePost(h.deps, { id, board_id: other }, context())).toEqual(nothing)
+    expect(await resolvePost(h.deps, { id: 'absent-message', board_id: board }, context())).toEqual(nothing)
+    await h.setHidden('olga', board, id, true)
+    expect(await resolvePost(h.deps, { id, board_id: board }, context())).toEqual(nothing)
+  })
+})

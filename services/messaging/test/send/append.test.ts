@@ -1,0 +1,547 @@
+import { randomBytes } from 'node:crypto'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import { eventually, untilDefined } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Append, type CommittedEntry, createAppend } from '../../src/store/send/append.ts'
+import { createFences } from '../../src/store/send/message-fences.ts'
+import { createPreflight } from '../../src/store/send/preflight.ts'
+import { withNotedErrors } from '../support/noted-errors.ts'
+
+const logger = createLogger('test', 'silent')
+const RETENTION_SECONDS = 3_600
+/** Later than any deadline of a test that is not about fences. */
+const FENCED_MS = Date.now() + 600_000
+
+async function startHarness() {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  /** SQLSTATEs, also of what was tried again. */
+  const errors: unknown[] = []
+  const url = testDatabase.urlFor('messaging')
+  const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
+  const database = open()
+  const committed: CommittedEntry[] = []
+  const appendOn = (on: typeof database) =>
+    createAppend({
+      database: on,
+      retentionSeconds: RETENTION_SECONDS,
+      leaseSeconds: 5,
+      onCommitted: (_id, entries) => committed.push(...entries),
+    })
+  const fences = createFences(database, { fence: async () => [] })
+  return {
+    database,
+    committed,
+    errors,
+    newAppender: () => appendOn(open()),
+    /** As another process would have it. */
+    appendElsewhere: appendOn(open()),
+    append: appendOn(database),
+    preflight: createPreflight(database),
+    fences,
+    /** What the fence says when it knows. */
+    untilFenced: (item: Append) => untilDefined(async () => (await fences.fence([item]))[0]),
+    /** Holds logs as a process does that is frozen in the middle of a contact change. */
+    hold: (...logs: string[]) => holdRows(stack.use(openDatabase({ url, application: 'test', logger })), logs),
+    positionsOf: async (log: string) => {
+      const rows = await database.run(
+        (sql) =>
+          sql<{ position: number }[]>`select position from messaging.entries where log = ${log} order by position`,
+      )
+      return rows.map((row) => row.position)
+    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+}
+
+const QUESTION = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
+
+/** Locks logs until it is disposed of. */
+async function holdRows(database: Database, logs: string[]): Promise<AsyncDisposable> {
+  const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const ended = database.transaction(async (tx) => {
+    await tx`select from messaging.logs where id = any (${logs}::text[]) for update`
+    held.resolve()
+    await free.promise
+  })
+  await Promise.race([held.promise, ended])
+  return {
+    async [Symbol.asyncDispose]() {
+      free.resolve()
+      await ended
+    },
+  }
+}
+
+function message(changes: Partial<Append> = {}): Append {
+  const id = changes.id ?? randomBytes(12).toString('base64url')
+  const digest = changes.digest ?? randomBytes(32).toString('hex')
+  return {
+    id,
+    digest,
+    sender: 'alice',
+    recipient: 'bob',
+    lane: 'inbox',
+    threadId: null,
+    envelope: `{"id":"${id}"}`,
+    expiryCap: null,
+    policy: 'requests',
+    contact: 'none',
+    standingVersion: 0,
+    operation: messageOperation(id, digest),
+    deadlineMs: Date.now() + 60_000,
+    ...changes,
+  }
+}
+
+/** What the log of a message's recipient holds, told apart by what the message is; nothing in it is by chance. */
+async function storedWith(database: Database, sent: Append): Promise<object[]> {
+  const rows = await database.run(
+    (sql) => sql`
+      select m.id = ${sent.id} as sent, encode(m.digest, 'hex') = ${sent.digest} as same, m.sender, m.lane, m.position,
+        m.thread_id, m.envelope = ${sent.envelope} as whole, m.expires_at - m.accepted_at < 3600 as short, m.acked,
+        m.ordinal > 0 as placed, m.batch::text::xid = m.xmin as numbered, e.kind, e.position as entry,
+        e.thread_id as entry_thread, e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
+        (
+          select array_agg(q.kind || (o.leased_until > o.created_at))
+          from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
+          where q.log = m.recipient and q.position = m.position
+        ) as queued
+      from messaging.messages m
+      join messaging.logs l on l.id = m.recipient
+      left join messaging.entries e on e.log = m.recipient and e.message = m.id
+      left join messaging.pending p on p.message = m.id
+      where m.recipient = ${sent.recipient} order by m.position`,
+  )
+  return [...rows]
+}
+
+describe('ADR 19: an append', () => {
+  test('spec 9.3: 50 concurrent senders over two processes give contiguous positions, never visible out of order', async () => {
+    await using h = await startHarness()
+    let done = false
+    const seen = watch()
+    const senders = Array.from({ length: 50 }, (_, index) => sendMany(`sender-${index}`, index))
+    await Promise.all(senders)
+    done = true
+    const reads = await seen
+    expect(await h.positionsOf('bob')).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
+    // Whoever saw position N had seen all below it.
+    for (const { count, max } of reads) expect(count).toBe(max)
+    await eventually(() => h.committed.length >= 500)
+    expect(new Set(h.committed.map((entry) => entry.position)).size).toBe(500)
+
+    async function sendMany(sender: string, index: number): Promise<void> {
+      const append = index % 2 === 0 ? h.append : h.appendElsewhere
+      for (let count = 0; count < 10; count += 1) {
+        expect(await append(message({ sender }))).toEqual({ outcome: 'accepted', lane: 'inbox' })
+      }
+    }
+
+    async function watch(): Promise<{ count: number; max: number }[]> {
+      const all: { count: number; max: number }[] = []
+      while (!done) {
+        const [row] = await h.database.run(
+          (sql) => sql<{ count: number; max: number }[]>`
+            select count(*) as count, coalesce(max(position), 0) as max from messaging.entries where log = 'bob'`,
+        )
+        if (row !== undefined) all.push(row)
+      }
+      return all
+    }
+  })
+
+  test('spec 7.4: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 20; round += 1) {
+      const same = message()
+      const twice = await Promise.all([h.append(same), h.appendElsewhere(same)])
+      expect(twice.map((result) => result.outcome).sort()).toEqual(['accepted', 'duplicate'])
+      const other = message()
+      const rival = message({ id: other.id, sender: 'mallory', recipient: 'carol' })
+      const contest = await Promise.all([h.append(other), h.appendElsewhere(rival)])
+      expect(contest.map((result) => result.outcome).sort()).toEqual(['accepted', 'conflict'])
+    }
+    expect(await h.positionsOf('bob').then((all) => all.length)).toBeGreaterThanOrEqual(20)
+  })
+
+  test('rivals for many ids wait for each other and never in a circle', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 30; round += 1) {
+      const ids = Array.from({ length: 30 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
+      const [one, other] = await Promise.all([
+        Promise.all(ids.map((id) => h.append(message({ id, recipient: 'one' })))),
+        Promise.all(ids.toReversed().map((id) => h.appendElsewhere(message({ id, recipient: 'other' })))),
+      ])
+      const outcomes = one.map(({ outcome }, at) => [outcome, other.toReversed()[at]?.outcome].sort())
+      expect(outcomes).toEqual(ids.map(() => ['accepted', 'conflict']))
+    }
+    expect(h.errors).not.toContain('40P01')
+  })
+
+  test('spec 7.4: whoever races for ids holds up nobody whose message is appended with them', async () => {
+    await using h = await startHarness()
+    const rivals = Array.from({ length: 3 }, h.newAppender)
+    for (let round = 0; round < 10; round += 1) {
+      const ids = Array.from({ length: 60 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
+      const chasing = rivals.map(async (append, at) => {
+        const outcomes: string[] = []
+        for (const id of ids) outcomes.push((await append(message({ id, recipient: `rival-${at}` }))).outcome)
+        return outcomes
+      })
+      const stranger = h.append(message({ recipient: 'stranger' }))
+      const together = await Promise.all(ids.map((id) => h.append(message({ id, recipient: 'together' }))))
+      expect((await stranger).outcome).toBe('accepted')
+      const all = [together.map(({ outcome }) => outcome), ...(await Promise.all(chasing))]
+      for (const at of ids.keys()) {
+        expect(all.map((outcomes) => outcomes[at]).sort()).toEqual(['accepted', 'conflict', 'conflict', 'conflict'])
+      }
+    }
+  })
+
+  test('spec 7.6: two requests of one pair at once: one is pending, the other begins again', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 20; round += 1) {
+      const sender = `stranger-${round}`
+      const ask = () => message({ sender, lane: 'requests' })
+      const results = await Promise.all([h.append(ask()), h.append(ask()), h.appendElsewhere(ask())])
+      expect(results.map((result) => result.outcome).sort()).toEqual(['accepted', 'stale', 'stale'])
+    }
+  })
+
+  test.each<[string, string, Partial<Append>, string]>([
+    ['nothing', '', {}, 'accepted'],
+    [
+      'what another is to the recipient',
+      `insert into messaging.contacts values ('bob', 'carol', 'blocked')`,
+      {},
+      'accepted',
+    ],
+    ['what the sender is', `insert into messaging.contacts values ('bob', 'alice', 'blocked')`, {}, 'stale'],
+    [
+      'that, back and forth',
+      `insert into messaging.contacts values ('bob', 'alice', 'accepted')`,
+      { contact: 'accepted' },
+      'accepted',
+    ],
+    ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
+    ['that, back and forth', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
+    ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
+  ])('spec 7.6: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
+    await using h = await startHarness()
+    await h.append(message())
+    await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
+    const results = await Promise.all([
+      h.append(message(ground)),
+      h.append(message({ ...ground, standingVersion: 7 })),
+      h.append(message({ recipient: 'carol' })),
+    ])
+    // The version says at once that nothing has changed, and an item that is stale holds up no other.
+    expect(results.map((result) => result.outcome)).toEqual([outcome, 'accepted', 'accepted'])
+    expect(await h.positionsOf('bob')).toHaveLength(outcome === 'stale' ? 2 : 3)
+  })
+
+  test('the release before, which names no ground, begins again after any change', async () => {
+    await using h = await startHarness()
+    await h.append(message())
+    const outcomes = () =>
+      h.database.run(
+        (sql) => sql<{ outcome: string }[]>`
+        select a.outcome from messaging.append(
+          array['bob'], array[${message().id}], array[${'ab'.repeat(32)}], array['alice'], array['bob'], array['inbox'],
+          array[null]::text[], array['{}'], array[null]::bigint[], array[0]::bigint[], array['operation'],
+          array[${Date.now() + 60_000}]::bigint[], 60, 5
+        ) a`,
+      )
+    expect(await outcomes()).toEqual([{ outcome: 'accepted' }])
+    await h.database.run((sql) => sql`update messaging.logs set standing_version = 7`)
+    expect(await outcomes()).toEqual([{ outcome: 'stale' }])
+  })
+
+  test.each([
+    ['no ttl: retention', null, RETENTION_SECONDS],
+    ['a shorter ttl', 60, 60],
+    ['a longer ttl: retention', RETENTION_SECONDS * 2, RETENTION_SECONDS],
+  ])('spec 6.8: expires_at is the lesser of retention and ts + ttl: %s', async (_name, ttl, expected) => {
+    await using h = await startHarness()
+    const now = Math.floor(Date.now() / 1000)
+    await h.append(message({ expiryCap: ttl === null ? null : now + ttl }))
+    await eventually(() => h.committed.length > 0)
+    const entry = h.committed[0]
+    const begin = ttl !== null && ttl < RETENTION_SECONDS ? now : (entry?.acceptedAt ?? 0)
+    expect((entry?.expiresAt ?? 0) - begin).toBe(expected)
+  })
+
+  test('\\u0000 and every other character of an envelope survive as they were sent', async () => {
+    await using h = await startHarness()
+    const envelope = String.raw`{"body":"\u0000 \" \\ {},NULL 😀 é","n":-0.0,"x":1E400}`
+    const sent = message({ envelope })
+    await h.append(sent)
+    const [row] = await h.database.run(
+      (sql) => sql<{ envelope: string }[]>`select envelope from messaging.messages where id = ${sent.id}`,
+    )
+    expect(row?.envelope).toBe(envelope)
+  })
+})
+
+describe('ADR 10: a message comes to the same alone and with others', () => {
+  let h: Awaited<ReturnType<typeof startHarness>>
+  beforeAll(async () => {
+    h = await startHarness()
+  })
+  afterAll(() => h[Symbol.asyncDispose]())
+
+  const LATER = RETENTION_SECONDS * 2
+  test.each<[string, string, (at: string) => Partial<Append>]>([
+    ['that is plain', '', () => ({})],
+    ['to somebody without a log', '', (at) => ({ recipient: `new-${at}` })],
+    ['of a thread', '', () => ({ threadId: 'thread' })],
+    ['with a short ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + 60 })],
+    ['with a long ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + LATER })],
+    ['that is a request', '', () => ({ lane: 'requests' })],
+    ['whose sender has asked already', '', () => ({ lane: 'requests', sender: 'asked' })],
+    ['that is there', '', (at) => ({ id: `there-${at}`, digest: 'ab'.repeat(32) })],
+    ['that was there', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32) })],
+    ['whose id another has', '', (at) => ({ id: `there-${at}` })],
+    ['whose id another had', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32), sender: 'mallory' })],
+    ['whose reservation was given up', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS })],
+    ['reserved again after that', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS + 1 })],
+    ['past its deadline', '', () => ({ deadlineMs: Date.now() - 60_000 })],
+    ['whose ground is the same again', `update messaging.logs set standing_version = 7 where id = 'at'`, () => ({})],
+    [
+      'whose ground is another',
+      `update messaging.logs set standing_version = 7, policy = 'closed' where id = 'at'`,
+      () => ({}),
+    ],
+  ])('one %s', async (_name, change, item) => {
+    const become = async (withOthers: boolean) => {
+      const at = randomBytes(6).toString('hex')
+      await h.append(message({ recipient: at, id: `there-${at}`, digest: 'ab'.repeat(32) }))
+      await h.append(message({ recipient: at, lane: 'requests', sender: 'asked' }))
+      await h.database.run((sql) =>
+        sql.unsafe(`
+          insert into messaging.tombstones values ('gone-${at}', decode('${'ab'.repeat(32)}', 'hex'), 'alice', 'inbox');
+          insert into messaging.message_fences values ('fenced-${at}', ${FENCED_MS});
+          ${change.replaceAll(`'at'`, `'${at}'`)}`),
+      )
+      const sent = message({ recipient: at, ...item(at) })
+      const others = withOthers ? [message({ recipient: 'somebody' }), message()] : []
+      const [{ outcome, lane }] = await Promise.all([h.append(sent), ...others.map((other) => h.append(other))])
+      // They were together: what of a batch is accepted has the number of its transaction.
+      const batches = await h.database.run(
+        (
+          sql,
+        ) => sql`select distinct batch from messaging.messages where id in ${sql([sent, ...others].map(({ id }) => id))}
+          and id <> ${`there-${at}`}`,
+      )
+      expect(batches.length).toBeLessThanOrEqual(1)
+      return { outcome, lane, stored: await storedWith(h.database, sent) }
+    }
+    expect(await become(false)).toEqual(await become(true))
+  })
+})
+
+describe('a log that another transaction holds', () => {
+  const to = (...recipients: string[]) => recipients.map((recipient) => message({ recipient }))
+  const [ACCEPTED, WAITING] = [{ outcome: 'accepted', lane: 'inbox' }, Symbol('waiting')]
+  const stateOf = (answer: Promise<unknown>) =>
+    Promise.race([answer, new Promise((done) => setImmediate(done, WAITING))])
+
+  test('holds up its own messages alone, and those are appended in order when it is free', async () => {
+    await using h = await startHarness()
+    await Promise.all(to('bob', 'carol', 'dave').map(h.append))
+    const held = await h.hold('bob')
+    const [own, later] = [to('bob', 'bob', 'bob'), to('bob', 'bob')]
+    const answers = own.map(h.append)
+    // In one batch with those that wait, and behind it; also to somebody who has no log yet.
+    expect(await Promise.all(to('carol', 'dave', 'new').map(h.append))).toEqual([ACCEPTED, ACCEPTED, ACCEPTED])
+    answers.push(...later.map(h.append))
+    for (let round = 0; round < 5; round += 1) expect(await Promise.all(to('dave').map(h.append))).toEqual([ACCEPTED])
+    expect(await Promise.all(answers.map(stateOf))).toEqual(answers.map(() => WAITING))
+    await held[Symbol.asyncDispose]()
+    expect(await Promise.all(answers)).toEqual(answers.map(() => ACCEPTED))
+    const rows = await h.database.run(
+      (sql) => sql<{ id: string }[]>`select id from messaging.messages where recipient = 'bob' order by position`,
+    )
+    expect(rows.slice(1).map(({ id }) => id)).toEqual([...own, ...later].map(({ id }) => id))
+    expect(await h.positionsOf('bob')).toEqual([1, 2, 3, 4, 5, 6])
+  })
+
+  test('takes its turn with others that are held, however many, and leaves connections to everybody else', async () => {
+    await using h = await startHarness()
+    const names = Array.from({ length: 12 }, (_, at) => `held-${at}`)
+    await Promise.all(to(...names, 'carol').map(h.append))
+    const [first, rest] = [await h.hold('held-0'), await h.hold(...names.slice(1))]
+    const stalled = to(...names.slice(1)).map(h.append)
+    const [own] = to('held-0').map(h.append)
+    expect(await Promise.all(to('carol').map(h.append))).toEqual([ACCEPTED])
+    // What else the process asks of the database.
+    expect((await h.preflight({ ...QUESTION, id: 'new' })).earlier).toBeUndefined()
+    await first[Symbol.asyncDispose]()
+    expect(await own).toEqual(ACCEPTED)
+    expect(await Promise.all(stalled.map(stateOf))).toEqual(stalled.map(() => WAITING))
+    await rest[Symbol.asyncDispose]()
+    expect(await Promise.all(stalled)).toEqual(stalled.map(() => ACCEPTED))
+  })
+
+  test('that is not there yet, because another transaction is making it, holds up nobody else', async () => {
+    await using h = await startHarness()
+    await h.append(message({ recipient: 'carol' }))
+    const [made, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const making = h.database.transaction(async (tx) => {
+      await tx`insert into messaging.logs (id) values ('unborn')`
+      made.resolve()
+      await free.promise
+    })
+    await made.promise
+    const [own, other] = to('unborn', 'carol').map(h.append)
+    expect(await other).toEqual(ACCEPTED)
+    free.resolve()
+    await making
+    expect(await own).toEqual(ACCEPTED)
+  })
+
+  test('holds up no fence: what waits for it is given up at once, and appends of others go on beside', async () => {
+    await using h = await startHarness()
+    await Promise.all(to('bob', 'carol').map(h.append))
+    const held = await h.hold('bob')
+    const given = message()
+    const answer = h.append(given)
+    await eventually(() => h.errors.includes('55P03'), { what: 'the append to wait' })
+    expect(await h.fences.fence([given])).toEqual([false])
+    expect(await h.append(message({ recipient: 'carol' }))).toEqual(ACCEPTED)
+    await held[Symbol.asyncDispose]()
+    expect((await answer).outcome).toBe('fenced')
+  })
+})
+
+describe('ADR 21: fences of messages', () => {
+  test('an append that is under way is not guessed at: nothing is known of it, and nothing else waits', async () => {
+    await using h = await startHarness()
+    const [contested, other] = [message(), message({ recipient: 'carol' })]
+    await h.database.transaction(async (tx) => {
+      await tx`select pg_advisory_xact_lock_shared(7305002, hashtext(${contested.operation}))`
+      expect(await h.fences.fence([contested, other])).toEqual([undefined, false])
+      expect((await h.append(message())).outcome).toBe('accepted')
+      // The release before is told to ask again.
+      const before = h.database.run(
+        (sql) => sql`select * from messaging.fence_messages(
+          array[${contested.operation}], array[${contested.id}], array[${contested.digest}], array[0]::bigint[])`,
+      )
+      await expect(before).rejects.toMatchObject({ code: 'unavailable' })
+    })
+    expect(await h.fences.fence([contested])).toEqual([false])
+  })
+
+  test('a no is final: the attempt is refused, a later reservation is not', async () => {
+    await using h = await startHarness()
+    const given = message()
+    expect(await h.fences.fence([given])).toEqual([false])
+    expect((await h.append(given)).outcome).toBe('fenced')
+    expect((await h.append({ ...given, deadlineMs: given.deadlineMs + 1 })).outcome).toBe('accepted')
+    expect(await h.fences.fence([given])).toEqual([true])
+  })
+
+  test('past its deadline nothing is appended', async () => {
+    await using h = await startHarness()
+    expect((await h.append(message({ deadlineMs: Date.now() - 60_000 }))).outcome).toBe('fenced')
+  })
+
+  test.each([
+    ['one', 1],
+    ['several', 3],
+  ])(
+    'the clock is read behind the locks: %s whose deadline passes while the log is waited for',
+    async (_name, count) => {
+      await using h = await startHarness()
+      await h.append(message())
+      const deadlineMs = Date.now() + 300
+      const [late] = await h.database.transaction(async (tx) => {
+        await tx`select from messaging.logs where id = 'bob' for update`
+        const batch = Array.from({ length: count }, () => message({ deadlineMs }))
+        const answers = Promise.all(batch.map((item) => h.appendElsewhere(item)))
+        await tx`select pg_sleep(0.4)`
+        return [answers]
+      })
+      expect((await late).map(({ outcome }) => outcome)).toEqual(Array(count).fill('fenced'))
+    },
+  )
+
+  test('a conflicting id never answers for somebody else’s operation', async () => {
+    await using h = await startHarness()
+    const first = message()
+    await h.append(first)
+    const rival = message({ id: first.id })
+    expect((await h.append(rival)).outcome).toBe('conflict')
+    expect(await h.fences.fence([rival, first])).toEqual([false, true])
+  })
+
+  test('fence and append at once: exactly one of them wins, whatever the timing', async () => {
+    await using h = await startHarness()
+    for (let round = 0; round < 60; round += 1) {
+      const contested = message()
+      const [appended, fenced] = await Promise.all([h.appendElsewhere(contested), h.untilFenced(contested)])
+      expect([appended.outcome, fenced]).toEqual(
+        appended.outcome === 'accepted' ? ['accepted', true] : ['fenced', false],
+      )
+    }
+  })
+})
+
+describe('preflight: everything that is judged, in one statement', () => {
+  test('spec 5.8: an agent that nobody has written to has the defaults', async () => {
+    await using h = await startHarness()
+    expect(await h.preflight(QUESTION)).toEqual({
+      earlier: undefined,
+      recipientRevoked: false,
+      standing: { policy: 'requests', contact: 'none', pending: false },
+      standingVersion: 0,
+      replyTo: undefined,
+      thread: undefined,
+    })
+  })
+
+  test('spec 7.4: an earlier message is found, live or purged', async () => {
+    await using h = await startHarness()
+    const sent = message()
+    await h.append(sent)
+    const found = { digest: sent.digest, sender: 'alice', lane: 'inbox' }
+    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
+    await h.database.run(
+      (sql) => sql`
+      with gone as (delete from messaging.messages where id = ${sent.id} returning id, digest, sender, lane)
+      insert into messaging.tombstones (id, digest, sender, lane) select * from gone`,
+    )
+    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
+    expect((await h.append(sent)).outcome).toBe('duplicate')
+    expect((await h.append(message({ id: sent.id }))).outcome).toBe('conflict')
+  })
+
+  test.each([
+    ['of the same two, either way round', 'bob', 'alice', null, 3_600, { sameConversation: true, root: true }],
+    ['of the same two', 'alice', 'bob', null, 3_600, { sameConversation: true, root: true }],
+    ['that is a member of a thread', 'alice', 'bob', 'some-root', 3_600, { sameConversation: true, root: false }],
+    ['of another pair', 'alice', 'carol', null, 3_600, { sameConversation: false, root: false }],
+    ['that has expired', 'alice', 'bob', null, -1, { sameConversation: false, root: false }],
+  ])('spec 6.9: a thread reference to a message %s', async (_name, sender, recipient, threadId, ttl, expected) => {
+    await using h = await startHarness()
+    const referred = message({ sender, recipient, threadId, expiryCap: Math.floor(Date.now() / 1000) + ttl })
+    await h.append(referred)
+    const { thread, replyTo } = await h.preflight({ ...QUESTION, threadId: referred.id, replyTo: referred.id })
+    expect(thread).toEqual(expected)
+    expect(replyTo?.sameConversation).toBe(expected.sameConversation)
+  })
+
+  test('spec 7.6: a pending request counts until its message expires', async () => {
+    await using h = await startHarness()
+    const now = Math.floor(Date.now() / 1000)
+    await h.append(message({ lane: 'requests', expiryCap: now + 1_000 }))
+    await h.append(message({ sender: 'carol', lane: 'requests', expiryCap: now - 1 }))
+    expect((await h.preflight(QUESTION)).standing.pending).toBe(true)
+    expect((await h.preflight({ ...QUESTION, sender: 'carol' })).standing.pending).toBe(false)
+    expect((await h.append(message({ sender: 'carol', lane: 'requests' }))).outcome).toBe('accepted')
+  })
+})

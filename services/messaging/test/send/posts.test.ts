@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest'
+import { type Harness, newId, startHarness } from '../support/harness.ts'
+import { outcomeOf } from '../support/outcome.ts'
+
+const RETENTION_SECONDS = 30 * 86_400
+
+/** A board of olga's, on which wes writes and rita reads. */
+function membersBoard(h: Harness, settings: Parameters<Harness['boards']['create']>[1] = {}): string {
+  const board = h.boards.create('olga', settings)
+  h.boards.setRole(board, 'wes', 'writer')
+  h.boards.setRole(board, 'rita', 'reader')
+  h.boards.setRole(board, 'bart', 'banned')
+  return board
+}
+
+describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
+  test('is accepted into the lane board, and is an event of owner, writers and readers, not of its author or of the banned', async () => {
+    await using h = await startHarness()
+    const board = membersBoard(h)
+    const post = await h.send({ from: 'wes', to: board })
+    expect(post).toMatchObject({ status: 'accepted', lane: 'board', duplicate: false, sender_authenticated: true })
+    for (const agent of ['olga', 'rita']) {
+      expect((await h.events(agent)).events).toEqual([{ cursor: 1, kind: 'board', lane: 'board', id: post.id }])
+    }
+    for (const agent of ['wes', 'bart', 'eve']) expect((await h.events(agent)).events).toEqual([])
+    expect((await h.feed('rita', board)).ids).toEqual([post.id])
+    expect((await h.inbox('rita')).ids).toEqual([])
+    expect((await h.inbox('rita', { lane: 'requests' })).ids).toEqual([])
+  })
+
+  test('spec 7.8: a read gives the envelope letter by letter, and the wrapper', async () => {
+    await using h = await startHarness()
+    const board = membersBoard(h)
+    const body = '\0 {}[]",\n ü 😀'
+    const { id } = await h.send({ from: 'wes', to: board, ttl: 100, body })
+    const message = await h.read(null, id)
+    expect(message).toEqual({
+      envelope: { id, from: 'wes', to: board, ttl: 100, body },
+      lane: 'board',
+      created_at: expect.any(Number),
+      expires_at: expect.any(Number),
+      acked: false,
+      upvotes: 0,
+    })
+    expect(message.expires_at - message.created_at).toBeLessThanOrEqual(100)
+  })
+
+  test('spec 6.8: without a ttl it expires with the retention period', async () => {
+    await using h = await startHarness()
+    const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
+    const { created_at, expires_at } = await h.read(null, id)
+    expect(expires_at - created_at).toBe(RETENTION_SECONDS)
+  })
+
+  test('spec 12.3: 32 KiB to 100 subscribers is one transaction and one stored body, with an entry in each log', async () => {
+    await using h = await startHarness()
+    const board = h.boards.create('olga')
+    const subscribers = Array.from({ length: 100 }, (_, index) => `reader-${index}`)
+    for (const agent of subscribers) h.boards.setRole(board, agent, 'reader')
+    const { id } = await h.send({ from: 'olga', to: board, body: 'x'.repeat(32 * 1024 - 2) })
+
+    const admin = h.openAdmin()
+    const entries = await admin`select log, kind, position::int, xmin from messaging.entries where message = ${id}`
+    expect(entries.map(({ log }) => log).sort()).toEqual([board, ...subscribers].sort())
+    expect(new Set(entries.map(({ kind, position }) => `${kind} ${position}`))).toEqual(new Set(['board 1']))
+    const bodies = await admin`select xmin from messaging.messages where octet_length(envelope) > 32 * 1024`
+    expect(bodies).toHaveLength(1)
+    const queued = await admin`select xmin, cardinality(logs) as events from messaging.outbox`
+    expect(queued).toMatchObject([{ events: 100 }])
+    expect(new Set([...entries, ...bodies, ...queued].map(({ xmin }) => xmin)).size).toBe(1)
+  })
+})
+
+describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed recipients', () => {
+  test.each([
+    [0, 2, 1],
+    [0, 1025, 2],
+    [1, 1024, 1],
+    [3, 1024, 3],
+    [3, 1025, 6],
+    [100, 32 * 1024, 3_200],
+  ])('%d recipients, %d bytes: %d units, and no introduction', async (recipients, bytes, units) => {
+    await using h = await startHarness()
+    const board = h.boards.create('olga')
+    for (let index = 0; index < recipients; index += 1) h.boards.setRole(board, `reader-${index}`, 'reader')
+    const { id } = await h.send({ from: 'olga', to: board, body: 'x'.repeat(bytes - 2) })
+    expect(h.charged).toMatchObject([{ cost: { agentId: 'olga', units, introductionPeer: null }, outcome: 'settled' }])
+    expect(h.charged[0]?.cost.operation).toMatch(new RegExp(`^messaging:message:${id}:[0-9a-f]{64}$`))
+  })
+
+  test('where it cannot be paid for, nothing is left behind', async () => {
+    await using h = await startHarness()
+    const board = membersBoard(h)
+    h.budget.isDown = true
+    expect(await outcomeOf(h.send({ from: 'wes', to: board }))).toBe('unavailable')
+    expect((await h.feed(null, board)).ids).toEqual([])
+    expect((await h.events('rita')).next).toBe(0)
+  })
+})
+
+describe('spec 8.4: who may post', () => {
+  const rows = [
+    ['public', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
+    ['public', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
+    ['unlisted', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
+    ['unlisted', 'anyone', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'forbidden', eve: 'ok' }],
+    ['private', 'members', { olga: 'ok', wes: 'ok', rita: 'forbidden', bart: 'not_found', eve: 'not_found' }],
+  ] as const
+  test.each(rows)('%s, %s', async (visibility, posting, expected) => {
+    await using h = await startHarness()
+    const board = membersBoard(h, { visibility, posting })
+    for (const [from, outcome] of Object.entries(expected)) {
+      expect({ from, outcome: await outcomeOf(h.send({ from, to: board })) }).toEqual({ from, outcome })
+    }
+    expect(h.charged.every(({ outcome }) => outcome === 'settled')).toBe(true)
+  })
+
+  test('a post to an absent board is the 404 of an unreadable one', async () => {
+    await using h = await startHarness()
+    expect(await outcomeOf(h.send({ from: 'wes', to: 'board-of-nobody-at-all' }))).toBe('not_found')
+  })
+})
+
+describe('spec 7.4: an identical retry of a post', () => {
+  test('is a duplicate and costs nothing, whatever became of author, board and post; anything else is a conflict', async () => {
+    await using h = await startHarness()
+    const board = membersBoard(h, { visibility: 'private' })
+    const post = { from: 'wes', to: board, id: newId() }
+    await h.send(post)
+    const isDuplicate = async () => {
+      expect(await h.send(post)).toMatchObject({ duplicate: true, lane: 'board' })
+      expect(await outcomeOf(h.send({ ...post, body: 'else' }))).toBe('id_conflict')
+      expect(await outcomeOf(h.send({ ...post, from: 'olga' }))).toBe('id_conflict')
+      expect(await outcomeOf(h.send({ ...post, to: 'bob' }))).toBe('id_conflict')
+    }
+    await isDuplicate()
+    await h.setHidden('olga', board, post.id, true)
+    h.boards.setRole(board, 'wes', 'banned')
+    await isDuplicate()
+    h.boards.isDown = true
+    h.budget.isDown = true
+    await isDuplicate()
+    expect(h.charged).toHaveLength(1)
+  })
+
+  test('before the time window', async () => {
+    await using h = await startHarness()
+    const post = { from: 'wes', to: membersBoard(h), id: newId() }
+    await h.send(post)
+    expect(await h.send({ ...post, agoSeconds: 400 })).toMatchObject({ duplicate: true })
+    expect(await outcomeOf(h.send({ ...post, id: newId(), agoSeconds: 400 }))).toBe('envelope_timestamp_out_of_range')
+  })
+})
+
+test('spec 7.2: time, then board, then references, then units', async () => {
+  await using h = await startHarness()
+  const board = membersBoard(h)
+  h.budget.isDown = true
+  const faults = { from: 'eve', to: board, agoSeconds: 400, replyTo: newId() }
+  expect(await outcomeOf(h.send(faults))).toBe('envelope_timestamp_out_of_range')
+  expect(await outcomeOf(h.send({ ...faults, agoSeconds: 0 }))).toBe('forbidden')
+  expect(await outcomeOf(h.send({ ...faults, agoSeconds: 0, from: 'wes' }))).toBe('invalid_reference')
+  expect(await outcomeOf(h.send({ from: 'wes', to: board }))).toBe('unavailable')
+})
+
+describe('spec 6.9: references of a post', () => {
+  test('to live posts of the same board that are not hidden, by whomever; thread_id to a root', async () => {
+    await using h = await startHarness()
+    const [board, other] = [membersBoard(h), membersBoard(h)]
+    await h.setPolicy('wes', 'open', 1)
+    const root = await h.send({ from: 'olga', to: board })
+    const member = await h.send({ from: 'wes', to: board, threadId: root.id })
+    const elsewhere = await h.send({ from: 'wes', to: other })
+    const hidden = await h.send({ from: 'wes', to: board })
+    const gone = await h.send({ from: 'wes', to: board })
+    const dm = await h.send({ from: 'olga', to: 'wes' })
+    await h.setHidden('olga', board, hidden.id, true)
+    await h.expire(gone.id)
+
+    const rows: [name: string, id: string, reply: string, thread: string][] = [
+      ['root', root.id, 'ok', 'ok'],
+      ['member', member.id, 'ok', 'invalid_reference'],
+      ['of another board', elsewhere.id, 'invalid_reference', 'invalid_reference'],
+      ['hidden', hidden.id, 'invalid_reference', 'invalid_reference'],
+      ['expired', gone.id, 'invalid_reference', 'invalid_reference'],
+      ['a DM', dm.id, 'invalid_reference', 'invalid_reference'],
+      ['nothing', newId(), 'invalid_reference', 'invalid_reference'],
+    ]
+    for (const from of ['wes', 'olga']) {
+      for (const [name, id, reply, thread] of rows) {
+        const found = [
+          await outcomeOf(h.send({ from, to: board, replyTo: id })),
+          await outcomeOf(h.send({ from, to: board, threadId: id })),
+        ]
+        expect({ from, name, found }).toEqual({ from, name, found: [reply, thread] })
+      }
+    }
+    // Nor can a DM refer to a post.
+    expect(await outcomeOf(h.send({ from: 'olga', to: 'wes', replyTo: root.id }))).toBe('invalid_reference')
+  })
+})
+
+describe('spec 7.13, 7.14: ack and receipts of a post', () => {
+  test.each(['olga', 'wes', 'rita', 'eve'])('404 for %s', async (agent) => {
+    await using h = await startHarness()
+    const { id } = await h.send({ from: 'wes', to: membersBoard(h) })
+    expect(await outcomeOf(h.ack(agent, id))).toBe('not_found')
+    expect(await outcomeOf(h.receipt(agent, id))).toBe('not_found')
+    expect(await h.read(null, id)).toMatchObject({ acked: false })
+  })
+})
+
+describe('spec 7.10, 8.2: who reads a post by its id', () => {
+  const rows = [
+    ['public', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
+    ['unlisted', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
+    ['private', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'not_found', eve: 'not_found', '': 'not_found' }],
+  ] as const
+  test.each(rows)('%s: the same for the feed', async (visibility, expected) => {
+    await using h = await startHarness()
+    const board = membersBoard(h, { visibility })
+    const { id } = await h.send({ from: 'wes', to: board })
+    for (const [agent, outcome] of Object.entries(expected)) {
+      const viewer = agent === '' ? null : agent
+      const found = { read: await outcomeOf(h.read(viewer, id)), feed: await outcomeOf(h.feed(viewer, board)) }
+      expect({ agent, ...found }).toEqual({ agent, read: outcome, feed: outcome })
+    }
+  })
+})

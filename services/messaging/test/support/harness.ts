@@ -1,0 +1,323 @@
+/** A messaging service without NATS: real handlers over a real database, a budget in memory. */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Charging, Cost, Reserved } from '@svc/charging/charging.ts'
+import type { Reservation } from '@svc/charging/fences.ts'
+import { createOperations } from '@svc/charging/operations.ts'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { ServiceError } from '@svc/contracts/errors.ts'
+import type {
+  ContactState,
+  Events,
+  InboxPolicy,
+  Lane,
+  MessageList,
+  SendResult,
+  Visibility,
+  VoteResult,
+} from '@svc/contracts/resources.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { newTraceparent } from '@svc/telemetry/trace.ts'
+import { createTestDatabase } from '@svc/test/support/engines/database.ts'
+import postgres from 'postgres'
+import type { Deps, SendDeps } from '../../src/deps.ts'
+import { ackMessage } from '../../src/handlers/change/ack-message.ts'
+import { setContact } from '../../src/handlers/change/set-contact.ts'
+import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
+import { setVisibility } from '../../src/handlers/change/set-visibility.ts'
+import { setVote } from '../../src/handlers/change/set-vote.ts'
+import { exportMessages } from '../../src/handlers/read/export-messages.ts'
+import { getMessage } from '../../src/handlers/read/get-message.ts'
+import { getReceipt } from '../../src/handlers/read/get-receipt.ts'
+import { listEvents } from '../../src/handlers/read/list-events.ts'
+import { listInbox } from '../../src/handlers/read/list-inbox.ts'
+import { listPosts } from '../../src/handlers/read/list-posts.ts'
+import { sendMessage } from '../../src/handlers/send/send-message.ts'
+import type { OutboxRow } from '../../src/store/outbox.ts'
+import { createAppend } from '../../src/store/send/append.ts'
+import { type CommittedPost, createAppendPosts } from '../../src/store/send/append-posts.ts'
+import { createPostPreflight } from '../../src/store/send/post-preflight.ts'
+import { createPreflight } from '../../src/store/send/preflight.ts'
+import { createStandings } from '../../src/store/send/standings.ts'
+import { createMemoryBoards } from './boards.ts'
+
+const logger = createLogger('test', 'silent')
+const SECONDS_PER_DAY = 86_400
+
+interface Sending {
+  from: string
+  to: string
+  id?: string
+  /** Seconds; 0: none. */
+  ttl?: number
+  /** Of `ts`. */
+  agoSeconds?: number
+  threadId?: string
+  replyTo?: string
+  body?: string
+}
+
+interface Process {
+  deps: Deps
+  /** `to` is an agent, or a board of `boards`. */
+  send(message: Sending): Promise<SendResult & { id: string }>
+  vote(agent: string, id: string, voted?: boolean): Promise<VoteResult>
+  setHidden(caller: string, boardId: string, id: string, hidden: boolean): Promise<Visibility>
+  setContact(owner: string, other: string, state: ContactState): Promise<void>
+  setPolicy(agent: string, policy: InboxPolicy, version: number): Promise<void>
+}
+
+export type Harness = Awaited<ReturnType<typeof startHarness>>
+
+export async function startHarness({ retentionDays = 30 }: { retentionDays?: number } = {}) {
+  const stack = new AsyncDisposableStack()
+  const testDatabase = stack.use(await createTestDatabase(['messaging']))
+  const charged: Charged[] = []
+  const published: OutboxRow[] = []
+  const posted: CommittedPost[] = []
+  const budget = { isDown: false }
+  const boards = createMemoryBoards()
+  const first = startProcess()
+
+  return {
+    ...first,
+    /** Attempts at what costs something, in order. */
+    charged,
+    /** What a committer handed over for publication, besides appends. */
+    published,
+    /** Posts that a committer handed over for publication. */
+    posted,
+    budget,
+    boards,
+    /** Another process on the same database. `onCharge`: awaited between the reservation and the commit of each charge. */
+    startProcess,
+    /** A connection as superuser, to look and to tamper. */
+    openAdmin: () => stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (sql) => sql.end()),
+    urlFor: () => testDatabase.urlFor('messaging'),
+    inbox: (agent: string, query: Partial<Parameters<typeof listInbox>[1]> = {}) => inbox(first.deps, agent, query),
+    events: (agent: string, after = 0, limit = 100) => events(first.deps, agent, after, limit),
+    exported: (agent: string, query: Partial<Parameters<typeof exportMessages>[1]> = {}) =>
+      exported(first.deps, agent, query),
+    ack: (agent: string, id: string) => ackMessage(first.deps, { agent_id: agent, id }),
+    receipt: (agent: string, id: string) => getReceipt(first.deps, { agent_id: agent, id }),
+    feed: (viewer: string | null, boardId: string, query: Partial<Parameters<typeof listPosts>[1]> = {}) =>
+      feed(first.deps, viewer, boardId, query),
+    read: async (viewer: string | null, id: string) =>
+      JSON.parse((await getMessage(first.deps, { viewer, id }, contextNow())).text),
+    expire: (...ids: string[]) => expire(first.deps.database, ids),
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  }
+
+  function startProcess({ onCharge = async () => {} }: { onCharge?: () => Promise<void> } = {}): Process {
+    const options = { url: testDatabase.urlFor('messaging'), application: 'test', logger }
+    const database = stack.use(openDatabase(options))
+    const charging = createMemoryCharging(charged, budget, onCharge)
+    const publisher = {
+      publishCommitted: (row: OutboxRow) => void published.push(row),
+      publishLeft: async () => false,
+      requeueForgotten: async () => false,
+    }
+    const operations = createOperations({ database, schema: 'messaging' })
+    const deps: Deps = { database, boards, charging, operations, publisher, retentionDays }
+    const append = createAppend({
+      database,
+      retentionSeconds: retentionDays * SECONDS_PER_DAY,
+      leaseSeconds: 5,
+      onCommitted: () => {},
+    })
+    const posts = {
+      preflight: createPostPreflight(database),
+      append: createAppendPosts({
+        database,
+        retentionSeconds: retentionDays * SECONDS_PER_DAY,
+        leaseSeconds: 5,
+        onCommitted: (_id, committed) => void posted.push(...committed),
+      }),
+      boards,
+      charging,
+    }
+    const sendDeps: SendDeps = {
+      posts,
+      standings: createStandings(),
+      preflight: createPreflight(database),
+      append,
+      charging,
+    }
+    return {
+      deps,
+      send: (message) => send(sendDeps, message, boards.has(message.to)),
+      vote: (agent, id, voted = true) => setVote(deps, { agent_id: agent, id, voted }, contextNow()),
+      setHidden: (caller, boardId, id, hidden) =>
+        setVisibility(deps, { caller, board_id: boardId, id, hidden }, contextNow()),
+      async setContact(owner, other, state) {
+        await setContact(deps, { agent_id: owner, other, state }, contextNow())
+      },
+      async setPolicy(agent, policy, version) {
+        await setMailbox(deps, { agent_id: agent, policy, revoked: false, version })
+      },
+    }
+  }
+}
+
+interface Charged {
+  cost: Cost
+  outcome: 'held' | 'settled' | 'released'
+}
+
+/** As libs/charging behaves towards its callers; what it does between processes is tested there. */
+function createMemoryCharging(
+  charged: Charged[],
+  budget: { isDown: boolean },
+  onCharge: () => Promise<void>,
+): Charging {
+  return {
+    owner: 'messaging',
+    reserve: take,
+    finish,
+    charge: async (cost, context, commit) => finish(await take(cost), context, commit),
+    cancel: async ({ operation }) => end(operation, 'released'),
+    abandon: async () => {},
+  }
+
+  async function take(cost: Cost): Promise<Reserved> {
+    if (budget.isDown) throw new ServiceError('unavailable')
+    charged.push({ cost, outcome: 'held' })
+    await onCharge()
+    return { operation: cost.operation, deadlineMs: Date.now() + 60_000, settled: false, shared: false }
+  }
+
+  async function finish<T>(
+    reserved: Reserved,
+    _context: CallContext,
+    commit: (reservation: Reservation) => Promise<T>,
+  ): Promise<T> {
+    try {
+      const result = await commit(reserved)
+      end(reserved.operation, 'settled')
+      return result
+    } catch (error) {
+      end(reserved.operation, 'released')
+      throw error
+    }
+  }
+
+  function end(operation: string, outcome: Charged['outcome']): void {
+    const entry = charged.findLast(({ cost }) => cost.operation === operation)
+    if (entry !== undefined) entry.outcome = outcome
+  }
+}
+
+export function contextNow(): CallContext {
+  return { traceparent: newTraceparent(), deadlineMs: Date.now() + 20_000 }
+}
+
+export function newId(): string {
+  return randomBytes(12).toString('base64url')
+}
+
+async function send(deps: SendDeps, message: Sending, toBoard: boolean): Promise<SendResult & { id: string }> {
+  const { from, to, id = newId(), ttl = 0, agoSeconds = 0, threadId, replyTo, body = 'hello' } = message
+  const envelope = JSON.stringify({ id, from, to, ttl, body })
+  const result = await sendMessage(
+    deps,
+    {
+      signer: from,
+      recipient: { kind: toBoard ? 'board' : 'agent', id: to },
+      facts: {
+        id,
+        digest: createHash('sha256').update(envelope).digest('hex'),
+        ts_ms: Date.now() - agoSeconds * 1000,
+        ttl,
+        reply_to: replyTo ?? null,
+        thread_id: threadId ?? null,
+        payload_bytes: body.length + 2,
+      },
+      envelope,
+      reserved: null,
+    },
+    contextNow(),
+  )
+  return { ...result, id }
+}
+
+async function inbox(
+  deps: Deps,
+  agent: string,
+  query: Partial<Parameters<typeof listInbox>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { lane: 'inbox', unacked: false, thread_id: null, after: null, limit: 100 } as const
+  const { text } = await listInbox(deps, { agent_id: agent, ...all, ...query })
+  return { ...readList(text), text }
+}
+
+async function exported(
+  deps: Deps,
+  agent: string,
+  query: Partial<Parameters<typeof exportMessages>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { thread_id: null, after: null, limit: 100 }
+  const { text } = await exportMessages(deps, { agent_id: agent, ...all, ...query }, contextNow())
+  return { ...readList(text), text }
+}
+
+async function feed(
+  deps: Deps,
+  viewer: string | null,
+  boardId: string,
+  query: Partial<Parameters<typeof listPosts>[1]>,
+): Promise<ReadList & { text: string }> {
+  const all = { thread_id: null, after: null, limit: 100 }
+  const { text } = await listPosts(deps, { viewer, board_id: boardId, ...all, ...query }, contextNow())
+  return { ...readList(text), text }
+}
+
+async function events(deps: Deps, agent: string, after: number, limit: number): Promise<ReadEvents> {
+  const { meta, text } = await listEvents(deps, { agent_id: agent, after, limit }, contextNow())
+  const page = JSON.parse(text) as Events
+  return {
+    earliest: meta.earliest,
+    latest: meta.latest,
+    next: page.next_cursor,
+    events: page.events.map(({ cursor, kind, message }) => ({
+      cursor,
+      kind,
+      lane: message.lane,
+      id: message.envelope.id,
+    })),
+    retentionDays: page.retention_days,
+  }
+}
+
+interface ReadList {
+  ids: string[]
+  next: string
+}
+
+interface ReadEvents {
+  earliest: number
+  latest: number | undefined
+  next: number
+  events: { cursor: number; kind: Lane; lane: Lane; id: string }[]
+  retentionDays: number
+}
+
+function readList(text: string): ReadList {
+  const { messages, next_cursor } = JSON.parse(text) as MessageList
+  return { ids: messages.map((message) => message.envelope.id), next: next_cursor }
+}
+
+/** Makes these messages expired a second ago, as if their time had passed. */
+async function expire(database: Database, ids: string[]): Promise<void> {
+  await database.run(
+    (sql) => sql`
+      with past as (select floor(extract(epoch from clock_timestamp()))::bigint - 1 as seconds),
+      messages as (
+        update messaging.messages m set expires_at = past.seconds from past where m.id = any (${ids}::text[])
+      ), entries as (
+        update messaging.entries e set expires_at = past.seconds from past where e.message = any (${ids}::text[])
+      ), votes as (
+        update messaging.votes v set expires_at = past.seconds from past where v.message = any (${ids}::text[])
+      )
+      update messaging.pending p set expires_at = past.seconds from past where p.message = any (${ids}::text[])`,
+  )
+}
