@@ -7,12 +7,13 @@ export default defineConfig({
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/run/global-setup.ts'],
     setupFiles: ['test/support/run/past-midnight.ts'],
-    // Modules are loaded once per worker, not once per file. No file changes them, and each ends what it starts.
+    // Modules are loaded once per worker, not once per file. No file changes them, and each file stops everything that it
+    // started.
     isolate: false,
-    // Integration tests share two cores with Postgres and NATS; while some wait, others work.
+    // Integration tests share two cores with Postgres and NATS. While some wait, others work.
     maxWorkers: 3,
     sequence: { sequencer: WaitingFirst },
-    // Only what does not end at all takes so long, on a machine of any speed (test/support/eventually.ts).
+    // Only a test that hangs takes this long, on a machine of any speed (test/support/eventually.ts).
     testTimeout: 60_000,
     hookTimeout: 240_000,
     teardownTimeout: 60_000,

@@ -20,7 +20,7 @@ const MAX_OUTPUT_BYTES = 16 * 1024 * 1024
 
 interface Check {
   readonly name: string
-  /** @returns what is wrong; empty: nothing. */
+  /** @returns the problems; empty if there are none. */
   run(): Promise<string> | string
 }
 
@@ -58,7 +58,7 @@ export async function runChecks(): Promise<{ passed: number; failed: number }> {
   return { passed: CHECKS.length - failed, failed }
 }
 
-/** This tree has to run beside the last release (docs/operating/upgrade.md, Compatibility). */
+/** This tree must run beside the last release (docs/operating/upgrade.md, Compatibility). */
 async function findBreaksWithLastRelease(): Promise<string> {
   const last = JSON.parse(readFileSync(RECORD_PATH, 'utf8')) as ReleaseRecord
   return findBreaks(last, await recordRelease()).join('\n')
@@ -73,7 +73,7 @@ function runTool(name: string, args: string[]): Promise<string> {
   })
 }
 
-/** What is committed or would be. The tree may belong to another user, which git must be told is fine. */
+/** Files that are committed or would be. The tree may belong to another user, so git must be told to trust it. */
 export function readSources(pattern: RegExp): SourceFile[] {
   const args = ['-c', 'safe.directory=*', 'ls-files', '-z', '--cached', '--others', '--exclude-standard']
   const paths = execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: MAX_OUTPUT_BYTES }).split('\0')

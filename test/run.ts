@@ -1,8 +1,8 @@
 /**
- * `npx pnpm test`: the checks, then every test, also where a check has failed, then whether every row of the specification
- * has one (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some, and leaves that last one
- * out. What failed is listed again at the end, a line each; the last line is `<n> passed, <n> failed`, a check counting as
- * a test.
+ * `npx pnpm test`: runs the checks, then every test, even if a check failed, and then checks that every row of the
+ * specification has a test (docs/conformance.md). Arguments go to vitest, so `npx pnpm test libs/svc1` runs some tests,
+ * without the last step. The end of the output lists each failure again, one per line. The last line is `<n> passed, <n>
+ * failed`; a check counts as a test.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -28,7 +28,7 @@ if (args.includes('--help') || args.includes('-h')) {
 const checks = await runChecks()
 const tests = await runTests()
 for (const failure of tests.failures) console.log(`FAILED  ${failure}`)
-// Of a run in which something failed the tests that are behind it are not known.
+// If something failed, the list of tests is incomplete.
 const isWhole = args.length === 0 && tests.failed === 0
 const conformance = isWhole ? checkConformance(tests) : []
 for (const problem of conformance) console.log(`FAILED  conformance: ${problem}`)
@@ -43,16 +43,16 @@ async function runTests(): Promise<TestRunReport> {
   child.on('message', (message) => {
     report = message as TestRunReport
   })
-  // A Ctrl-C reaches vitest too, which ends what the tests have started; this waits for it.
+  // A Ctrl-C reaches vitest too, which stops everything that the tests have started. This process waits for it.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   using _ = watchStarter(() => child.kill('SIGTERM'))
   const [code] = await once(child, 'close')
-  // It also fails where no test did: without tests, or killed.
+  // vitest also fails without a failed test: without tests, or if it was killed.
   return code === 0 ? report : { ...report, failed: Math.max(report.failed, 1) }
 }
 
-/** @returns one sentence for each row without a test, and for a page that is not what would be written. */
+/** @returns one sentence for each row without a test, and for a stale page. */
 function checkConformance({ tests }: TestRunReport): string[] {
   const { page, problems } = conformanceOf(tests)
   const committed = readFileSync(join(ROOT, PAGE_PATH), 'utf8')

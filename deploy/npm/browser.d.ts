@@ -1,2 +1,3 @@
-// The build knows the browser's globals alone, so that nothing of Node slips in; this is what is used where it is there.
+// The build has only the types of the browser, so that no Node API slips in. These are the globals that the SDK uses if they
+// exist.
 declare const setImmediate: ((callback: () => void) => unknown) | undefined

@@ -10,13 +10,13 @@ import { startKeeper } from '@svc/local/processes/keep.ts'
 import { createMark, findMarked } from '@svc/local/processes/marks.ts'
 import { cpuMs, residentBytes } from './process-cpu.ts'
 
-/** The system under load: the local stack as `pnpm start` runs it, on a durable Postgres that the floors share. */
+/** The system under load: the local stack as in `pnpm start`, on a durable Postgres that the floors share. */
 export interface BenchSystem extends AsyncDisposable {
   readonly port: number
   readonly authority: string
   /** Of the local stack. */
   readonly dataDir: string
-  /** As superuser, of the database that the one-process floor may use. */
+  /** The superuser's URL of the database that the one-process floor uses. */
   readonly adminUrl: string
   /** CPU milliseconds used so far, by kind of process. */
   cpu(): Record<string, number>
@@ -27,14 +27,14 @@ export interface BenchSystem extends AsyncDisposable {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const HEALTH_LIMIT_MS = 60_000
 
-/** @param settings further environment; the limits are out of the way. */
+/** @param settings further environment. Rate limits and budgets are too high to matter. */
 export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promise<BenchSystem> {
   await using stack = new AsyncDisposableStack()
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'))
   stack.defer(() => rmSync(folder, { recursive: true, force: true }))
   const dataDir = mkdtempSync(join(folder, 'data-'))
   const mark = createMark(folder)
-  // Ends the engine also where this process is killed.
+  // Also ends the engine if this process is killed.
   const keeper = await startKeeper(mark, folder)
   stack.defer(() => keeper.release())
   const postgres = stack.adopt(

@@ -1,4 +1,4 @@
-/** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
+/** `npx pnpm bench [<name>]`: measures the system and the floors for comparison, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { benchHostile } from './hostile/hostile.ts'
@@ -87,8 +87,8 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 
-// As the system that is measured does; the floors and who sends have the same.
+// The same settings as the measured system, for the floors and the generator.
 takeTurns()
 const held = await benchmarks[BENCHMARKS.find((name) => name === names[0]) ?? 'send']()
-// Only what promises something answers whether it held.
+// Only a benchmark with bounds returns whether they held.
 process.exit(held === false ? 1 : 0)

@@ -1,6 +1,6 @@
 /**
- * Three times what the system can do, offered whatever comes back: how much of it is still done, how soon the rest is refused, what memory
- * it takes, and how soon all is as before. Capacity is measured in the same run.
+ * Overload: offers three times the capacity, whatever the answers. Measures the goodput, the time of refusals, the memory,
+ * and the time to recover. The capacity is measured in the same run.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
@@ -16,20 +16,23 @@ interface OverloadOptions {
   rounds: number
   secondsPerRound: number
   agents: number
-  /** Of the capacity. */
+  /** Relative to the capacity. */
   times: number
 }
 
 const WARM_UP_SECONDS = 3
-/** Clients that wait for nobody: several times what a gateway works on at once. */
+/** Independent clients: several times the number of requests that a gateway handles at once. */
 const CLIENTS = 3_000
 const WATCH_MS = 200
-/** It counts as recovered when for a second everything was accepted, at so much of the capacity of before. */
+/** The system has recovered when for one second everything was accepted, at this share of the earlier capacity. */
 const STEADY_SHARE = 0.7
 const RECOVERY_LIMIT_MS = 10_000
 const GIVEN_UP_MS = 30_000
 const MIB = 1024 * 1024
-/** Several times the bytes that a process may keep (docs/architecture.md, Bounds: 96 MiB), for what V8 leaves to its next collection. */
+/**
+ * Several times the bytes that a process may keep (docs/architecture.md, Bounds: 96 MiB), because V8 keeps garbage until its
+ * next collection.
+ */
 const MAX_GROWTH_BYTES = 512 * MIB
 
 interface Watch {
@@ -40,12 +43,12 @@ interface Watch {
 type Measure = (seconds: number) => Promise<Round>
 
 interface Recovery {
-  /** From the end of the load to the beginning of a second that is as before. */
+  /** From the end of the load to the beginning of the first second with normal service. */
   readonly afterMs: number
   readonly perSecond: number
 }
 
-/** @returns whether it held: recovery in time, and bounded memory. */
+/** @returns whether the bounds held: recovery in time, and bounded memory. */
 export async function benchOverload(options: OverloadOptions): Promise<boolean> {
   await using system = await startBenchSystem()
   using stack = new DisposableStack()
@@ -114,7 +117,7 @@ function offer(generator: ChildProcess, order: OverloadOrder, onBegin: () => voi
   })
 }
 
-/** Memory at its highest, and what somebody notices who reads, or asks for health, meanwhile. */
+/** Peak memory, and the times of reads and health checks during the overload. */
 function watch(system: BenchSystem, [reader]: BenchAgent[]) {
   const peak: Record<string, number> = {}
   const health: Watch = { latenciesMs: [], failed: 0 }
@@ -155,7 +158,7 @@ function headersOf(agent: BenchAgent, authority: string, target: string): Record
   )
 }
 
-/** Seconds of messages until one in which all were accepted, at the pace of before. */
+/** Sends messages second by second until all of a second were accepted at the earlier pace. */
 async function measureRecovery(measure: Measure, capacity: number): Promise<Recovery> {
   const endedMs = performance.now()
   for (;;) {

@@ -1,4 +1,4 @@
-/** What a post to a full board costs beside a direct message, in CPU of all processes together. */
+/** The cost of a post to a full board beside a direct message, in CPU time of all processes together. */
 
 import { startBenchSystem, startGenerator } from './bench-system.ts'
 import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './load/bench-agents.ts'
@@ -6,7 +6,7 @@ import type { Work } from './load/generator.ts'
 import { canMeasureCpu } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
-/** A board has at most 100 membership records (spec 8.7); its owner is none of them. */
+/** A board has at most 100 membership records (spec 8.7). Its owner has none. */
 const SUBSCRIBERS = 100
 
 interface PostsOptions {

@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** CPU time and memory that processes have used, from the kernel's accounting; Linux alone. */
+/** CPU time and memory of processes, from the kernel's accounting (only on Linux). */
 
 /** Clock ticks per second of /proc: 100 on every Linux that Node runs on. */
 const TICK_MS = 10
 
-/** User and system milliseconds of a process and, for Postgres, of its children that are still there. */
+/** User and system milliseconds of a process and, for Postgres, of its living children. */
 export function cpuMs(pid: number, options: { withChildren?: boolean } = {}): number {
   const own = ticksOf(pid)
   const children = options.withChildren === true ? childrenOf(pid).map((child) => ticksOf(child)) : []
@@ -46,7 +46,7 @@ function childrenOf(parent: number): number[] {
     })
 }
 
-/** The fields after the name, which may hold spaces. */
+/** The fields after the name, which may contain spaces. */
 function statOf(pid: number): string[] {
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8')
   return text.slice(text.lastIndexOf(')') + 2).split(' ')

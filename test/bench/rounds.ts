@@ -3,13 +3,13 @@ import type { Order, Report } from './load/generator.ts'
 import { median } from './load/http-load.ts'
 import { cpuMs } from './process-cpu.ts'
 
-/** One order carried out. */
+/** The result of one round. */
 export interface Round extends Report {
-  /** CPU milliseconds by process, of this round alone. */
+  /** CPU milliseconds by process, only of this round. */
   cpu: Record<string, number>
 }
 
-/** One order for the generator; CPU is counted from when its requests are ready. */
+/** Runs one round of the generator. Counts CPU time from the moment when its requests are ready. */
 export function runRound(generator: ChildProcess, cpu: () => Record<string, number>, order: Order): Promise<Round> {
   const cpuNow = (): Record<string, number> => ({ ...cpu(), generator: cpuMs(generator.pid ?? 0) })
   return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ export function runRound(generator: ChildProcess, cpu: () => Record<string, numb
   })
 }
 
-/** Accepted requests in a second: the median of the rounds. */
+/** Accepted requests per second: the median of the rounds. */
 export function rateOf(rounds: Round[]): number {
   return median(rounds.map((round) => (round.accepted / round.elapsedMs) * 1_000))
 }
@@ -44,7 +44,7 @@ export function cpuPerRequest(rounds: Round[]): Record<string, number> {
   )
 }
 
-/** Says what else was answered, which no benchmark should. */
+/** Reports unexpected answers, which no benchmark should get. */
 export function printRefused(name: string, rounds: Round[]): void {
   const refused = rounds.flatMap((round) => Object.entries(round.refused))
   if (refused.length > 0) console.log(`\n${name} also answered: ${JSON.stringify(refused.slice(0, 5))}`)

@@ -1,6 +1,6 @@
 /**
- * Direct messages, durable at 202, beside the floors, in one run: rounds of each alternate, and what is quoted are
- * medians and their ratios, since machines are shared.
+ * Direct messages, durable at 202, beside the floors. Rounds alternate in one run, and the results are medians and their
+ * ratios, because machines are shared.
  */
 
 import { writeFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ interface SendOptions {
 interface Contender {
   name: string
   port: number
-  /** Requests to prepare for one second; the same thousand again and again for a server that does not look at them. */
+  /** Requests to prepare for one second. A server that does not check them gets the same thousand again and again. */
   perSecond: number
   cycle: boolean
   cpu: () => Record<string, number>
@@ -39,9 +39,9 @@ interface Load {
   name: string
   connections: number
   seconds: number
-  /** Prepared for one second, if fewer than the contender needs. */
+  /** Requests to prepare for one second, if fewer than the contender needs. */
   perSecond?: number
-  /** From each answer to the next request. */
+  /** The pause between an answer and the next request. */
   restMs?: number
 }
 
@@ -52,11 +52,14 @@ interface Measured {
   rounds: Round[]
 }
 
-/** By then what follows an answer is done, on a slow machine as well: publishing, and settling, which begins 25 ms after it. */
+/**
+ * By then the work after an answer is done, even on a slow machine: publishing, and settling, which begins 25 ms after the
+ * answer.
+ */
 const REST_MS = 60
 const IDLE_SECONDS = 4
 const MOST_CONNECTIONS = 256
-/** Until code is compiled (a message passes through a lot of it), plans are cached and every pair of agents is introduced. */
+/** The warm-up: code is compiled, plans are cached and every pair of agents is introduced. */
 const WARM_UP_SECONDS = 12
 
 export async function benchSend(options: SendOptions): Promise<void> {

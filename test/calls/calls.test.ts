@@ -6,7 +6,7 @@ const BEGIN = '<!-- calls: written by `npx pnpm calls` -->'
 const END = '<!-- end of calls -->'
 const README = `# one\n\n${BEGIN}\nold\n${END}\n\nmore\n`
 
-/** A system in which the gateway calls boards, boards charges budget by a library, and all answer for their health. */
+/** A system in which the gateway calls boards, boards charges budget through a library, and all serve health. */
 const SYSTEM: Record<string, string> = {
   'libs/contracts/src/health.ts': [
     'export function healthOf(service: string) {',
@@ -77,13 +77,13 @@ test('calls are found in services and in the libraries that they depend on, and 
   ])
 })
 
-test('a call in a comment is none', () => {
+test('a call in a comment does not count', () => {
   const path = 'services/boards/src/service.ts'
   const text = `${SYSTEM[path]}\n// calls.getBoard\n/* import { release } from '@svc/contracts/budget.ts' */`
   expect(readUses(filesWith({ [path]: text }))).toEqual(readUses(filesWith()))
 })
 
-test('rights are read by user, without those in comments', () => {
+test('permissions are read by user, without those in comments', () => {
   const rights = readRights(SYSTEM['deploy/nats/users.conf'] ?? '')
   expect(rights.get('gateway')).toEqual({
     publish: ['svc.boards.>', '_INBOX_admin.>'],
@@ -132,7 +132,7 @@ more
 describe('npx pnpm check', () => {
   const written = Object.fromEntries(fillReadmes(filesWith()).map(({ path, text }) => [path, text]))
 
-  test('has nothing to say of what the command has written', () => {
+  test('accepts the files that the command has written', () => {
     expect(findStaleSections(filesWith(written))).toEqual([])
   })
 
@@ -146,7 +146,7 @@ describe('npx pnpm check', () => {
     ])
   })
 
-  test('names each call whose caller has no right to make it', () => {
+  test('names each call whose caller has no permission for it', () => {
     const conf = SYSTEM['deploy/nats/users.conf']?.replace('"svc.budget.reserve", ', '') ?? ''
     expect(findStaleSections(filesWith({ ...written, 'deploy/nats/users.conf': conf }))).toEqual([
       'deploy/nats/users.conf: boards calls svc.budget.reserve and may not publish it',

@@ -11,7 +11,7 @@ MAY_GATEWAY: {
 }
 `
 
-test('each user gets what the table says, as permissions of a JWT and as a command of nsc', () => {
+test('each user gets the permissions of the table, as a JWT and as a command of nsc', () => {
   const permissions = readPermissions(TABLE)
   expect([...permissions]).toEqual([
     ['gateway', { pub: { allow: ['svc.>', '_INBOX_admin.>'] }, sub: { allow: ['$SRV.>'] } }],
@@ -21,11 +21,11 @@ test('each user gets what the table says, as permissions of a JWT and as a comma
   ])
 })
 
-test('a user who may hear nothing is refused, because a JWT with an empty list allows everything', () => {
+test('a user with an empty subscribe list is refused, because a JWT with an empty list allows everything', () => {
   expect(() => readPermissions(TABLE.replace('"$SRV.>"', ''))).toThrow('gateway has an empty list')
 })
 
-test('no subject of the real table needs quotes of its own', () => {
+test('no subject of the real table needs its own quotes', () => {
   for (const { pub, sub } of readPermissions().values())
     for (const subject of [...pub.allow, ...sub.allow]) expect(subject).toMatch(/^[\w$.>*-]+$/)
 })

@@ -1,6 +1,6 @@
 /**
- * `npx pnpm nats:users` prints a command of `nsc` for each user of deploy/nats/users.conf, so that this one table also says who
- * may do what on a NATS in operator mode.
+ * `npx pnpm nats:users` prints a command of `nsc` for each user of deploy/nats/users.conf, so that this one table also sets
+ * the permissions on a NATS in operator mode.
  */
 import { readFileSync } from 'node:fs'
 import { readCommandLine } from '../support/run/command-line.ts'
@@ -8,7 +8,7 @@ import { readRights } from './read-calls.ts'
 
 const USERS_CONF = new URL('../../deploy/nats/users.conf', import.meta.url)
 
-/** The part of a user's JWT that says what the user may do. */
+/** The permissions in a user's JWT. */
 interface Permissions {
   readonly pub: { readonly allow: string[] }
   readonly sub: { readonly allow: string[] }
@@ -24,7 +24,7 @@ if (import.meta.main) {
 }
 
 /**
- * @returns what each user may do, by user.
+ * @returns the permissions by user.
  * @throws Error if a list is empty, because a JWT with an empty list allows everything.
  */
 export function readPermissions(usersConf = readFileSync(USERS_CONF, 'utf8')): ReadonlyMap<string, Permissions> {

@@ -1,6 +1,6 @@
 /**
- * Reads from the code which service calls which, by which calls, and from deploy/nats/users.conf what each may say on
- * NATS. Pure: it is given the files.
+ * Reads from the code which service makes which calls to which services, and from deploy/nats/users.conf the permissions of
+ * each user. Pure: the caller passes the files.
  */
 import { isTest, packageOf } from '../check/imports.ts'
 import type { SourceFile } from '../check/source-file.ts'
@@ -17,7 +17,7 @@ export interface Rights {
   readonly subscribe: readonly string[]
 }
 
-/** What one file does with calls of the contracts. */
+/** The calls of the contracts in one file. */
 interface FileUse {
   readonly folder: string
   readonly asked: readonly string[]
@@ -49,7 +49,7 @@ export function readUses(files: readonly SourceFile[]): Use[] {
   return uses
 }
 
-/** @returns what each user of deploy/nats/users.conf may publish and hear, by user. */
+/** @returns the permissions of each user of deploy/nats/users.conf, by user. */
 export function readRights(usersConf: string): ReadonlyMap<string, Rights> {
   const text = usersConf.replaceAll(/^\s*#.*$/gm, '')
   const listOf = (block: string, kind: string): string[] => {
@@ -64,7 +64,7 @@ export function readRights(usersConf: string): ReadonlyMap<string, Rights> {
   )
 }
 
-/** Whether a pattern of NATS covers every subject of the other one. */
+/** Whether one NATS pattern covers every subject of another. */
 export function covers(pattern: string, subject: string): boolean {
   const parts = subject.split('.')
   const wanted = pattern.split('.')
@@ -76,7 +76,7 @@ export function covers(pattern: string, subject: string): boolean {
   }
 }
 
-/** Subjects by `<file> <name>` of what libs/contracts exports. */
+/** Subjects of the exports of libs/contracts, by `<file> <name>`. */
 function readContracts(files: readonly SourceFile[]): ReadonlyMap<string, string> {
   const contracts = new Map<string, string>()
   for (const { path, text } of files) {
@@ -93,7 +93,7 @@ function readContracts(files: readonly SourceFile[]): ReadonlyMap<string, string
   return contracts
 }
 
-/** A call that a file hands to `handle` or `handleText` is served; any other that it imports is made. */
+/** A file serves a call that it passes to `handle` or `handleText`, and makes any other call that it imports. */
 function readFileUse({ path, text: source }: SourceFile, contracts: ReadonlyMap<string, string>): FileUse[] {
   const folder = packageOf(path)
   if (folder === undefined || folder === 'libs/contracts' || !path.endsWith('.ts') || isTest(path)) return []
@@ -111,7 +111,7 @@ function readFileUse({ path, text: source }: SourceFile, contracts: ReadonlyMap<
   return [{ folder, asked, served }]
 }
 
-/** @returns pairs of an exported name and how the file spells it. */
+/** @returns pairs of an exported name and its local name in the file. */
 function namesOf(text: string, named: string | undefined, namespace: string | undefined): [string, string][] {
   if (namespace !== undefined) {
     const names = [...text.matchAll(new RegExp(`\\b${namespace}\\.(\\w+)`, 'g'))].map(([, name = '']) => name)
@@ -126,11 +126,11 @@ function namesOf(text: string, named: string | undefined, namespace: string | un
     })
 }
 
-/** The folders whose code runs in a service: its own, and those of the libraries that its package.json leads to. */
+/** The folders of the code in a service: its own, and those of the libraries in its dependencies. */
 function foldersOf(name: string, files: readonly SourceFile[]): ReadonlySet<string> {
   const manifests = new Map(files.filter(({ path }) => path.endsWith('/package.json')).map((file) => [file.path, file]))
   const folders = new Set([name === 'admin' ? 'libs/cli' : `services/${name}`])
-  // A set that grows while it is walked: dependencies of dependencies follow.
+  // This set grows during the loop: it also visits dependencies of dependencies.
   for (const folder of folders) {
     const { dependencies = {} } = JSON.parse(manifests.get(`${folder}/package.json`)?.text ?? '{}')
     for (const dependency of Object.keys(dependencies)) {

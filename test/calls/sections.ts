@@ -1,14 +1,17 @@
-/** The section of each service's README that says who calls it and whom it calls. */
+/** The section of each service's README about its callers and callees. */
 import type { SourceFile } from '../check/source-file.ts'
 import { covers, type Rights, readRights, readUses, SERVICES, type Use } from './read-calls.ts'
 
 const USERS_CONF = 'deploy/nats/users.conf'
 const BEGIN = '<!-- calls: written by `npx pnpm calls` -->'
 const END = '<!-- end of calls -->'
-/** Calls, answers and the operator's search for services; everything else is said in the section by its subject. */
+/** Calls, answers and the operator's discovery of services. The section lists all other subjects. */
 const ORDINARY = /^(?:svc|admin|_INBOX_\w+|\$SRV)\./
 
-/** @returns the READMEs as they have to be. Throws if one of them has no place for its section. */
+/**
+ * @returns the READMEs with current sections.
+ * @throws if one of them has no place for its section.
+ */
 export function fillReadmes(files: readonly SourceFile[]): SourceFile[] {
   const uses = readUses(files)
   const rights = readRights(textOf(files, USERS_CONF))
@@ -24,7 +27,7 @@ export function fillReadmes(files: readonly SourceFile[]): SourceFile[] {
   })
 }
 
-/** @returns one sentence for each section that is stale, and for each call whose caller has no right to make it. */
+/** @returns one sentence for each stale section, and for each call without permission. */
 export function findStaleSections(files: readonly SourceFile[]): string[] {
   const rights = readRights(textOf(files, USERS_CONF))
   const forbidden = readUses(files)

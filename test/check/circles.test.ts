@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { findCircles } from './circles.ts'
 import type { SourceFile } from './source-file.ts'
 
-/** The specifier is apart from its keyword, so that the checks do not read this file as one that imports it. */
+/** The specifier is separate from its keyword, so that the checks do not take this file for an importing one. */
 const from = (specifier: string): string => `import { x } from '${specifier}'\n`
 const typeFrom = (specifier: string): string => `import type { X } from '${specifier}'\n`
 
@@ -56,7 +56,7 @@ describe('a circle', () => {
     ['two ways to one file', { [A]: from('./b.ts') + from('./c.ts'), 'services/budget/src/c.ts': from('./b.ts') }],
     ['a test that uses test support', { 'libs/nats/test/a.test.ts': from('@svc/test/support/b.ts') }],
     ['packages that are not ours', { [A]: from('nats') }],
-  ])('%s is none', (_, texts) => {
+  ])('%s is no circle', (_, texts) => {
     expect(findCircles(filesOf(texts))).toEqual([])
   })
 })

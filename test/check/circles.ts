@@ -1,11 +1,13 @@
 /**
- * No circle of files and no circle of packages: each part can be read, tested and replaced without the parts that use it.
+ * Forbids circles of files and of packages, so that each part can be read, tested and replaced without the parts that use
+ * it.
  *
- * An import of types alone counts. It vanishes when the code runs, but a reader has to follow it.
+ * A type import counts too: it vanishes at run time, but a reader has to follow it.
  *
- * Packages depend on each other by their package.json, development dependencies included, and by what their files import. The
- * tests of a package are left out here: they use `test`, which uses most libraries, and nothing uses them. So the root's
- * package.json names `test` for all of them, and a package.json names only what its package needs without its tests.
+ * Packages depend on each other by their package.json, development dependencies included, and by what their files import.
+ * Tests of packages do not count: they use `test`, which uses most libraries, and nothing uses them. So the root's
+ * package.json has the dependency on `test` for all of them, and a package.json lists only the dependencies of its package
+ * without tests.
  */
 import { isTest, packageOf, readPackageFolders, readSpecifiers, resolverOf } from './imports.ts'
 import type { SourceFile } from './source-file.ts'
@@ -40,7 +42,7 @@ function packageGraph(files: readonly SourceFile[]): Graph {
   return graphOf(
     files.flatMap(({ path, text }) => {
       const from = packageOf(path)
-      // What `test` holds is its own code, not the tests of a package.
+      // Code of `test` itself, not the tests of a package.
       if (from === undefined || (from !== 'test' && isTest(path))) return []
       const targets = path.endsWith('/package.json')
         ? readDependencies(text).map((name) => folders.get(name))
@@ -65,7 +67,7 @@ function graphOf(edges: readonly { from: string; to: readonly string[] }[]): Gra
   return graph
 }
 
-/** Depth first: an edge to a node on the present trail closes a circle. */
+/** Depth first: an edge to a node on the current path closes a circle. */
 function findCirclesOf(graph: Graph): string[][] {
   const finished = new Set<string>()
   const visit = (node: string, trail: readonly string[]): string[][] => {

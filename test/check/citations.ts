@@ -1,6 +1,6 @@
 import type { SourceFile } from './source-file.ts'
 
-/** What a citation may name. */
+/** The valid targets of citations. */
 interface Citable {
   /** Numbers of the sections of docs/specification, `6.3`. */
   readonly sections: ReadonlySet<string>
@@ -12,19 +12,19 @@ interface Citable {
 
 const SPECIFICATION = /^docs\/specification\/.+\.md$/
 const ADR = /^docs\/adr\/(\d{4})-.+\.md$/
-/** These files are not ours to change, hold these words as data, or say what was. */
+/** Files that are not ours to change, contain these words as data, or record history. */
 const EXEMPT = /^(?:pnpm-lock\.yaml|CHANGELOG\.md|test\/vectors\/|test\/check\/citations(?:\.test)?\.ts$)/
 
-/** Documents that the repository does not contain, and issues, which nobody outside can read. */
+/** Documents outside the repository, and issues, which readers cannot open. */
 const OUTSIDE = /[Dd]ecisions? \d|(?:service|design|style)\.md|[Ff]ield notes|\b[Ii]ssue \d/g
 
 const NUMBERS = String.raw`\d+(?:\.\d+)?(?:(?:, | and | to |, and )\d+(?:\.\d+)?)*`
 const SPEC = new RegExp(String.raw`\bspec (${NUMBERS})`, 'g')
 const ADR_CITED = /\bADR (\d+(?:(?:, | and )\d+)*)/g
-/** Inside the specification a section is named by its number alone, in parentheses or after a word that announces it. */
+/** Inside the specification a section is cited by its number alone, in parentheses or after an announcing word. */
 const INSIDE = /(?:\(|\b(?:see|by|of|in|than|as|that) )(\d+\.\d+(?:(?:, | and | to )\d+\.\d+)*)(?=$|[),.;: ])/g
 
-/** Reads what may be cited from the headings of the specification and the names of the decision records. */
+/** Reads the valid targets from the headings of the specification and the names of the decision records. */
 function citableIn(files: readonly SourceFile[]): Citable {
   const headings = files
     .filter(({ path }) => SPECIFICATION.test(path))
@@ -38,7 +38,7 @@ function citableIn(files: readonly SourceFile[]): Citable {
   }
 }
 
-/** @returns one sentence for each citation that names nothing in the repository, with its place. */
+/** @returns one sentence for each citation without a target in the repository, with its place. */
 export function findBadCitations(files: readonly SourceFile[]): string[] {
   const citable = citableIn(files)
   return files
@@ -66,7 +66,7 @@ function problemsIn(line: string, isSpecification: boolean, citable: Citable): s
   return [...outside, ...missing, ...adrs]
 }
 
-/** Sections of other documents are numbered in the same way. */
+/** Sections of other documents have numbers of the same form. */
 function withoutRfcs(line: string): string {
   return line.replaceAll(/\(?RFC \d+(?:,? (?:section )?[\d.]+)?/g, '')
 }

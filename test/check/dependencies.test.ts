@@ -42,19 +42,19 @@ function direct(): Map<string, string[]> {
   return found
 }
 
-/** The first cell of each row, and the last. */
+/** The first and the last cell of each row. */
 function rows(): Map<string, string> {
   const lines = [...PAGE.matchAll(/^\| `([^`]+)` *\|.*\| (.+?) *\|$/gm)]
   return new Map(lines.map(([, name = '', reason = '']) => [name, reason]))
 }
 
 describe('docs/dependencies.md', () => {
-  test('has a reason for every package that is named, and names no others', () => {
+  test('has a reason for every dependency, and no other rows', () => {
     expect([...rows().keys()].toSorted()).toEqual([...direct().keys()].toSorted())
     for (const [name, reason] of rows()) expect(reason.length, name).toBeGreaterThan(4)
   })
 
-  test('every version is one for all: of the catalog, or named once', () => {
+  test('every dependency has one version for all packages: in the catalog, or in a single manifest', () => {
     for (const [name, uses] of direct()) {
       const versions = new Set(uses.map((use) => use.slice(use.lastIndexOf('@') + 1)))
       expect([...versions], name).toHaveLength(1)
@@ -62,7 +62,7 @@ describe('docs/dependencies.md', () => {
     }
   })
 
-  test('whatever is installed is named with its hash, and comes from a registry', () => {
+  test('every installed package has its hash in the lockfile, and comes from a registry', () => {
     const packages = Object.entries(lockfile.packages)
     expect(packages.length).toBeGreaterThan(100)
     for (const [name, { resolution }] of packages) {
@@ -71,7 +71,7 @@ describe('docs/dependencies.md', () => {
     }
   })
 
-  test('those whose install scripts run are those whose rows say so', () => {
+  test('exactly the packages whose rows say so run install scripts', () => {
     const allowed = Object.keys(workspace.allowBuilds).filter((name) => workspace.allowBuilds[name] === true)
     const said = [...rows()].filter(([, reason]) => reason.includes('runs an install script')).map(([name]) => name)
     expect(said.toSorted()).toEqual(allowed.toSorted())

@@ -9,7 +9,7 @@ const PACKAGES = [
   { path: 'test/package.json', text: '{"name":"@svc/test"}' },
 ]
 
-/** Every way to import; the specifiers are apart, so that the check does not find them in this file. */
+/** Every form of import. Specifiers are separate, so that the check does not find them in this file. */
 const FORMS: Record<string, (specifier: string) => string> = {
   value: (specifier) => `import { x } from '${specifier}'`,
   type: (specifier) => `import type { X } from "${specifier}"`,

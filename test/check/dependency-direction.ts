@@ -1,7 +1,7 @@
 /**
- * Dependencies run one way: services and deploy/local import libs, libs import libs, nobody imports a service, and only tests
- * import `test/`. An import by package name, an import by relative path and an entry in a package.json all count. circles.ts
- * finds circles.
+ * Dependencies run one way: services and deploy/local import libs, libs import libs, nothing imports a service, and only
+ * tests import `test/`. An import by package name, an import by relative path and an entry in a package.json all count.
+ * circles.ts finds circles.
  */
 import { posix } from 'node:path'
 import { isTest, packageOf, readPackageFolders, readSpecifiers } from './imports.ts'
@@ -14,7 +14,7 @@ interface Edge {
   /** Folders of packages: `libs/nats`, `services/budget`, `deploy/local`, `test`. */
   readonly from: string
   readonly to: string
-  /** Of tests alone: in a test's file, or a development dependency. */
+  /** Only for tests: in a test's file, or as a development dependency. */
   readonly forTests: boolean
 }
 
@@ -39,7 +39,7 @@ function isAllowed({ from, to, forTests }: Edge): boolean {
   return kind === 'libs' || forTests || kindOf(from) === 'test'
 }
 
-/** What a file imports: package names, and paths from the root. */
+/** The imports of a file: package names, and paths from the root. */
 function targetsOf({ path, text }: SourceFile): { target: string; forTests: boolean }[] {
   if (path.endsWith('package.json')) {
     const { devDependencies = {}, ...rest } = JSON.parse(text)

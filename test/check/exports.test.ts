@@ -8,7 +8,7 @@ const MANIFEST = {
 const BUS = 'libs/nats/src/bus.ts'
 const USER = 'services/budget/src/a.ts'
 
-/** Imports; what is imported is apart from the keyword, so that the checks do not read this file as one that imports it. */
+/** Imports. The specifier is separate from the keyword, so that the checks do not take this file for an importing one. */
 const imports = (names: string, from = '@svc/nats/bus.ts'): string => `import ${names} from '${from}'\n`
 
 function findIn(path: string, text: string, user: string): string[] {
@@ -22,7 +22,7 @@ test.each([
   ['a type', 'export type call = string'],
   ['an interface', 'export interface call {}'],
   ['a class', 'export class call {}'],
-])('%s that nobody imports is needless', (_, text) => {
+])('%s without an importer is reported', (_, text) => {
   expect(findIn(BUS, text, imports('{ other }'))).toEqual([`${BUS} exports call, which no other file imports`])
 })
 
@@ -36,13 +36,13 @@ test.each([
   ['with all of the file', imports('* as bus')],
   ['at run time', `const { call: ask } = await import('${'@svc/nats/bus.ts'}')\n`],
   ['at run time, with all of the file', `const bus = await import('${'@svc/nats/bus.ts'}')\n`],
-])('used %s: nothing is found', (_, user) => {
+])('used %s: nothing is reported', (_, user) => {
   expect(findIn(BUS, 'export function call(): void {}', user)).toEqual([])
 })
 
 test.each([
   ['an entry point of a package', 'libs/nats/src/main.ts'],
   ['a contract', 'libs/contracts/src/bus.ts'],
-])('%s exports what it likes', (_, path) => {
+])('%s may export anything', (_, path) => {
   expect(findIn(path, 'export function call(): void {}', '')).toEqual([])
 })

@@ -1,7 +1,7 @@
 /**
- * Exports only what another file uses, so that a reader knows from the line itself how far a change reaches. A file that is loaded as
- * a whole (`import * as`, `import()`, `export *`, `typeof import()`) uses everything. Contracts are free: other programs may use them.
- * So are the entry points that a package.json names one by one.
+ * Forbids exports that no other file uses, so that a reader sees from the line itself how far a change reaches. A file that
+ * is loaded as a whole (`import * as`, `import()`, `export *`, `typeof import()`) uses everything. Contracts are exempt:
+ * other programs may use them. So are the entry points that a package.json names one by one.
  */
 import { posix } from 'node:path'
 import { resolverOf } from './imports.ts'
@@ -14,7 +14,7 @@ const WHOLE = /(?:\*(?:\s+as\s+[\w$]+)?\s+from|\bimport\s*\()\s*(['"])(.+?)\1/g
 /** `const { a, b: c } = await import('…')` */
 const AT_RUN_TIME = /\{([^{}]*)\}(?:\s*:\s*typeof import\([^)]*\))?\s*=\s*await\s+import\s*\(\s*(['"])(.+?)\2/g
 
-/** @returns one sentence for each. */
+/** @returns one sentence for each unused export. */
 export function findNeedlessExports(files: readonly SourceFile[]): string[] {
   const resolve = resolverOf(files)
   const used = new Set<string>()
@@ -47,7 +47,7 @@ export function findNeedlessExports(files: readonly SourceFile[]): string[] {
   }
 }
 
-/** Files that a package.json exports or runs by their own names. */
+/** Files that a package.json exports or runs by name. */
 function findEntryPoints(files: readonly SourceFile[]): string[] {
   return files
     .filter(({ path }) => path.endsWith('/package.json'))

@@ -1,7 +1,7 @@
 import { posix } from 'node:path'
 import type { SourceFile } from './source-file.ts'
 
-/** What a text imports or re-exports, as written: values, types, and modules that are loaded at run time. */
+/** The imports and re-exports of a text, as written: values, types, and dynamic imports. */
 export function readSpecifiers(text: string): string[] {
   return [...text.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*(['"])(.+?)\1/g)].map((match) => match[2] ?? '')
 }
@@ -25,7 +25,10 @@ export function isTest(path: string): boolean {
   return /(^|\/)test\/.+\.ts$|\.test\.ts$/.test(path)
 }
 
-/** From an importing path and what it imports to a path from the root. Packages export their files by name, from `src` if they have one. */
+/**
+ * Converts an importing path and its specifier to a path from the root. Packages export their files by name, from `src` if
+ * they have one.
+ */
 export function resolverOf(files: readonly SourceFile[]): (path: string, specifier: string) => string {
   const roots = new Map<string, string>()
   for (const [name, folder] of readPackageFolders(files)) {

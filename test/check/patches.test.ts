@@ -19,7 +19,7 @@ function read(path: string): string {
   return readFileSync(join(ROOT, path), 'utf8')
 }
 
-/** The package as it is installed, which is patched. */
+/** The installed package, which is patched. */
 const INSTALLED = join(ROOT, 'libs/postgres/node_modules/postgres')
 
 function apply(patch: string, ...options: string[]): void {
@@ -35,7 +35,7 @@ function sourcesOf(root: string): Map<string, string> {
 }
 
 describe('the patch of postgres', () => {
-  test('is its parts together', () => {
+  test('is the sum of its parts', () => {
     cpSync(join(INSTALLED, 'src'), join(folder, 'src'), { recursive: true })
     for (const part of PARTS.toReversed()) apply(join(PATCHES, part), '--reverse')
     expect(sourcesOf(folder)).not.toEqual(sourcesOf(INSTALLED))
@@ -43,12 +43,12 @@ describe('the patch of postgres', () => {
     expect(sourcesOf(folder)).toEqual(sourcesOf(INSTALLED))
   })
 
-  test('every part has its row, with a test that is there', () => {
+  test('every part has its row, with an existing test', () => {
     expect(ROWS.map(([, part]) => `postgres/${part}`).toSorted()).toEqual(PARTS)
     for (const [, part, path = '', title = ''] of ROWS) expect(read(path), part).toContain(`'${title}'`)
   })
 
-  test('is for the one version that the catalog allows', () => {
+  test('is for the one version in the catalog', () => {
     const { catalog, patchedDependencies } = parse(read('pnpm-workspace.yaml'))
     expect(patchedDependencies[`postgres@${catalog.postgres}`]).toBe('patches/postgres@3.4.9.patch')
   })

@@ -1,4 +1,6 @@
-/** `npx pnpm release:record`: writes down what this tree is, as a release that the next one has to run beside. */
+/**
+ * `npx pnpm release:record`: records the contracts and SQL of this tree as a release. The next release must run beside it.
+ */
 import { writeFileSync } from 'node:fs'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { RECORD_PATH, recordRelease } from './release-record.ts'

@@ -135,6 +135,6 @@ test.each([
     'a.b(one text, two bigint default null) returns table (x integer)',
   ],
   ['create or replace function a.b(out x integer[])\nset enable_seqscan = off as $$', 'a.b(out x integer[])'],
-])('a signature is what is before the language and the settings', (text, signature) => {
+])('a signature is the part before the language and the settings', (text, signature) => {
   expect(readSignature(text)).toBe(signature)
 })

@@ -1,13 +1,13 @@
 /**
- * What a release may change, so that its processes and those of the release before run side by side in any mixture
- * (docs/operating/upgrade.md, Compatibility). Pure; release-record.ts says what there is.
+ * The changes that a release may make, so that its processes and those of the previous release run side by side in any
+ * mixture (docs/operating/upgrade.md, Compatibility). Pure; release-record.ts reads the state of a tree.
  */
 
 export interface CallRecord {
   /** JSON schemas. */
   readonly request: unknown
   readonly reply: unknown
-  /** Packages that ask for it. */
+  /** The packages that call it. */
   readonly askedBy: readonly string[]
 }
 
@@ -20,23 +20,23 @@ export interface ReleaseRecord {
   readonly functions: Readonly<Record<string, FunctionRecord>>
 }
 
-/** Of a function in SQL. */
+/** Of an SQL function. */
 export interface FunctionRecord {
   /** Name, arguments with their names, types and defaults, and the result. */
   readonly signature: string
   readonly revision: number
-  /** SHA-256 of what its file does. */
+  /** SHA-256 of the file without its comments. */
   readonly checksum: string
-  /** Whether the services call it themselves, and not only other functions. */
+  /** Whether services call it directly, and not only other functions. */
   readonly called: boolean
 }
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** They say nothing about values, or, as `additionalProperties`, nothing that is held between services. */
+/** Keywords that do not restrict values, or, like `additionalProperties`, nothing between services. */
 const WORDS = new Set(['description', 'title', 'examples', 'additionalProperties'])
 
-/** @returns a sentence for each thing that the released code would stumble over. */
+/** @returns a sentence for each change that would break the released code. */
 export function findBreaks(released: ReleaseRecord, now: ReleaseRecord): string[] {
   return [
     ...findBrokenCalls(released, now),
@@ -55,7 +55,7 @@ function findBrokenCalls(released: ReleaseRecord, now: ReleaseRecord): string[] 
   })
 }
 
-/** Equal, but for members more that need not be there, and for such that are there no more. */
+/** Equal, except for new optional members and for removed optional ones. */
 function grown(path: string, before: unknown, after: unknown): string[] {
   if (Array.isArray(before) && Array.isArray(after) && before.length === after.length)
     return before.flatMap((one, index) => grown(`${path}/${index}`, one, after[index]))
@@ -98,21 +98,21 @@ function findBrokenTables(released: Readonly<Record<string, string>>, now: Reado
     const store = storeOf(file)
     if ((last.get(store) ?? '') < file) last.set(store, file)
   }
-  // They run in the order of their names, and one that was overtaken is refused.
+  // Files run in the order of their names, and migration refuses a file that was overtaken.
   const overtaken = Object.keys(now)
     .filter((file) => released[file] === undefined && file < (last.get(storeOf(file)) ?? ''))
     .map((file) => `${file} comes before ${last.get(storeOf(file))}, which has run`)
   return [...changed, ...overtaken]
 }
 
-/** Processes of both releases call the functions that are there, so a function may go or change only behind its name. */
+/** Processes of both releases call the same functions, so a function with a new signature needs a new name. */
 function findBrokenFunctions(released: ReleaseRecord['functions'], now: ReleaseRecord['functions']): string[] {
   return Object.entries(released).flatMap(([name, before]) => {
     const after = now[name]
     if (after === undefined) return before.called ? [`${name} is gone, and the released services call it`] : []
     if (after.signature !== before.signature)
       return [`${name} has another signature: give the new function a new name. It was ${before.signature}`]
-    // The migration step of the released code puts back what has no higher revision than its own.
+    // The migration step of the released code restores a function unless its revision is higher than its own.
     const changed = after.checksum !== before.checksum
     if (changed && after.revision <= before.revision)
       return [`${name} has changed: its first line must say revision ${before.revision + 1} or a higher one`]

@@ -10,10 +10,10 @@ import { readSignature } from './sql-signature.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONTRACTS = join(ROOT, 'libs/contracts/src')
-/** Whoever answers a call takes all of its module, or types; processes of one service may ask each other. */
+/** A package that answers a call imports all of its module, or types, so these imports do not match. */
 const IMPORTS = /(?:import|const) \{([^}]*)\} (?:from|= await import\() ?'@svc\/contracts\/([^']+)'/g
 const COMMENT = /\/\*[\s\S]*?\*\/|\/\/[^\n]*/g
-/** What the last release was, as `npx pnpm release:record` has written it. */
+/** The state of the last release, as `npx pnpm release:record` wrote it. */
 export const RECORD_PATH: string = fileURLToPath(new URL('./released.json', import.meta.url))
 
 interface Defined {
@@ -21,7 +21,7 @@ interface Defined {
   readonly schemas: CallSchemas
 }
 
-/** What this tree has. Calls that are made by a function, for one service or process each, are not among it. */
+/** The state of this tree. Leaves out calls that a function makes for each service or process. */
 export async function recordRelease(): Promise<ReleaseRecord> {
   const asked = findAsked()
   const calls: [string, CallRecord][] = []
@@ -53,7 +53,7 @@ export async function recordRelease(): Promise<ReleaseRecord> {
     }
   }
   const record = { calls: sorted(calls), tables: sorted(tables), functions: sorted(functions) }
-  // As the file has it: without what TypeBox knows besides.
+  // The schema as in the file, without TypeBox's own symbols.
   return JSON.parse(JSON.stringify(record)) as ReleaseRecord
 }
 
@@ -61,7 +61,7 @@ function isCall(value: unknown): value is Defined {
   return typeof value === 'object' && value !== null && 'subject' in value && 'schemas' in value
 }
 
-/** By `<file> <export>`: the packages that import it to run. */
+/** By `<file> <export>`: the packages that import it at run time. */
 function findAsked(): Map<string, Set<string>> {
   const asked = new Map<string, Set<string>>()
   for (const kind of ['services', 'libs']) {
@@ -87,7 +87,7 @@ function sourcesOf(folder: string): string[] {
     .map((path) => readFileSync(join(folder, path), 'utf8'))
 }
 
-/** Of what a file does: its comments may be corrected after it has run. */
+/** Leaves out the comments, which may change after a file has run. */
 function hashOf(text: string): string {
   const statements = text.replaceAll(/--.*$/gm, '').replaceAll(/\s+/g, ' ').trim()
   return createHash('sha256').update(statements).digest('hex')

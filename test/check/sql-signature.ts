@@ -1,6 +1,6 @@
 /**
- * What a call of a function in SQL depends on: its name, its arguments with their names, types and defaults, and its result.
- * `create or replace function` refuses to change most of it.
+ * The signature of an SQL function: its name, its arguments with their names, types and defaults, and its result. `create or
+ * replace function` refuses to change most of it.
  *
  * @param text of the function's file.
  */

@@ -1,21 +1,21 @@
 import type { SourceFile } from './source-file.ts'
 
-/** Made by running something, or secret: neither belongs into the repository. */
+/** Generated or secret files, which must not be committed. */
 const GENERATED_OR_SECRET = [
   /(^|\/)(node_modules|\.data|coverage|\.vitest)\//,
   /\.(log|key|pem|tgz|pid)$/,
   /(^|\/)\.env/,
 ]
-/** A folder of somebody's machine. */
+/** A folder of a developer's machine. */
 const ABSOLUTE_PATH = /(?<![\w.])\/(?:root|home\/\w+|Users\/\w+)\/[\w.-]+/
 const PRIVATE_KEY = /-----BEGIN [A-Z ]*PRIVATE KEY-----/
-/** Published vectors are kept as they are. */
+/** Published vectors must not change. */
 const PUBLISHED = /^test\/vectors\//
 
-/** Keys that only a test uses are no secret. */
+/** Keys that only tests use are no secret. */
 const TEST = /(^|\/)test\/|\.test\.ts$/
 
-/** @returns one sentence for each file that does not belong into the repository as it is. */
+/** @returns one sentence for each file that must not be committed as it is. */
 export function findMisplacedFiles(files: readonly SourceFile[]): string[] {
   return files.flatMap(({ path, text }) => {
     if (GENERATED_OR_SECRET.some((pattern) => pattern.test(path))) return [`${path} is generated or secret`]

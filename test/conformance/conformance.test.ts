@@ -4,7 +4,7 @@ import { conformanceOf } from './page.ts'
 import { ROWS } from './rows.ts'
 import { readSections, sectionsOf } from './sections.ts'
 
-describe('what the name of a test cites', () => {
+describe('the citations in the name of a test', () => {
   test.each([
     ['spec 7.4: a retry', ['7.4']],
     ['spec 6.5, 11.2: size', ['6.5', '11.2']],
@@ -20,7 +20,7 @@ describe('what the name of a test cites', () => {
     expect([...sectionsCitedBy(name)]).toEqual(sections)
   })
 
-  test('a row of a table is named by what it is about too', () => {
+  test('a row of a table also needs its subject in the name', () => {
     const row = { section: '11.7', about: 'page size', says: /page/ }
     const of = (name: string): boolean => isOf(row, { file: 'a.test.ts', name })
     expect(of('spec 11.7: a page has 50')).toBe(true)
@@ -28,7 +28,7 @@ describe('what the name of a test cites', () => {
     expect(of('a page: spec 11.7')).toBe(false)
   })
 
-  test('a path of an endpoint is named whole, whatever its variable parts are', () => {
+  test('the path of an endpoint must be complete, with any variable parts', () => {
     const row = ROWS.find(({ about }) => about === 'GET /v2/messages/{id}')
     const of = (path: string): boolean | undefined =>
       row && isOf(row, { file: 'a.test.ts', name: `spec 12.1: GET ${path}: its body` })
@@ -42,7 +42,7 @@ describe('what the name of a test cites', () => {
 })
 
 describe('the sections of the specification', () => {
-  test('are read from its headings, with those that hold no rule', () => {
+  test('are read from its headings, and some hold no rule', () => {
     const text = '# 2 Formats\n\n## 2.1 Times\n\nSeconds.\n\n## 2.2 A drawing\n\n_This section holds no rule._\n'
     const common = { chapter: '2 Formats', file: 'a.md' }
     expect(sectionsOf('a.md', text)).toEqual([
@@ -76,12 +76,12 @@ describe('the page', () => {
     expect(problems).toEqual(['spec 9.7 (streams) has no test'])
   })
 
-  test('names in this file are examples and count for nothing', () => {
+  test('names in this file are examples and do not count', () => {
     const file = 'test/conformance/conformance.test.ts'
     expect(conformanceOf([{ ...named, file }], rows).problems).toHaveLength(2)
   })
 
-  test('no two rows are the same', () => {
+  test('no two rows are equal', () => {
     expect(new Set(ROWS.map(({ section, about }) => `${section}: ${about}`)).size).toBe(ROWS.length)
   })
 })

@@ -1,4 +1,7 @@
-/** `npx pnpm conformance`: writes docs/conformance.md from the names of the tests, and says what has none. Runs no test. */
+/**
+ * `npx pnpm conformance`: writes docs/conformance.md from the names of the tests, and reports rows without tests. Runs no
+ * test.
+ */
 import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,7 +26,7 @@ writeFileSync(join(ROOT, PAGE_PATH), page)
 for (const problem of problems) console.error(problem)
 process.exitCode = problems.length === 0 ? 0 : 1
 
-/** The modules are loaded, so that the rows of tables have their names. */
+/** Loads the modules, so that the rows of tables get their names. */
 async function listTests(): Promise<NamedTest[]> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-conformance-'))
   try {

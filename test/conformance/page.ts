@@ -56,12 +56,12 @@ function nameOf({ section, about }: Row): string {
 function lineOf({ section, about }: Row, tests: readonly NamedTest[]): string {
   const files = [...new Set(tests.map(({ file }) => file))].sort()
   const links = files.map((file) => `[${labelOf(file)}](../${file})`)
-  // The shortest name is the easiest to read, and the choice is the same each time.
+  // Takes the shortest name, which is the easiest to read and always the same.
   const [example = ''] = tests.map(({ name }) => name).sort((a, b) => a.length - b.length || (a < b ? -1 : 1))
   return `| ${section} | ${cell(about)} | ${links.join(', ')} | ${cell(example)} |`
 }
 
-/** `identity/directory` of services/identity/test/directory.test.ts. */
+/** Shortens services/identity/test/directory.test.ts to `identity/directory`. */
 function labelOf(file: string): string {
   const folders = posix.dirname(file).split('/')
   const piece = folders[0] === 'test' ? folders.at(-1) : folders[1]
@@ -69,7 +69,7 @@ function labelOf(file: string): string {
 }
 
 function cell(text: string): string {
-  // Names hold control characters, pipes and brackets; a cell is one line of plain text.
+  // Names contain control characters, pipes and brackets, but a cell is one line of plain text.
   const shown = text.length > 160 ? `${text.slice(0, 159)}…` : text
   return shown.replaceAll(/[\\`*_{}[\]<>|#]/g, '\\$&').replaceAll(/[\p{Cc}\p{Cs}\u2028\u2029]+/gu, ' ')
 }

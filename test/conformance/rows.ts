@@ -7,10 +7,10 @@ import { SPECIFIED } from '../support/description/specified.ts'
 import { readSections } from './sections.ts'
 
 export interface Row {
-  /** `6.5`: what a name has to cite. */
+  /** The section that a name must cite, such as `6.5`. */
   readonly section: string
   readonly about: string
-  /** What a name also has to say, if its section has several rows. */
+  /** Text that a name must also contain, if its section has several rows. */
   readonly says?: RegExp
 }
 
@@ -18,7 +18,7 @@ const SECTIONS: readonly Row[] = readSections()
   .filter(({ holdsRules }) => holdsRules)
   .map(({ number, title }) => ({ section: number, about: title }))
 
-/** Rows of tables, each with what names must say. */
+/** Rows of tables, each with the text that names must contain. */
 const DETAILS: readonly Row[] = [
   ...table('1.3', [
     ['any caller', /any caller/],
@@ -100,7 +100,7 @@ function table(section: string, rows: readonly (readonly [about: string, says: R
   return rows.map(([about, says]) => ({ section, about, says }))
 }
 
-/** Method and path, the path to its end; a test may have filled in a name. */
+/** Matches the method and the complete path. A test may have filled in a name. */
 function endpoint(name: string): Row {
   const [method = '', path = ''] = name.split(' ')
   const pattern = path.replaceAll(/\{\w+\}/g, '[^/ :]+')

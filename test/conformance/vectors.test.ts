@@ -1,4 +1,4 @@
-/** Holds the code against docs/vectors, and the worked examples of the specification against the same files. */
+/** Compares the code with docs/vectors, and the worked examples of the specification with the same files. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { costUnits } from '@svc/contracts/price.ts'
@@ -180,8 +180,8 @@ test('spec 6.3, 14.4: the signed envelope', () => {
   expect(sha256(jcsBytes(signed.envelope))).toBe(signed.envelope_sha256)
 })
 
-// The intermediate values of HPKE are held against a second implementation in libs/envelope/test/hpke.test.ts.
-test('spec 6.4, 14.5: the sealed envelope opens to what was signed', async () => {
+// libs/envelope/test/hpke.test.ts compares the intermediate values of HPKE with a second implementation.
+test('spec 6.4, 14.5: the sealed envelope opens to the signed one', async () => {
   const { body_enc, ...outer } = sealed.envelope
   expect(canonical(outer)).toBe(sealed.aad)
   expect(Buffer.from(body_enc, 'base64').toString('hex')).toBe(sealed.ciphertext)

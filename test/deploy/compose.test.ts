@@ -34,7 +34,7 @@ interface Compose {
 }
 
 const FOLDER = join(ROOT, 'deploy/compose')
-/** Their images begin as root, or are their makers' business. */
+/** Their images start as root, or their users are their makers' choice. */
 const ENGINES = ['postgres', 'nats', 'proxy']
 
 let facts: Facts
@@ -42,13 +42,13 @@ beforeAll(() => {
   facts = readFacts()
 })
 
-/** The schema names itself in the way of an older draft; without names it is the same in every draft. */
+/** The schema names itself in the style of an older draft. Without names it is valid in every draft. */
 function withoutIds(schema: object): object {
   const isId = (key: string, value: unknown): boolean => ['id', '$schema'].includes(key) && typeof value === 'string'
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) => (isId(key, value) ? undefined : value)) as object
 }
 
-/** As compose reads it, with no variable of the person set. */
+/** The file as compose reads it, without variables of the user. */
 function readCompose(folder = FOLDER): Compose {
   const text = readFileSync(join(folder, 'compose.yaml'), 'utf8')
   return parse(text.replace(/\$\{\w+:-([^}]*)\}/g, '$1'), { merge: true, maxAliasCount: -1 }) as Compose
@@ -177,18 +177,18 @@ function withSecrets(env: Readonly<Record<string, string>>): Record<string, stri
   )
 }
 
-test('it is what the compose specification describes', () => {
+test('it follows the compose specification', () => {
   const ajv = new Ajv({
     strict: false,
     allErrors: true,
     formats: { duration: /^(\d+(ms|s|m|h))+$/, ports: true, expose: true },
   })
   const isCompose = ajv.compile(withoutIds(composeSchema))
-  // The project's name came into the specification behind this edition of its schema.
+  // The specification got the project's name after this edition of its schema.
   const read = (folder: string) => readCompose(folder) as Compose & { name: string }
   const { name: _name, ...compose } = read(FOLDER)
   expect(isCompose(compose), JSON.stringify(isCompose.errors)).toBe(true)
-  // The one to try it with, in the root.
+  // The compose file for trials, in the root.
   const { name: _trial, ...trial } = read(ROOT)
   expect(isCompose(trial), JSON.stringify(isCompose.errors)).toBe(true)
   expect(isCompose({ ...compose, services: { x: { imagee: 'y' } } })).toBe(false)
@@ -199,7 +199,7 @@ test.each(NAMES)('%s', (name) => {
   expect(rule(readCompose())).toEqual([])
 })
 
-/** Ways to break each rule; each must be seen. */
+/** Ways to break each rule. The check must find each. */
 const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: Compose) => unknown)[]> = {
   'Postgres takes the connections of every service, and an operator': [
     (all) => Object.assign(all.boards?.environment ?? {}, { SVC_DATABASE_POOL: '90' }),
@@ -249,7 +249,7 @@ const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: 
   ],
 }
 
-describe('a rule that is broken is seen', () => {
+describe('a broken rule is found', () => {
   const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
   test.each(CASES)('$name: way $way', ({ name, spoil }) => {
     const compose = JSON.parse(JSON.stringify(readCompose())) as Compose // nothing shared by anchors
@@ -263,7 +263,7 @@ describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {
   const read = (name: string): string => readFileSync(join(FOLDER, 'proxy', name), 'utf8').replace(/^\s*#.*$/gm, '')
   const text = read(file).replace('include common.conf;', read('common.conf'))
 
-  test('ADR 22: the target goes on as it came: no path behind proxy_pass, no rewrite', () => {
+  test('ADR 22: the target is forwarded unchanged: no path after proxy_pass, no rewrite', () => {
     expect(text.match(/proxy_pass [^;]*;/g)).toEqual(['proxy_pass http://gateways;', 'proxy_pass http://gateways;'])
     expect(text).not.toMatch(/\b(rewrite|try_files|alias|return)\b/)
     expect(text).toContain('proxy_set_header Host $http_host;')
@@ -276,7 +276,7 @@ describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {
     expect(seconds).toBeGreaterThan(Number(readCompose().services.stream?.environment?.SVC_STREAM_MAX_SECONDS))
   })
 
-  test('what a client says of its own address is not handed on, and requests go to both gateways', () => {
+  test("the client's own forwarded address is dropped, and requests go to both gateways", () => {
     expect(text).toContain('proxy_set_header X-Forwarded-For $remote_addr;')
     expect(text.match(/server gateway-\d:8080/g)).toEqual(['server gateway-1:8080', 'server gateway-2:8080'])
   })

@@ -1,13 +1,13 @@
-/** How many connections to Postgres a deployment may come to, and how many its Postgres takes. */
+/** The most connections to Postgres that a deployment may open, and the most that its Postgres accepts. */
 import type { Manifest } from './kubernetes-render.ts'
 import { environmentOf, servicesOf, workloadsOf } from './kubernetes-render.ts'
 
-/** Those that Postgres keeps for its superuser, and some for an operator. */
+/** Connections that Postgres reserves for its superuser, and some for an operator. */
 export const KEPT_CONNECTIONS = 3 + 5
-/** During an update a process that drains still has its pool when the one that replaces it has its own. */
+/** During an update a process that drains still has its pool while its successor already has one. */
 const PROCESSES_DURING_UPDATE = 2
 
-/** Of all services at their autoscalers' maxima during an update, and of the commands that migrate and make roles. */
+/** All services at their autoscalers' maxima during an update, plus the commands that migrate and make roles. */
 export function connectionsAtMost(manifests: readonly Manifest[]): number {
   const pools = [...servicesOf(manifests)].map(([service, { containers }]) => {
     const pool = Math.max(0, ...containers.map((one) => Number(environmentOf(one, manifests).SVC_DATABASE_POOL ?? 0)))
@@ -17,7 +17,7 @@ export function connectionsAtMost(manifests: readonly Manifest[]): number {
   return pools.reduce((sum, connections) => sum + connections, commands)
 }
 
-/** Of the Postgres that is deployed with the rest; undefined without one. */
+/** The limit of the deployed Postgres; undefined if none is deployed. */
 export function connectionLimit(manifests: readonly Manifest[]): number | undefined {
   const postgres = workloadsOf(manifests).find(({ manifest }) => manifest.metadata.name === 'postgres')
   return postgres && limitIn(postgres.containers.flatMap(({ args = [] }) => args))

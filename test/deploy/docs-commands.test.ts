@@ -1,4 +1,7 @@
-/** The command lines of the handbooks, held against what is rendered and against the tool: a wrong name would be found by whoever is in a hurry. */
+/**
+ * Checks the command lines of the handbooks against the rendered manifests and the tool, because an operator in a hurry
+ * would be the first to find a wrong name.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, expect, test } from 'vitest'
@@ -26,7 +29,7 @@ function spell(text: string): string[] {
   return /<(component|service)>/.test(text) ? services.map((name) => text.replace(/<\w+>/, name)) : [text]
 }
 
-test('each label that is asked for is one of pods', () => {
+test('each label in a command is a label of pods', () => {
   const labels = workloadsOf(manifests).flatMap(({ template }) => Object.entries(template.metadata?.labels ?? {}))
   const known = new Set(labels.map(([name, value]) => `${name}=${value}`))
   const asked = KUBECTL.flatMap((command) =>
@@ -36,7 +39,7 @@ test('each label that is asked for is one of pods', () => {
   expect(asked.filter((label) => !known.has(label))).toEqual([])
 })
 
-test('each deployment, stateful set, job and service that is named is there', () => {
+test('each named deployment, stateful set, job and service exists', () => {
   const known = new Set(manifests.map(({ kind, metadata }) => `${kind.toLowerCase()} ${metadata.name}`))
   const named = KUBECTL.flatMap((command) =>
     [...command.matchAll(KINDS)].flatMap(([, kind = '', words = '']) => {
@@ -52,13 +55,13 @@ test('each deployment, stateful set, job and service that is named is there', ()
   expect(named.filter((name) => !known.has(name))).toEqual([])
 })
 
-test('each overlay that is applied is there, from the root of the repository', () => {
+test('each applied overlay exists, from the root of the repository', () => {
   const applied = KUBECTL.flatMap((command) => [...command.matchAll(/ -k (\S+)/g)].map(([, path = '']) => path))
   expect(applied.length).toBeGreaterThan(3)
   expect(applied.filter((path) => !existsSync(join(ROOT, path, 'kustomization.yaml')))).toEqual([])
 })
 
-test('each command says whose namespace it is for', () => {
+test('each command has the namespace that it is for', () => {
   const said = KUBECTL.filter(
     (command) => !/^kubectl (-n svc|apply|replace|label namespace|create namespace) /.test(command),
   )
@@ -75,7 +78,7 @@ test('docs/operating/rotate.md: with the patch the job makes the other login', (
   expect(logins.toSorted()).toEqual(['boards', 'budget', 'identity', 'messaging_b', 'stream', 'webhook'])
 })
 
-test('each command of the operator that is named is one', async () => {
+test('each command of the operator exists', async () => {
   const named = new Set(
     [...TEXT.matchAll(/svc admin ([a-z]+)(?: (show|retry|republish))?/g)].map(([command]) => command),
   )

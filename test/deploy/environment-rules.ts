@@ -1,14 +1,14 @@
-/** What holds for the environment of every process, wherever it is deployed. */
+/** Rules for the environment of every process, in every deployment. */
 import type { Facts } from './facts.ts'
 
-/** Read by services, and not to be set in a deployment. */
+/** Variables that services read, but that a deployment must not set. */
 const NEVER_SET = ['SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', 'SVC_OUTBOX_SECONDS', 'SVC_FAILPOINTS']
 /** Read by Node or by OpenTelemetry's SDK, or for a NATS other than ours. */
 const OPTIONAL = /^(NODE_[A-Z_]+|OTEL_[A-Z_]+|SVC_NATS_(USER|(CA|CERT|KEY|CREDS|NKEY|PASSWORD)_FILE))$/
-/** Each process has its own. */
+/** Variables with a different value in each process. */
 const OWN = /^SVC_(DATABASE_POOL|DATABASE_URL_FILE|NATS_URL_FILE|NATS_USER|NATS_(CERT|KEY|CREDS|NKEY|PASSWORD)_FILE)$/
 
-/** In the place of a secret that a deployment has in a file. */
+/** Variables that replace a secret file of the deployment. */
 export function placeholderFor(variable: string): string {
   if (variable === 'SVC_NATS_URL') return 'nats://nats'
   return variable === 'SVC_DATABASE_URL' ? 'postgres://postgres' : `x:${'x'.repeat(64)}`

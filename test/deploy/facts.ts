@@ -1,4 +1,4 @@
-/** What the repository itself says about what a deployment has to provide; asked by running it, so that no list can be out of date. */
+/** The requirements of the code for a deployment. They are found by running the code, so that no list can be outdated. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export interface Facts {
   /** By service. */
   readonly variables: ReadonlyMap<string, ReadVariables>
-  /** `<secret>/<key>` of everything secret that a deployment has. */
+  /** `<secret>/<key>` of every secret of a deployment. */
   readonly secretKeys: ReadonlySet<string>
 }
 
@@ -20,7 +20,7 @@ export function readFacts(): Facts {
   return { variables: new Map(Object.entries(variables)), secretKeys: new Set(makeSecretKeys()) }
 }
 
-/** @returns what each service's own reader says of its environment; nothing of those that can work with theirs. */
+/** @returns the errors of each service's own reader for its environment. Services without errors are left out. */
 export function configProblems(environments: ReadonlyMap<string, Readonly<Record<string, string>>>): string[] {
   return JSON.parse(run(['test/deploy/config-problems.ts', JSON.stringify([...environments])])) as string[]
 }

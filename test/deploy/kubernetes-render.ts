@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
-/** One object for the cluster, as it is applied. */
+/** One object of the cluster, as applied. */
 export interface Manifest {
   readonly apiVersion: string
   readonly kind: string
@@ -32,14 +32,20 @@ export type Overlay = (typeof OVERLAYS)[number]
 
 const require = createRequire(import.meta.url)
 
-/** What `kustomize build` makes of a folder. @throws Error with what it says. */
+/**
+ * The output of `kustomize build` for a folder.
+ * @throws Error with its message.
+ */
 export function render(folder: string): Manifest[] {
   const kustomize = join(dirname(require.resolve('kustomize/package.json')), 'run.js')
   const text = execFileSync(process.execPath, [kustomize, 'build', folder], { encoding: 'utf8', maxBuffer: 64 << 20 })
   return parseAllDocuments(text).map((document) => document.toJS() as Manifest)
 }
 
-/** The base with these components. @param more of the kustomization, e.g. its patches. */
+/**
+ * The base with these components.
+ * @param more further parts of the kustomization, e.g. its patches.
+ */
 export function renderWith(components: readonly string[], more = ''): Manifest[] {
   const folder = mkdtempSync(join(tmpdir(), 'kustomize-'))
   try {
@@ -74,7 +80,7 @@ export function servicesOf(manifests: readonly Manifest[]): Map<string, Workload
   return new Map(deployments.map((workload) => [workload.manifest.metadata.name, workload]))
 }
 
-/** What a container finds in its environment: literals, and what ConfigMaps say; a secret or a field is `<kind>`. */
+/** The environment of a container: literals, and values of ConfigMaps. A secret or a field is `<kind>`. */
 export function environmentOf(container: IContainer, manifests: readonly Manifest[]): Record<string, string> {
   const maps = new Map(
     manifests

@@ -1,4 +1,4 @@
-/** Our own rules for manifests: each says what is wrong with a rendered overlay, in one sentence for each place. */
+/** Our own rules for manifests. Each returns the errors of a rendered overlay, one sentence for each place. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DRAIN_LIMIT_MS } from '@svc/config/run-service.ts'
@@ -25,7 +25,7 @@ interface RuleContext {
 }
 export type Rule = (context: RuleContext) => string[]
 
-/** The role of a command's pod in databases comes from its Secret: nobody else may have that. */
+/** The database role of a command's pod comes from its Secret, which no other pod may have. */
 const OF_COMMANDS = /-(owner|roles)$/
 const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'name']
 
@@ -308,7 +308,7 @@ function environmentsOf(manifests: readonly Manifest[]): Map<string, Record<stri
   )
 }
 
-/** Something of the right form for each file of a secret and each field of a pod. */
+/** A well-formed value for each secret file and each pod field. */
 function withSecrets(env: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(env).map(([name, value]) => {

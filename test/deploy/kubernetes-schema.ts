@@ -1,7 +1,7 @@
 /**
- * Holds manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA and the Prometheus operator.
- * Two ways, since the published schemas let through what they do not know: the validators made of the OpenAPI description for
- * values, and TypeScript's check of object literals for fields that do not exist.
+ * Checks manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA and the
+ * Prometheus operator. The published schemas accept unknown fields, so there are two checks: the validators made from the
+ * OpenAPI description for values, and TypeScript's check of object literals for fields that do not exist.
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +20,7 @@ const MODULES = fileURLToPath(new URL('../node_modules', import.meta.url))
 const TSC = fileURLToPath(new URL('../../node_modules/typescript/bin/tsc', import.meta.url))
 const OPTIONS = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'esnext', '--module', 'nodenext', '--types', '']
 
-/** @returns one sentence for each thing that is wrong. */
+/** @returns one sentence for each error. */
 export async function findSchemaProblems(manifests: readonly Manifest[]): Promise<string[]> {
   const known = manifests.map((manifest) => ({ manifest, model: modelOf(manifest) }))
   const unknown = known
@@ -51,7 +51,7 @@ async function checkValues(manifest: Manifest, model: string | undefined): Promi
 function checkFields(manifests: readonly Manifest[]): string[] {
   const folder = mkdtempSync(join(tmpdir(), 'manifests-'))
   try {
-    // A line for each manifest, so that a line of the compiler's is one of ours.
+    // One line for each manifest, so that a line number of the compiler identifies a manifest.
     const lines = manifests.map((manifest, index) => {
       const module = JSON.stringify(modelOf(manifest))
       return `export const _${index}: import(${module}).I${manifest.kind} = ${JSON.stringify(manifest)}`

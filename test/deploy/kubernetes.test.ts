@@ -35,7 +35,7 @@ function check(name: RuleName, overlay: Overlay, spoil: (manifests: Manifest[]) 
 }
 
 describe.each(OVERLAYS)('overlay %s', (overlay) => {
-  test('is what Kubernetes 1.36, KEDA and the Prometheus operator take, with no field that they do not know', async () => {
+  test('is valid for Kubernetes 1.36, KEDA and the Prometheus operator, without unknown fields', async () => {
     expect(await findSchemaProblems(rendered.get(overlay) ?? [])).toEqual([])
   })
 
@@ -43,13 +43,13 @@ describe.each(OVERLAYS)('overlay %s', (overlay) => {
     expect(check(name, overlay)).toEqual([])
   })
 
-  test('no two objects have one name', () => {
+  test('no two objects have the same name', () => {
     const names = (rendered.get(overlay) ?? []).map(({ kind, metadata }) => `${kind} ${metadata.name}`)
     expect(names.toSorted()).toEqual([...new Set(names)].toSorted())
   })
 })
 
-test('the components that no overlay has can be added', async () => {
+test('the components that no overlay uses can be added', async () => {
   const manifests = renderWith(['gateway-api'])
   expect(await findSchemaProblems(manifests)).toEqual([])
   const kinds = manifests.map(({ kind }) => kind)
@@ -61,7 +61,7 @@ test('the alerts are those of deploy/observability', () => {
   expect(readFileSync(RULE_FILE, 'utf8')).toBe(prometheusRule())
 })
 
-test('a field that does not exist, and a value that may not be, are found', async () => {
+test('an unknown field and an invalid value are found', async () => {
   const manifests = structuredClone(rendered.get('trial') ?? [])
   containerOf(manifests, 'gateway').livenesProbe = {}
   specOf(manifests, 'Deployment', 'budget').replicas = 'two'
@@ -75,7 +75,7 @@ test('a field that does not exist, and a value that may not be, are found', asyn
   expect(problems.join('\n')).toMatch(/HTTPRoute gateway: .*"hostname"' does not exist/)
 })
 
-test('spec 10.3: the policy of webhook lets it reach no block that its own rule refuses', () => {
+test('spec 10.3: the network policy of webhook allows no block that its own rule refuses', () => {
   const file = join(ROOT, 'services/webhook/src/domain/special-purpose.ts')
   const print = 'import(process.argv[1]).then((rows) => console.log(JSON.stringify(Object.values(rows).flat())))'
   const rows = JSON.parse(execFileSync(process.execPath, ['-e', print, file], { encoding: 'utf8' })) as [
@@ -105,14 +105,14 @@ test('spec 10.3: the policy of webhook lets it reach no block that its own rule 
   expect([allowed.check('203.0.112.1') && !except.check('203.0.112.1'), rows.length > 20]).toEqual([true, true])
 })
 
-test('docs/operating/deploy.md says how many connections the autoscalers of production may come to', () => {
+test("docs/operating/deploy.md has the number of connections that production's autoscalers may reach", () => {
   const connections = connectionsAtMost(rendered.get('production') ?? []) + KEPT_CONNECTIONS
   expect(readFileSync(join(ROOT, 'docs/operating/deploy.md'), 'utf8')).toContain(
     `\`max_connections\` of ${connections}`,
   )
 })
 
-/** Ways to break each rule; each must be seen. */
+/** Ways to break each rule. The check must find each. */
 const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
   'every container has requests and limits': [
     (all) => delete containerOf(all, 'gateway').resources,
@@ -239,10 +239,10 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
   'nothing that is for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
 }
 
-describe('a rule that is broken is seen', () => {
+describe('a broken rule is found', () => {
   const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
   test.each(CASES)('$name: way $way', ({ name, spoil }) => {
-    // What an overlay does not have cannot be broken in it.
+    // A rule cannot be broken in an overlay without its subject.
     const problems = OVERLAYS.flatMap((overlay) => {
       try {
         return check(name, overlay, spoil)

@@ -13,7 +13,7 @@ import { eventually } from '../support/eventually.ts'
 
 const CONFIG = fileURLToPath(new URL('../../deploy/nats', import.meta.url))
 
-test('docs/operating/upgrade.md: a server of a cluster takes new rights while it runs', async () => {
+test('docs/operating/upgrade.md: a server of a cluster takes new permissions while it runs', async () => {
   const { folder, mark } = await findTestRun()
   const title = markOf(mark, 'nats-cluster')
   const own = join(folder, 'nats-cluster')
@@ -32,7 +32,7 @@ test('docs/operating/upgrade.md: a server of a cluster takes new rights while it
   const server = startChild({
     name: 'nats-cluster',
     command: await findNatsServer(),
-    // The name of the file marks the process as one of this run.
+    // The name of the file marks the process as part of this run.
     args: ['--config', join(own, 'cluster.conf'), '--pid', join(own, `${title}.pid`)],
     env: {
       ...natsEnvironment(deriveSecrets('cluster').natsPasswords),

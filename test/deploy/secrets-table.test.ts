@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ROOT, readFacts } from './facts.ts'
 
-test('docs/operating/deploy.md lists every secret that there is, and no other', () => {
+test('docs/operating/deploy.md lists every secret, and no others', () => {
   const { secretKeys, variables } = readFacts()
   const text =
     readFileSync(join(ROOT, 'docs/operating/deploy.md'), 'utf8').split('## Secrets')[1]?.split('## ')[0] ?? ''

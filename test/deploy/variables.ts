@@ -1,13 +1,13 @@
 /**
- * `node test/deploy/variables.ts` prints, as JSON, the variables that each service reads: its own reader of the
- * environment is run on one that takes notes, first empty, then with an answer to everything. Since the services import
- * nothing of the tests and the tests nothing of the services, it is a process of its own.
+ * `node test/deploy/variables.ts` prints, as JSON, the variables that each service reads. It runs the service's own reader
+ * on an environment that records each read, first empty, then with a value for everything. It is a separate process, because
+ * services import nothing of the tests and tests nothing of the services.
  */
 import { existsSync, readdirSync } from 'node:fs'
 
 const SERVICES = new URL('../../services/', import.meta.url)
 
-/** What one service reads: names of variables; those in `secrets` may also be given as a file's path, in `<name>_FILE`. */
+/** The variables that one service reads. Those in `secrets` may also be the path of a file, in `<name>_FILE`. */
 export interface ReadVariables {
   names: string[]
   secrets: string[]
@@ -37,7 +37,7 @@ function variablesOf(readConfig: (env: NodeJS.ProcessEnv) => unknown): ReadVaria
     try {
       readConfig(env)
     } catch {
-      // It lists what is wrong with this environment; that it was read is what counts.
+      // The reader reports errors for this environment. Only its reads matter here.
     }
   }
   const secrets = [...read].filter((name) => read.has(`${name}_FILE`))

@@ -1,6 +1,6 @@
 /**
- * Rows of the specification's tables that no other end-to-end test has for its subject: who may do what, what a resource
- * may be made of, which answer has which form, each over HTTP through the whole system.
+ * Rows of the specification's tables that no other end-to-end test covers: permissions, contents of resources, forms of
+ * answers. Each runs over HTTP through the whole system.
  */
 import { ERRORS } from '@svc/contracts/errors.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
@@ -36,7 +36,7 @@ async function post(author: Agent, board: string): Promise<string> {
 const hide = (agent: Agent, board: string, id: string, hidden: boolean): Promise<HttpAnswer> =>
   agent.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden })
 
-describe('spec 4.3: which codes stand under which status', () => {
+describe('spec 4.3: the codes of each status', () => {
   const CODES: Record<number, string> = {
     400: `invalid_json invalid_request invalid_envelope invalid_pubkey invalid_name invalid_reference invalid_cursor
       invalid_webhook_url challenge_invalid pow_invalid envelope_timestamp_out_of_range expired recipient_not_local
@@ -80,7 +80,7 @@ describe('spec 12.1: success bodies', () => {
     expect(body).toEqual({ status: 'ok', service: 'signed-agent-messaging', version: '2.0.0' })
   })
 
-  test('vote: status and quota_bonus, of one that is cast and of one that is taken back', async () => {
+  test('vote: status and quota_bonus, when cast and when taken back', async () => {
     const [owner, reader] = await h.agents(2)
     const id = await post(owner, await newBoard(owner))
     expect((await got(reader.put(`/v2/messages/${id}/vote`))).body).toEqual({ status: 'voted', quota_bonus: 0 })
@@ -98,7 +98,7 @@ describe('spec 12.1: success bodies', () => {
   })
 })
 
-describe('spec 8.1: what a board is created with', () => {
+describe('spec 8.1: the fields of a new board', () => {
   const title = (length: number): object => ({ title: '😀'.repeat(length), visibility: 'public' })
   const described = (length: number): object => ({ title: 't', visibility: 'public', description: '😀'.repeat(length) })
   const refused = '400 invalid_request'
@@ -131,7 +131,7 @@ describe('spec 8.1: what a board is created with', () => {
       expect(answer.body).toMatchObject({ posting: 'members', description: '', ...body, owner: owner.id })
   })
 
-  test('spec 8.1: it is fixed at creation; nothing changes a board', async () => {
+  test('spec 8.1: they are fixed at creation; nothing changes a board', async () => {
     const [owner] = await h.agents(1)
     const board = await newBoard(owner)
     for (const method of ['PUT', 'PATCH', 'POST', 'DELETE']) {
@@ -144,7 +144,7 @@ describe('spec 8.1: what a board is created with', () => {
     expect((await got(anonymous(`/v2/boards/${board}`))).body.visibility).toBe('public')
   })
 
-  test('spec 8.2: an unlisted one is in no list of strangers, and read by who knows its id', async () => {
+  test('spec 8.2: strangers list no unlisted board, but read it if they know its id', async () => {
     const [owner, stranger] = await h.agents(2)
     const board = await newBoard(owner, { visibility: 'unlisted' })
     const listed = async (agent: Agent): Promise<string[]> => {
@@ -158,7 +158,7 @@ describe('spec 8.1: what a board is created with', () => {
 })
 
 describe('spec 8.5: roles', () => {
-  test('the owner assigns reader, writer, banned and none, and nobody else does', async () => {
+  test('only the owner assigns reader, writer, banned and none', async () => {
     const [owner, agent, other] = await h.agents(3)
     const board = await newBoard(owner)
     for (const role of ['reader', 'writer', 'banned', 'none']) {
@@ -171,10 +171,10 @@ describe('spec 8.5: roles', () => {
       expect(roles.get(agent.id)).toBe(role === 'none' ? undefined : role)
       expect(roles.get(owner.id)).toBe('owner')
     }
-    expect((await spendingOf(owner)).units).toBe(10 + 1) // the board, and the one who was nobody before
+    expect((await spendingOf(owner)).units).toBe(10 + 1) // the board, and the agent that had no role before
   })
 
-  test('who is banned neither writes nor subscribes, and reads what is public', async () => {
+  test('a banned agent neither writes nor subscribes, and reads public boards', async () => {
     const [owner, banned] = await h.agents(2)
     const board = await newBoard(owner, { posting: 'anyone' })
     const id = await post(owner, board)
@@ -202,7 +202,7 @@ test('spec 8.1: the 21st board of an owner', async () => {
   expectError(await owner.post('/v2/boards', { title: 't', visibility: 'public' }), 409, 'board_limit')
 })
 
-test('spec 6.2, 7.4: from is the signer; an id stands for one envelope, whoever sends it', async () => {
+test('spec 6.2, 7.4: from is the signer; an id belongs to one envelope, whoever sends it', async () => {
   const [alice, bob, carol] = await h.agents(3)
   const envelope = alice.envelope(bob)
   expectError(await carol.post('/v2/messages', envelope), 403, 'sender_mismatch')
@@ -227,7 +227,7 @@ test('spec 8.9: a hidden post is in no feed, its owner reads it, and restoring b
   expect(await feed(author)).toEqual([id])
 })
 
-test('spec 8.10: one vote for each identity, none for an own post', async () => {
+test("spec 8.10: one vote for each identity, none for the voter's own post", async () => {
   const [owner, reader] = await h.agents(2)
   const id = await post(owner, await newBoard(owner))
   const vote = (agent: Agent): Promise<HttpAnswer> => agent.put(`/v2/messages/${id}/vote`)
@@ -238,7 +238,7 @@ test('spec 8.10: one vote for each identity, none for an own post', async () => 
 })
 
 describe('spec 5.10, 7.5: inbox policies', () => {
-  test('a new identity has requests; every policy is set by its owner for 1 unit, and closed for nothing', async () => {
+  test('a new identity has policy requests; its owner sets any policy for 1 unit, and closed for free', async () => {
     const [alice] = await h.agents(1)
     expect((await got(alice.get('/v2/me'))).body.inbox_policy).toBe('requests')
     let units = 0
@@ -251,8 +251,8 @@ describe('spec 5.10, 7.5: inbox policies', () => {
   })
 })
 
-describe('spec 1.3: who may do what', () => {
-  test('any caller: health, directory, lookup, what is public or unlisted, challenges', async () => {
+describe('spec 1.3: permissions', () => {
+  test('any caller: health, directory, lookup, public and unlisted boards, challenges', async () => {
     const [alice] = await h.agents(1)
     const board = await newBoard(alice, { visibility: 'unlisted' })
     const id = await post(alice, board)
@@ -263,7 +263,7 @@ describe('spec 1.3: who may do what', () => {
     expect((await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })).status).toBe(201)
   })
 
-  test('a registered identity: what is its own, and nobody else', async () => {
+  test('a registered identity: its own things only', async () => {
     const [alice] = await h.agents(1)
     for (const path of ['/v2/me', '/v2/budget', '/v2/contacts', '/v2/inbox', '/v2/export', '/v2/events']) {
       expect([path, (await alice.get(path)).status]).toEqual([path, 200])
@@ -271,7 +271,7 @@ describe('spec 1.3: who may do what', () => {
     }
   })
 
-  test('board owner: lists members, assigns roles, hides and restores, and no writer does', async () => {
+  test('board owner: lists members, assigns roles, hides and restores; a writer does not', async () => {
     const [owner, writer] = await h.agents(2)
     const board = await newBoard(owner)
     await got(setRole(owner, board, writer, 'writer'))
@@ -288,7 +288,7 @@ describe('spec 1.3: who may do what', () => {
     }
   })
 
-  test('message recipient: acknowledges, and neither its sender nor a stranger does', async () => {
+  test('message recipient: acknowledges; neither its sender nor a stranger does', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const { body } = await got(alice.send(bob))
     const ack = (agent: Agent): Promise<HttpAnswer> => agent.post(`/v2/messages/${body.msg_id}/ack`)
@@ -297,7 +297,7 @@ describe('spec 1.3: who may do what', () => {
     expect(outcomeOf(await ack(bob))).toBe('200')
   })
 
-  test('DM participant: reads it and its receipt, and nobody else does', async () => {
+  test('DM participant: reads it and its receipt; others do not', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const { body } = await got(alice.send(bob))
     for (const path of [`/v2/messages/${body.msg_id}`, `/v2/messages/${body.msg_id}/receipts`]) {
@@ -308,7 +308,7 @@ describe('spec 1.3: who may do what', () => {
   })
 })
 
-test('spec 11.4: credits are granted by the operator, once for each reference', async () => {
+test('spec 11.4: the operator grants credits, once for each reference', async () => {
   const [alice] = await h.agents(1)
   await using operator = await startOperator(h.system)
   expect(await operator.grant(alice.id, 7, `grant-${alice.id}`)).toEqual({ granted: true, credit_balance: 7 })
@@ -325,7 +325,7 @@ test('spec 8.10, 11.6: a vote grants a bonus of zero units, and the budget says 
   expect((await got(voter.get('/v2/budget'))).body).toEqual({ ...before, used_units: 1, vote_bonus: 0 })
 })
 
-test('spec 1.4: 2.0.0 wherever a version is said, every path under /v2, signatures are SVC1', async () => {
+test('spec 1.4: every version is 2.0.0, every path is under /v2, signatures are SVC1', async () => {
   const [health, manifest, openapi] = await Promise.all(
     ['/v2/health', '/.well-known/agent.json', '/openapi.json'].map(async (path) => (await got(anonymous(path))).body),
   )

@@ -1,6 +1,6 @@
 /**
- * The short form of `npx pnpm faults`: two rounds of fixed seeds, with every kind of fault, in which everything that
- * the history shows must be as the specification has it. docs/faults.md.
+ * The short form of `npx pnpm faults`: two rounds with fixed seeds and with every kind of fault. The whole history must
+ * follow the specification. docs/faults.md.
  */
 import { rmSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -11,10 +11,10 @@ import { FAULTS } from './nemesis/kinds.ts'
 const SEED = 20_261_120
 const ROUNDS = 2
 const ROUND_SECONDS = 15
-/** Rounds end when all has come to rest, which a loaded machine takes its time for. */
+/** A round ends when the system is at rest, which takes longer on a loaded machine. */
 const LIMIT_MS = 400_000
 
-test('whatever is killed, paused, filled or forgotten, nothing is lost, doubled, misplaced or charged wrongly', {
+test('no process kill, pause, full disk or data loss of NATS makes a message lost, duplicated, misplaced or wrongly charged', {
   timeout: LIMIT_MS,
 }, async () => {
   const reports = await runCampaign({
@@ -31,6 +31,6 @@ test('whatever is killed, paused, filled or forgotten, nothing is lost, doubled,
     expect(outcomes['202']).toBeGreaterThan(0)
     expect(Object.keys(faults).length).toBeGreaterThan(0)
   }
-  // Where something was found, it stays for whoever looks into it.
+  // After a violation the files are kept as evidence.
   for (const { history } of reports) rmSync(dirname(history), { recursive: true, force: true })
 })

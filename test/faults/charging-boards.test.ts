@@ -1,6 +1,6 @@
 /**
- * POST /v2/boards and the membership PUT with boards killed at every step: the units and what they paid for go together.
- * Source: spec 8.7, 11.2, 11.3; ADR 21.
+ * POST /v2/boards and the membership PUT while boards is killed at every step: there is no charge without its effect, and no
+ * effect without its charge. Source: spec 8.7, 11.2, 11.3; ADR 21.
  */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -14,7 +14,7 @@ import { CLIENTS, callAs, describeTheEnd, type Outcome } from './in-the-end.ts'
 
 let h: Harness
 let admin: postgres.Sql
-/** Looked at in the end, when all have had the time to be resolved. */
+/** Checked at the end, when the resolver has had time for all of them. */
 const outcomes: Outcome[] = []
 
 beforeAll(async () => {
@@ -31,11 +31,11 @@ async function ownedBy(agent: Agent): Promise<number> {
   return (body.boards as { owner: string }[]).filter(({ owner }) => owner === agent.id).length
 }
 
-// First, while there is nothing for the resolver: it passes the same places.
-describe('spec 11.3: of equal subscriptions at once, those that find nothing to do give their unit back', () => {
+// This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
+describe('spec 11.3: of several identical concurrent subscriptions, those that find nothing to do give their unit back', () => {
   const failpoint = 'charging.boards.fenced'
 
-  test.each(CLIENTS)('boards dies when it has fenced one, the client %s', async (client) => {
+  test.each(CLIENTS)('boards dies after it has fenced one, the client %s', async (client) => {
     const [owner] = await h.agents(1)
     const boardId = await newBoard(owner)
     await withDeathAt(h.system, failpoint, 'boards-1', async () => {
@@ -62,32 +62,29 @@ const FAILPOINT = 'charging.boards.committed'
 const ROWS = CLIENTS.map((client) => ({ failpoint: FAILPOINT, client }))
 
 describe('spec 11.2, 12.3: creating a board', () => {
-  test.each(ROWS)(
-    'boards dies at $failpoint, the client $client: 10 units for each board that is there',
-    async (row) => {
-      const [alice] = await h.agents(1)
-      let calls = 0
-      await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
-        const done = callAs(row.client, () => {
-          calls += 1
-          return alice.post('/v2/boards', { title: 't', visibility: 'private' })
-        })
-        outcomes.push({
-          name: `${row.failpoint}, the client ${row.client}`,
-          done,
-          async check() {
-            const answer = await done
-            const owned = await ownedBy(alice)
-            // A board has no id of the client's: what was answered 503 may be there, and a repeat is another one.
-            if (answer.status === 201) expect(owned).toBeGreaterThan(0)
-            expect(owned).toBeLessThanOrEqual(calls)
-            expect(await spendingOf(alice)).toMatchObject({ units: owned * 10 })
-          },
-        })
-        return done
+  test.each(ROWS)('boards dies at $failpoint, the client $client: 10 units for each board that exists', async (row) => {
+    const [alice] = await h.agents(1)
+    let calls = 0
+    await withDeathAt(h.system, row.failpoint, 'boards-1', () => {
+      const done = callAs(row.client, () => {
+        calls += 1
+        return alice.post('/v2/boards', { title: 't', visibility: 'private' })
       })
-    },
-  )
+      outcomes.push({
+        name: `${row.failpoint}, the client ${row.client}`,
+        done,
+        async check() {
+          const answer = await done
+          const owned = await ownedBy(alice)
+          // The client gives a board no id, so the board may exist after a 503, and a retry creates another one.
+          if (answer.status === 201) expect(owned).toBeGreaterThan(0)
+          expect(owned).toBeLessThanOrEqual(calls)
+          expect(await spendingOf(alice)).toMatchObject({ units: owned * 10 })
+        },
+      })
+      return done
+    })
+  })
 })
 
 describe('spec 8.7, 12.3: an addition', () => {

@@ -5,16 +5,16 @@ import { untilAnswered } from '../support/client/retrying.ts'
 import { eventually } from '../support/eventually.ts'
 import { findWrongBooks, untilResolved } from '../support/system/books.ts'
 
-/** What one client did while something died, judged when everything has had the time to be resolved. */
+/** The outcome of one client's call while a process died. Checked at the end, when everything is resolved. */
 export interface Outcome {
   name: string
   /** Settles when the client has its last answer. */
   done: Promise<unknown>
-  /** Throws where the books are wrong. */
+  /** Throws if the books are wrong. */
   check: () => Promise<void>
 }
 
-/** Repeats a call until it is answered, as the specification asks of clients; or does not come back. */
+/** Repeats a call until it is answered, as the specification requires of clients; or calls only once. */
 type Client = 'repeats' | 'gives up'
 export const CLIENTS: Client[] = ['repeats', 'gives up']
 
@@ -22,7 +22,9 @@ export function callAs(client: Client, call: () => Promise<HttpAnswer>): Promise
   return client === 'repeats' ? untilAnswered(call) : call()
 }
 
-/** The tests at the end of a file whose tests kill: neither a charge without its effect nor an effect without its charge. */
+/**
+ * The tests at the end of a file whose tests kill processes: no charge without its effect, and no effect without its charge.
+ */
 export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, atLeast: number): void {
   describe('in the end', () => {
     test('every client was answered', { timeout: 120_000 }, async () => {
@@ -49,7 +51,7 @@ export function describeTheEnd(outcomes: readonly Outcome[], admin: () => Sql, a
     })
 
     test('the records of both sides agree, operation by operation and account by account', async () => {
-      await untilResolved(admin()) // what the looking itself has sent
+      await untilResolved(admin()) // the calls of this check
       expect(await findWrongBooks(admin())).toEqual([])
     })
 

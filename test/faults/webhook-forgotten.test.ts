@@ -32,7 +32,7 @@ interface SceneOptions {
   env: NodeJS.ProcessEnv
 }
 
-/** Starts messaging and webhook alone, with senders, and with readers that each have a webhook. */
+/** Starts only messaging and webhook, with senders, and with readers that each have a webhook. */
 async function startScene({ natsUrlFor, env }: SceneOptions) {
   await using stack = new AsyncDisposableStack()
   const run = await findTestRun()

@@ -1,6 +1,6 @@
 /**
- * Webhooks under load while everything between sender and receiver fails. Every accepted id is held against every delivered one.
- * Source: spec 10.7: at least once, and never to another's endpoint.
+ * Webhooks under load, while everything between sender and receiver fails. Compares accepted ids with delivered ids. Source:
+ * spec 10.7: at least once, and never to another agent's endpoint.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
@@ -49,7 +49,7 @@ function idsAt(path: string): Set<unknown> {
   return new Set(receiver.at(path).map(({ headers }) => headers['x-svc-message-id']))
 }
 
-/** Ends the process at once, and starts it again. */
+/** Kills the process and starts it again. */
 async function restart(name: string): Promise<void> {
   await h.system.kill(name)
   await h.system.start(name)
@@ -79,7 +79,8 @@ describe('spec 10.7: delivery is at least once', () => {
       const load = readers.map(async ({ agent }, at) => {
         while (sending) {
           const envelope = sender.envelope(agent)
-          // Until it is answered: a 503 says nothing about whether it was accepted, and the same envelope may be sent again.
+          // Retries until answered. A 503 does not say whether the message was accepted, and the same envelope may be sent
+          // again.
           await eventually(
             async () => [200, 202].includes((await sender.post('/v2/messages', envelope)).status),
             RECOVERY,

@@ -1,6 +1,6 @@
 /**
- * Every operation of the OpenAPI description, with requests made from it, against the whole system: whatever comes is
- * answered, in time and as described, nothing is a fault of the server, and what is refused has changed nothing.
+ * Sends generated requests for every operation of the OpenAPI description to the whole system. Every answer must come in
+ * time and fit the description, none may be a 5xx without a reason, and a refused request must have changed nothing.
  */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -13,10 +13,10 @@ import { runsOf, TIMEOUT_MS } from './plan.ts'
 import { type Plan, rightPlans, sendPlan, strangePlans, wrongPlans } from './requests.ts'
 import { type Scene, startScene } from './scene.ts'
 
-/** Sent at once, and looked at together: between two looks at the stores. */
+/** The number of requests that are sent at once, between two snapshots of the stores. */
 const TOGETHER = 24
 
-/** Codes that any run must come to; the others are about times, limits and budgets. */
+/** Codes that every run must reach. The others are about times, limits and budgets. */
 const REACHED = [
   'invalid_json',
   'invalid_request',
@@ -43,13 +43,13 @@ beforeAll(async () => {
 })
 afterAll(() => scene?.[Symbol.asyncDispose]())
 
-/** How often each outcome came: a fuzz run that meets one kind of answer alone shows little. */
+/** Counts the outcomes, because a fuzz run with only one kind of answer proves little. */
 const outcomes = new Map<string, number>()
 
 interface Sent {
   readonly plan: Plan
   readonly answer: HttpAnswer
-  /** It was 503 before, which a stall of 5 s makes it: then it may have taken effect all the same (spec 3.17). */
+  /** After a 503, which a stall of 5 s causes, the request may have taken effect all the same (spec 3.17). */
   readonly isAgain: boolean
 }
 
@@ -74,7 +74,7 @@ function mayHaveChanged({ plan, answer, isAgain }: Sent): boolean {
   return plan.method !== 'GET' && (answer.status < 300 || isAgain)
 }
 
-/** Whether a request was refused for its form; two rules are none that a schema could say. */
+/** Whether a request was refused for its form. A schema cannot express two of the rules. */
 function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnswer): boolean {
   if (
     !['invalid_json', 'invalid_request', 'unsupported_media_type', 'unauthenticated'].includes(answer.body?.error?.code)
@@ -85,12 +85,12 @@ function isAboutForm({ operation, target, signer, body }: Plan, answer: HttpAnsw
   return !(visibility === 'private' && posting === 'anyone') // a private board is for members alone (spec 8.1)
 }
 
-/** What was refused gives its charge back in the background; then everything is as it was. */
+/** Charges of refused requests are released in the background. Afterwards everything is as before. */
 async function expectUnchanged(before: string): Promise<void> {
   await eventually(async () => expect(await scene.digest()).toBe(before))
 }
 
-test('the look at the stores sees every kind of change, and none where nothing changed', async () => {
+test('a snapshot of the stores shows every kind of change, and none if nothing changed', async () => {
   const { alice, bob, stranger, publicBoard, publicPost, dm, h } = scene
   const changes: Record<string, () => Promise<unknown>> = {
     registration: () => h.agents(1),
@@ -115,7 +115,7 @@ test('the look at the stores sees every kind of change, and none where nothing c
   }
 })
 
-test('a request that is wrong is refused, and changes nothing', { timeout: TIMEOUT_MS }, async () => {
+test('an invalid request is refused, and changes nothing', { timeout: TIMEOUT_MS }, async () => {
   const batches = fc.array(wrongPlans(api, scene), { minLength: TOGETHER, maxLength: TOGETHER })
   const before = await scene.digest()
   await fc.assert(
@@ -129,7 +129,7 @@ test('a request that is wrong is refused, and changes nothing', { timeout: TIMEO
   )
 })
 
-test('whatever comes is answered as described; what is right is not refused for its form', {
+test('every answer fits the description; a valid request is not refused for its form', {
   timeout: 120_000,
 }, async () => {
   const plans = fc.oneof(
@@ -150,7 +150,7 @@ test('whatever comes is answered as described; what is right is not refused for 
   )
 })
 
-test('a request that is refused for what is in the stores changes nothing either', {
+test('a request that is refused because of stored data changes nothing either', {
   timeout: 120_000,
 }, async () => {
   let before = await scene.digest()
@@ -164,7 +164,7 @@ test('a request that is refused for what is in the stores changes nothing either
   )
 })
 
-test('the requests reach far: every kind of answer that they can give has come', () => {
+test('the requests reach far: every possible kind of answer has come', () => {
   console.log(
     `fuzzed: ${[...outcomes]
       .sort(([, a], [, b]) => b - a)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 
-/** What happens to bytes on their way: cut, doubled, overwritten, filled in. */
+/** Damages bytes as a network might: cuts, doubles, overwrites, inserts. */
 export function brokenBytes(inputs: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint8Array> {
   const injuries = fc.array(
     fc.record({
@@ -26,7 +26,7 @@ export function brokenBytes(inputs: fc.Arbitrary<Uint8Array>): fc.Arbitrary<Uint
   )
 }
 
-/** What parsers stumble over, as bytes: of JSON, of UTF-8, of headers. */
+/** Bytes that parsers often mishandle: JSON, UTF-8, headers. */
 const TROUBLE = [
   '\0',
   '"',

@@ -1,4 +1,4 @@
-/** Cursors: what a list did not issue is refused, whatever it looks like. */
+/** Cursors: a cursor that a list did not issue is refused, whatever it looks like. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../support/client/agent.ts'
@@ -41,11 +41,11 @@ beforeAll(async () => {
 })
 afterAll(() => scene?.[Symbol.asyncDispose]())
 
-/** A URL encodes an apostrophe by itself, after it was signed. */
+/** URL encodes an apostrophe by itself, after the target was signed. */
 const encoded = (text: string): string => encodeURIComponent(text).replaceAll("'", '%27')
 const ask = ({ agent, list }: Issued, cursor: string): Promise<HttpAnswer> => agent.get(`${list}${encoded(cursor)}`)
 
-test('spec 7.9: a cursor is good for its own list alone', async () => {
+test('spec 7.9: a cursor is valid only for its own list', async () => {
   for (const own of issued) {
     expect(own.cursor).not.toBe('')
     expect(outcomeOf(await ask(own, own.cursor))).toBe('200')
@@ -55,7 +55,7 @@ test('spec 7.9: a cursor is good for its own list alone', async () => {
   }
 })
 
-test('spec 7.9: a cursor that was changed in any way is refused', { timeout: TIMEOUT_MS }, async () => {
+test('spec 7.9: a cursor with any change is refused', { timeout: TIMEOUT_MS }, async () => {
   const changes = fc.record({
     which: fc.nat(),
     cursor: fc.nat().chain((which) => {
@@ -86,7 +86,7 @@ test('spec 7.9: a cursor that was changed in any way is refused', { timeout: TIM
   )
 })
 
-test('spec 9.4: a cursor of events is a nonnegative integer, and nothing else is', {
+test('spec 9.4: a cursor of events is a nonnegative integer', {
   timeout: 60_000,
 }, async () => {
   const texts = fc.oneof(

@@ -1,4 +1,4 @@
-/** What fuzzing has found, each as it was found. */
+/** Findings of fuzzing, each in its original form. */
 import { beforeAll, expect, test } from 'vitest'
 import { expectError } from '../support/client/expect-answer.ts'
 import { openRaw, parseAnswers } from '../support/client/raw-http.ts'
@@ -10,7 +10,7 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-test('spec 3.11: a target that is no text is refused like everything else, headers included', async () => {
+test('spec 3.11: a target that is not text is refused like any other, headers included', async () => {
   using connection = openRaw(h.place.url)
   connection.write(`POST /v2/messages?af\xf12\xe3=1 HTTP/1.1\r\nHost: x\r\n\r\n`)
   const [answer] = parseAnswers(await connection.ended)

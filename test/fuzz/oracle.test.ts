@@ -1,7 +1,7 @@
 /**
- * What one may not see is answered as what there is not: the same 404, byte for byte but for the request id and the date,
- * so that nobody learns from it which private boards, other people's messages and hidden posts exist.
- * Source: spec 7.16, 3.11, 6.2, 6.9, 8.2, 8.9.
+ * An invisible thing gets the same answer as an absent one: the same 404, byte for byte except the request id and the date.
+ * So nobody learns which private boards, messages of others and hidden posts exist. Source: spec 7.16, 3.11, 6.2, 6.9, 8.2,
+ * 8.9.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../support/client/agent.ts'
@@ -29,16 +29,16 @@ function ask(caller: Caller, method: string, path: string, body?: unknown): Prom
   return (caller === 'banned' ? banned : scene.stranger).call(method, path, options)
 }
 
-/** All that a client sees of an answer, but for what is another each time. */
+/** Everything that a client sees of an answer, except parts that differ each time. */
 function bytesOf({ status, headers, text }: HttpAnswer): unknown {
   const others = [...headers].filter(([name]) => name !== 'x-request-id' && name !== 'date')
   return { status, headers: others, text }
 }
 
-/** Signed or not: who is not signed in is told so where a signature is needed, whatever there is. */
+/** Signed or not: if a signature is required, an unsigned client gets the same error for absent and invisible things. */
 const CALLERS: Caller[] = ['anonymous', 'stranger', 'banned']
 
-describe('spec 7.16, 8.2, 8.9: a message that one may not see is as one that is not there', () => {
+describe('spec 7.16, 8.2, 8.9: an invisible message is like an absent one', () => {
   const OPERATIONS = [
     ['GET', ''],
     ['POST', '/ack'],
@@ -54,14 +54,14 @@ describe('spec 7.16, 8.2, 8.9: a message that one may not see is as one that is 
       const absent = bytesOf(await ask(caller, method, path(ABSENT_MESSAGE_ID)))
       expect(absent).toMatchObject({ status: caller === 'anonymous' && (method !== 'GET' || end !== '') ? 401 : 404 })
       const { dm, privatePost, hiddenPost } = scene
-      // No id at all, one that cannot be, a direct message of others, a post to a private board, a hidden post.
+      // No id at all, a malformed id, a direct message of others, a post on a private board, a hidden post.
       for (const id of ['0'.repeat(80), 'short', '%00', dm, privatePost, hiddenPost]) {
         expect({ id, answer: bytesOf(await ask(caller, method, path(id))) }).toEqual({ id, answer: absent })
       }
     },
   )
 
-  test('spec 8.9: to its author too, a hidden post is as one that is not there', async () => {
+  test('spec 8.9: for its author too, a hidden post is like an absent one', async () => {
     const { bob, hiddenPost } = scene
     for (const [method, end] of OPERATIONS) {
       const absent = bytesOf(await bob.call(method, `/v2/messages/${ABSENT_MESSAGE_ID}${end}`))
@@ -70,7 +70,7 @@ describe('spec 7.16, 8.2, 8.9: a message that one may not see is as one that is 
   })
 })
 
-describe('spec 7.16, 8.2: a private board is as one that is not there', () => {
+describe('spec 7.16, 8.2: a private board is like an absent one', () => {
   test.each(
     CALLERS.flatMap((caller) =>
       [
@@ -104,7 +104,7 @@ describe('spec 7.16, 8.2: a private board is as one that is not there', () => {
     expect(bytesOf(await agent.send(`board:${scene.privateBoard}`))).toEqual(absent)
   })
 
-  test('spec 8.6: an agent that is not registered is as a board that is not there', async () => {
+  test('spec 8.6: an unregistered agent is like an absent board', async () => {
     const { alice, privateBoard } = scene
     const absent = bytesOf(await alice.put(`/v2/boards/${ABSENT_BOARD_ID}/members/${banned.id}`, { role: 'reader' }))
     const nobody = '3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW'
@@ -112,7 +112,7 @@ describe('spec 7.16, 8.2: a private board is as one that is not there', () => {
   })
 })
 
-test('spec 6.9: a reference to what one may not read is as one to nothing', async () => {
+test('spec 6.9: a reference to an unreadable message is like a reference to nothing', async () => {
   const { stranger, bob, dm, publicBoard, privatePost, hiddenPost } = scene
   for (const to of [bob.address, `board:${publicBoard}`]) {
     for (const member of ['reply_to', 'thread_id']) {
@@ -125,7 +125,7 @@ test('spec 6.9: a reference to what one may not read is as one to nothing', asyn
   }
 })
 
-test('spec 6.2: a name that nobody has and one that was revoked are one', async () => {
+test('spec 6.2: a free name and a revoked one get the same answer', async () => {
   const { stranger, revoked, h } = scene
   const absent = bytesOf(await stranger.send(`absent@${h.place.authority}`))
   expect(absent).toMatchObject({ status: 404 })

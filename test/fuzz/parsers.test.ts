@@ -1,4 +1,4 @@
-/** Whatever bytes come: each parser answers or refuses in its own way, and what it lets pass is what it says. */
+/** Any bytes: each parser accepts or refuses in its own way, and accepted input means what it says. */
 import { isMessageId } from '@svc/contracts/ids.ts'
 import { parseAddress } from '@svc/envelope/address.ts'
 import { parseDateTime } from '@svc/envelope/date-time.ts'
@@ -31,7 +31,7 @@ describe('spec 2.5: I-JSON', () => {
     }
   }
 
-  test('spec 2.5: any bytes and broken texts are read as the slow, obvious parser reads them', () => {
+  test('spec 2.5: any bytes and damaged texts are read as by the slow, obvious parser', () => {
     const texts = jsonTexts.map((text) => Buffer.from(text))
     const inputs = fc.oneof(
       { weight: 1, arbitrary: fc.uint8Array({ maxLength: 60 }) },
@@ -47,7 +47,7 @@ describe('spec 2.5: I-JSON', () => {
     )
   })
 
-  test('spec 2.5: what is written by JSON.stringify comes back as it was', () => {
+  test("spec 2.5: JSON.stringify's output comes back unchanged", () => {
     fc.assert(
       fc.property(jsonValues, (value) => {
         const text = JSON.stringify(value)
@@ -70,7 +70,7 @@ describe('spec 2.4, 3.2, 3.7: SVC1 headers', () => {
       brokenBytes(texts.map((text) => Buffer.from(text))).map((bytes) => Buffer.from(bytes).toString('latin1')),
     )
 
-  test('spec 2.4, 3.2: an Authorization header that is taken is spelled the one way there is', () => {
+  test('spec 2.4, 3.2: an accepted Authorization header has only one spelling', () => {
     fc.assert(
       fc.property(near(right), (text) => {
         const parsed = parseAuthorization(text)
@@ -80,7 +80,7 @@ describe('spec 2.4, 3.2, 3.7: SVC1 headers', () => {
     )
   })
 
-  test('spec 3.2: a timestamp that is taken is the number it spells', () => {
+  test('spec 3.2: an accepted timestamp is the number in its text', () => {
     const texts = fc.oneof(
       fc.nat().map(String),
       fc.string({ unit: fc.constantFrom(...'0123456789+-.e x'), maxLength: 18 }),
@@ -94,7 +94,7 @@ describe('spec 2.4, 3.2, 3.7: SVC1 headers', () => {
     )
   })
 
-  test('spec 3.2: a nonce that is taken is 16 to 64 bytes, in either case', () => {
+  test('spec 3.2: an accepted nonce has 16 to 64 bytes, in either case', () => {
     const texts = fc.string({ unit: fc.constantFrom(...'0123456789abcdefABCDEF'), minLength: 28, maxLength: 132 })
     fc.assert(
       fc.property(near(texts), (text) => {
@@ -109,7 +109,7 @@ describe('spec 2.4, 3.2, 3.7: SVC1 headers', () => {
   })
 })
 
-test('spec 2.4: base64 that is taken has one spelling', () => {
+test('spec 2.4: accepted base64 has one spelling', () => {
   const texts = fc.oneof(
     fc.uint8Array({ maxLength: 40 }).map(encodeBase64),
     fc.string({ unit: fc.constantFrom(...'AQgwZ09+/=-_ \n'), maxLength: 12 }),
@@ -123,7 +123,7 @@ test('spec 2.4: base64 that is taken has one spelling', () => {
   )
 })
 
-test('spec 2.2: a public key that is taken is canonical, of prime order, and has one spelling in lower case', () => {
+test('spec 2.2: an accepted public key is canonical, of prime order, and has one spelling in lower case', () => {
   const hexes = fc.oneof(
     fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes) => Buffer.from(bytes).toString('hex')),
     fc
@@ -142,7 +142,7 @@ test('spec 2.2: a public key that is taken is canonical, of prime order, and has
   )
 })
 
-test('spec 2.8, 2.9, 6.2: an address that is taken is made of its parts', () => {
+test('spec 2.8, 2.9, 6.2: an accepted address is the sum of its parts', () => {
   const texts = fc.oneof(
     fc.stringMatching(/^[a-z0-9_-]{2,33}@[a-z0-9.:[\]-]{1,20}$/),
     fc.stringMatching(/^board:[a-z0-9]{18,42}$/),
@@ -158,7 +158,7 @@ test('spec 2.8, 2.9, 6.2: an address that is taken is made of its parts', () => 
   )
 })
 
-test('spec 6.7: a date-time that is taken is a moment', () => {
+test('spec 6.7: an accepted date-time is a moment', () => {
   const numbers = fc.tuple(fc.nat(99_999), fc.nat(99), fc.nat(99), fc.nat(99), fc.nat(99), fc.nat(99))
   const zones = fc.constantFrom('Z', 'z', '+23:59', '-24:00', '', '+1:00')
   const texts = fc.oneof(
@@ -177,7 +177,7 @@ test('spec 6.7: a date-time that is taken is a moment', () => {
       if (epochMs === undefined) return
       expect(Number.isSafeInteger(epochMs)).toBe(true)
       expect(text).toMatch(/^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})$/)
-      // A leap second is nothing that Date knows.
+      // Date has no leap seconds.
       if (!/:60/.test(text)) expect(Math.trunc(new Date(text.toUpperCase()).getTime())).toBe(epochMs)
     }),
     runsOf('dateTimes'),
@@ -222,7 +222,7 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
   ]
   const changes = fc.dictionary(fc.constantFrom(...names), fc.oneof(fc.constant(undefined), jsonValues), { maxKeys: 2 })
 
-  test('spec 6.1: an envelope of the right form is read', () => {
+  test('spec 6.1: a well-formed envelope is read', () => {
     fc.assert(
       fc.property(fc.oneof(signed, sealed), (envelope) => {
         expect(readEnvelope(envelope)).toMatchObject({
@@ -235,7 +235,7 @@ describe('spec 2.4, 2.7, 6.1: envelopes', () => {
     )
   })
 
-  test('spec 2.7, 6.1: what is changed in any member is refused, or still an envelope', () => {
+  test('spec 2.7, 6.1: an envelope with a change in any member is refused, or still an envelope', () => {
     fc.assert(
       fc.property(fc.oneof(signed, sealed), changes, (envelope, change) => {
         const changed = Object.fromEntries(

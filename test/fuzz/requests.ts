@@ -1,6 +1,6 @@
 /**
- * Requests made from the OpenAPI description: as it says, or wrong in a known way. What is drawn is a plan, which is data
- * and can be repeated by its seed; times, nonces and signatures are put in when it is sent.
+ * Generates requests from the OpenAPI description: valid ones, or invalid in a known way. A generated request is a plan:
+ * data that its seed can repeat. Times, nonces and signatures are added when it is sent.
  */
 import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
@@ -30,17 +30,20 @@ export interface Plan {
   readonly signature: keyof typeof SIGNATURES
   readonly contentType: string
   readonly body: Body
-  /** `right`: as described. `unknown`: nobody knows. Anything else: why it must be refused, whatever is in the stores. */
+  /**
+   * `right`: as described. `unknown`: may be valid or not. Anything else: the reason why it must be refused, whatever is
+   * stored.
+   */
   readonly verdict: string
 }
 
-/** JSON; put in when it is sent are the signer's key into one that is `keyed`, and id, sender and time into a `message`. */
+/** JSON. When it is sent, the signer's key is put into one that is `keyed`, and id, sender and time into a `message`. */
 type Body =
   | { readonly kind: 'none' }
   | { readonly kind: 'json' | 'keyed' | 'message'; readonly value: unknown }
   | { readonly kind: 'bytes'; readonly bytes: Uint8Array }
 
-/** Ways to sign; all but the first are none. */
+/** Ways to sign. Only the first is valid. */
 const SIGNATURES = {
   right: {},
   none: {},
@@ -85,7 +88,7 @@ interface Described {
   readonly bodySchema: Json | undefined
 }
 
-/** Requests that are as the description says. */
+/** Requests that follow the description. */
 export function rightPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan> {
   const plans = operationsOf(api).map((operation) => ({
     weight: operation.name === 'sendMessage' ? 6 : 1,
@@ -94,7 +97,7 @@ export function rightPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan
   return fc.oneof(...plans)
 }
 
-/** Requests that are wrong in one way at least, so that nothing may come of them. */
+/** Requests that are invalid in at least one way, so they must have no effect. */
 export function wrongPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan> {
   return fc.oneof(
     ...operationsOf(api).map((operation) =>
@@ -105,7 +108,7 @@ export function wrongPlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan
   )
 }
 
-/** Requests of which nobody knows whether they are right: bytes that were broken on the way, ids of anything anywhere. */
+/** Requests that may be valid or not: with damaged bytes, or with ids of anything in any place. */
 export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Plan> {
   const bodies = brokenBytes(fc.jsonValue().map((value) => Buffer.from(JSON.stringify(value))))
   const plans = fc.oneof(
@@ -124,7 +127,7 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
       .tuple(rightPlans(api, scene), brokenBytes(fc.constant(Buffer.from('/v2/messages?after=1'))))
       .map(([plan, bytes]) => ({
         ...plan,
-        // What Node's client will send: no white space, no control characters.
+        // Text that Node's client can send: no white space, no control characters.
         target: `/${Buffer.from(bytes)
           .toString('latin1')
           .replaceAll(/[^\x21-\x7e\x80-\xff]/g, '')}`,
@@ -133,10 +136,10 @@ export function strangePlans(api: ApiDescription, scene: Scene): fc.Arbitrary<Pl
   return plans.map((plan) => ({ ...plan, verdict: 'unknown' }))
 }
 
-/** An answer takes 5 s at most (spec 3.17), and a busy machine some more. */
+/** An answer takes at most 5 s (spec 3.17), and longer on a busy machine. */
 const LIMIT_SECONDS = 15
 
-/** @throws Error where it is not answered within `LIMIT_SECONDS`, or not as described. */
+/** @throws Error if there is no answer within `LIMIT_SECONDS`, or if it does not fit the description. */
 export async function sendPlan(scene: Scene, plan: Plan, url: string): Promise<HttpAnswer> {
   const { method, target, signature, contentType } = plan
   const signer = scene[plan.signer]
@@ -363,7 +366,7 @@ function faultsOf({ needsSignature, bodySchema, path }: Described): fc.Arbitrary
     fc
       .constantFrom('undeclared', 'toString', 'constructor', '')
       .map((name) => (plan) => changed(plan, (value) => ({ ...value, [name]: 1 }), `a member ${name}`)),
-    // No member of a body but an envelope's own `body` is a list of lists.
+    // No member of a body has a list of lists, except an envelope's own `body`.
     fc
       .nat(20)
       .map(
@@ -379,7 +382,7 @@ function changed(plan: Plan, change: (value: Record<string, unknown>) => unknown
   return { ...plan, body: { ...plan.body, value: change(plan.body.value as Record<string, unknown>) }, verdict }
 }
 
-/** Never `body`, which may be anything; a member that is not there would be one more. */
+/** Never `body`, which may be anything. A member that does not exist would be an additional one. */
 function nameAt(value: Record<string, unknown>, at: number): string {
   const names = Object.keys(value).filter((name) => name !== 'body')
   return names[at % Math.max(names.length, 1)] ?? 'undeclared'

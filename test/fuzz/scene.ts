@@ -1,4 +1,6 @@
-/** A running system with something of every kind in it, and everybody's view of what must not change. */
+/**
+ * A running system with something of every kind in it, and a snapshot of everything that refused requests must not change.
+ */
 import postgres from 'postgres'
 import type { Agent } from '../support/client/agent.ts'
 import { got } from '../support/client/answers.ts'
@@ -7,24 +9,24 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 
 export interface Scene extends AsyncDisposable {
   readonly h: Harness
-  /** Two that talk, one that is a stranger to them, one that was revoked. */
+  /** Two agents that talk, a stranger to them, and a revoked agent. */
   readonly alice: Agent
   readonly bob: Agent
   readonly stranger: Agent
   readonly revoked: Agent
-  /** Ids of boards: public, and private of alice with bob as its writer. */
+  /** Ids of boards: a public one, and a private one of alice with bob as its writer. */
   readonly publicBoard: string
   readonly privateBoard: string
-  /** Ids of messages: from alice to bob, posts to either board, a hidden post to the public one by bob. */
+  /** Ids of messages: from alice to bob, posts on both boards, a hidden post of bob on the public one. */
   readonly dm: string
   readonly publicPost: string
   readonly privatePost: string
   readonly hiddenPost: string
-  /** A hash of all that the stores hold, but for nonces, challenges and the bookkeeping of charges. */
+  /** A hash of everything in the stores, except nonces, challenges and the records of charges. */
   digest(): Promise<string>
 }
 
-/** What changes although an operation was refused: proof of its nonce, a charge that was given back, and work in the background. */
+/** Tables that change although an operation was refused: the nonce, a released charge, and background work. */
 const BOOKKEEPING = [
   'identity.nonces',
   'identity.nonces_0',
@@ -40,7 +42,7 @@ const BOOKKEEPING = [
   'stream.processes',
   'webhook.jobs',
   'webhook.operations',
-  'webhook.reconciliation', // its rounds come by the clock
+  'webhook.reconciliation', // its rounds run by the clock
   'webhook.retired',
 ]
 /** Columns that are written in the background, after the answer. */
@@ -94,7 +96,7 @@ export async function startScene(): Promise<Scene> {
     privatePost,
     hiddenPost,
     async digest() {
-      // What is refused is given back first, or in the background where that takes long.
+      // The charge of a refused request is released before the answer, or in the background if that takes long.
       await untilResolved(admin)
       const parts = counted.map((name) => {
         const hash = SETTLED_LATER[name] ?? "md5(string_agg(t::text, '|' order by t::text))"

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { jsonValues } from '../../libs/envelope/test/json-texts.ts'
 import type { ApiDescription, Json } from '../support/description/api-description.ts'
 
-/** Values that fit a schema of the description; a keyword that is not known here is an error. */
+/** Values that fit a schema of the description. An unknown keyword is an error. */
 export function valuesOf(api: ApiDescription, schema: Json): fc.Arbitrary<unknown> {
   const resolved = api.resolve(schema)
   const { type, anyOf, enum: values, const: constant, default: _, description: __, ...rules } = resolved
@@ -45,6 +45,6 @@ function stringsOf(rules: Json): fc.Arbitrary<string> {
   if (pattern !== undefined) return fc.stringMatching(new RegExp(pattern))
   if (format === 'date-time')
     return fc.date({ noInvalidDate: true, min: new Date(0), max: new Date(4e12) }).map((date) => date.toISOString())
-  // Units are code points, by which lengths are counted (spec 2.11).
+  // Units are code points, in which lengths are counted (spec 2.11).
   return fc.string({ unit: 'binary', minLength, maxLength })
 }

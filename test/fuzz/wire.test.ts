@@ -1,4 +1,4 @@
-/** Bytes on a connection that may be HTTP: each connection is answered or closed, and the gateway goes on. */
+/** Bytes on a connection that may be HTTP: each connection is answered or closed, and the gateway keeps working. */
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { call } from '../support/client/agent.ts'
@@ -10,7 +10,7 @@ import { brokenBytes } from './broken.ts'
 import { runsOf, TIMEOUT_MS } from './plan.ts'
 
 const TOGETHER = 24
-/** A gateway gives a client 10 s for its headers, and then ends the connection within some more, also on a busy machine. */
+/** A gateway waits 10 s for a client's headers, and then ends the connection, a little later on a busy machine. */
 const LIMIT_MS = 40_000
 
 let h: SharedHarness
@@ -67,7 +67,7 @@ test('spec 4.1: bytes that may be HTTP are answered in the same shape or closed,
   )
 })
 
-/** Asks again where a 503 came, as it does where a service stood still for longer than it has; one that stays is a failure. */
+/** Retries after a 503, which a stalled service causes. A 503 that stays is a failure. */
 function answerTo(bytes: Uint8Array): Promise<string> {
   return eventually(async () => {
     const text = await exchangeBytes(bytes)
@@ -75,7 +75,10 @@ function answerTo(bytes: Uint8Array): Promise<string> {
   })
 }
 
-/** Sends bytes, and nothing after them. @returns what came until the other end closed. */
+/**
+ * Sends bytes, and nothing after them.
+ * @returns everything that came until the other end closed.
+ */
 async function exchangeBytes(bytes: Uint8Array): Promise<string> {
   using connection = openRaw(h.place.url)
   connection.socket.end(bytes)

@@ -1,4 +1,4 @@
-/** Everything that the system does, well and badly, a little of each. */
+/** Everything that the system does, with successes and failures, a little of each. */
 import { connect } from 'node:net'
 import { checkWork } from '@svc/svc1/pow.ts'
 import { Agent, call } from '../support/client/agent.ts'
@@ -9,16 +9,16 @@ import type { WebhookReceiver } from '../support/stand-ins/webhook-receiver.ts'
 import type { Harness } from '../support/system/harness.ts'
 
 export interface Driven {
-  /** The request that sent a direct message, to an agent with a stream and a webhook. */
+  /** The request that sent a direct message to an agent with a stream and a webhook. */
   readonly sentRequestId: string
-  /** Of agents, messages and boards. */
+  /** Ids of agents, messages and boards. */
   readonly ids: readonly string[]
 }
 
 interface DriveOptions {
   readonly h: Harness
   readonly receiver: WebhookReceiver
-  /** In every body. */
+  /** Text in every body. */
   readonly mark: string
   readonly webhookSecret: string
 }
@@ -83,7 +83,7 @@ interface Scene {
   readonly mark: string
 }
 
-/** Each way of being refused, with the same marks in what is refused. */
+/** Every kind of refusal, with the same marks in the refused requests. */
 async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Scene): Promise<void> {
   await alice.post('/v2/messages', `{"body":"${mark}" ${mark}`)
   await alice.post('/v2/messages', { ...envelope, body: `${mark} changed` })
@@ -108,7 +108,7 @@ async function driveBadly(h: Harness, { alice, bob, carol, envelope, mark }: Sce
   await sendGarbage(h.place.url, mark)
 }
 
-/** Anything may be work by luck, and more often where little is asked for. */
+/** Any nonce may solve it by luck, more often at a low difficulty. */
 function noWorkFor(challenge: string, mark: string): string {
   for (let at = 0; ; at += 1) {
     const nonce = `${mark}-is-no-work-${at}`
@@ -116,7 +116,7 @@ function noWorkFor(challenge: string, mark: string): string {
   }
 }
 
-/** Bytes that are no HTTP. */
+/** Bytes that are not HTTP. */
 async function sendGarbage(url: string, mark: string): Promise<void> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)

@@ -1,4 +1,4 @@
-/** What the system tells those who watch over it, of a whole one that does everything once. */
+/** The metrics, traces and logs of a whole system that does everything once. */
 import { randomBytes } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -64,7 +64,7 @@ beforeAll(async () => {
   watchWhatIsShown()
   driven = await driveAll({ h, receiver, mark: MARK, webhookSecret: SECRETS.webhook })
   await refuseRows()
-  // What is done behind an answer is counted behind it.
+  // Work after an answer is counted after the answer.
   scrapes = await eventually(
     async () => {
       const found = await scrapeAll(h.system.processes.values())
@@ -81,7 +81,7 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]()
 })
 
-/** From here on every request goes past here. */
+/** From here on this sees every request. */
 function watchWhatIsShown(): void {
   const before = globalThis.fetch
   globalThis.fetch = async (input, init) => {
@@ -91,7 +91,7 @@ function watchWhatIsShown(): void {
   }
 }
 
-/** A database that refuses what it should not: its error names the whole row, envelope and all, and the answer is 500. */
+/** A database that refuses valid rows: its error contains the whole row with the envelope, and the answer is 500. */
 async function refuseRows(): Promise<void> {
   const [alice, bob] = await h.agents(2)
   const sql = postgres(h.system.database.adminUrl, { max: 1 })
@@ -114,7 +114,7 @@ describe('metrics', () => {
     }
   })
 
-  test('every operation was done, and counted where it was done well', async () => {
+  test('every operation ran, and was counted if it succeeded', async () => {
     const openApi = await (await fetch(`${h.place.url}/openapi.json`)).json()
     const paths = Object.values((openApi as { paths: Record<string, Record<string, { operationId: string }>> }).paths)
     const operations = paths.flatMap((path) => Object.values(path).map(({ operationId }) => operationId))
@@ -125,7 +125,7 @@ describe('metrics', () => {
     expect(operations.filter((operation) => !done.has(operation))).toEqual([])
   })
 
-  test('what was done is counted: by operation, status and code; by call; by statement; by outcome', () => {
+  test('everything was counted: by operation, status and code; by call; by statement; by outcome', () => {
     const sum = (name: string, labels: Record<string, string>): number =>
       scrapes.samples
         .filter(
@@ -158,7 +158,7 @@ describe('metrics', () => {
     expect(sum('agentmsg_outbox_published_total', { by: 'committer' })).toBeGreaterThan(0)
   })
 
-  test('ADR 22: no label holds an id, a name, an address, or anything that somebody wrote', () => {
+  test('ADR 22: no label contains an id, a name, an address, or text of a client', () => {
     const values = new Set(scrapes.samples.flatMap(({ labels }) => Object.values(labels)))
     const told = [...values].filter(
       (value) =>
@@ -167,20 +167,20 @@ describe('metrics', () => {
         /[0-9a-f]{12,}|[1-9A-HJ-NP-Za-km-z]{28,}|\d+\.\d+\.\d+\.\d+|\//.test(value),
     )
     expect(told).toEqual([])
-    // Series of one process: what a label holds cannot grow with use.
+    // The series of one process, because label values must not grow with use.
     const counts = Map.groupBy(scrapes.samples, ({ process }) => process)
     for (const [, samples] of counts) expect(samples.length).toBeLessThan(2_500)
   })
 })
 
-/** Made by Prometheus itself, or by its configuration (docs/operating/observe.md). */
+/** Labels from Prometheus itself, or from its configuration (docs/operating/observe.md). */
 const NOT_SCRAPED = new Set(['up'])
 const GIVEN_LABELS = new Set(['job', 'instance', 'le'])
-/** What an operator hopes never to see has no series in a system that is well; its values are known all the same. */
+/** Failures that should never happen have no series in a healthy system. Their label values are known all the same. */
 const KNOWN_VALUES = [...Object.keys(ERRORS), 'ok', '40P01', '40001', '500', '503']
 const OUTCOMES = new Set(['outcome', 'code', 'status', 'result'])
 
-describe('dashboards and alerts ask for what there is', () => {
+describe('dashboards and alerts use existing metrics', () => {
   const dashboards = files('deploy/observability/dashboards/*.json').map((path) => ({
     path,
     board: JSON.parse(readFileSync(path, 'utf8')) as Dashboard,
@@ -212,7 +212,7 @@ describe('dashboards and alerts ask for what there is', () => {
     expect(rules.flatMap(({ expr }) => problemsOf(expr))).toEqual([])
   })
 
-  test('every alert has a severity, says what it is about, and has its page, which is in the list of pages', () => {
+  test('every alert has a severity, a summary and a page, and the page is in the list of pages', () => {
     const alerts = rules.filter(({ alert }) => alert !== undefined)
     const list = readFileSync(join(ROOT, 'docs/operating/runbooks/README.md'), 'utf8')
     const wrong = alerts.filter(({ alert, labels, annotations, expr }) => {
@@ -239,11 +239,12 @@ describe('dashboards and alerts ask for what there is', () => {
     ).toEqual([...pages, 'README.md'].sort())
   })
 
-  test('every metric of ours has its row in docs/operating/observe.md, and every row its metric', () => {
+  test('every metric of ours has its row in docs/operating/observe.md with its help text, and every row its metric', () => {
     const text = readFileSync(join(ROOT, 'docs/operating/observe.md'), 'utf8')
-    const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` /gm)].map(([, name]) => name)
-    const own = [...scrapes.types.keys()].filter((name) => name.startsWith('agentmsg_'))
-    expect(rows.sort()).toEqual(own.sort())
+    const rows = [...text.matchAll(/^\| `(agentmsg_\w+)` .*\| (.+?) *\|$/gm)]
+    const described = rows.map(([, name, meaning = '']) => [name, meaning.replaceAll('`', '')])
+    const own = [...scrapes.help].filter(([name]) => name.startsWith('agentmsg_'))
+    expect(described.sort()).toEqual(own.sort())
   })
 
   function problemsOf(expression: string): string[] {
@@ -275,7 +276,7 @@ describe('dashboards and alerts ask for what there is', () => {
     )
   }
 
-  /** What a legend names must be a label of the answer. */
+  /** A name in a legend must be a label of the result. */
   function legendProblems(expression: string, legend: string): string[] {
     const named = [...legend.matchAll(/\{\{(\w+)\}\}/g)].map(([, label]) => label ?? '')
     const { labels } = parsePromql(expression)
@@ -295,7 +296,7 @@ function fits(matcher: Matcher, labels: Readonly<Record<string, string>>): boole
 }
 
 describe('traces', () => {
-  test('one send is one connected trace: edge, services, SQL, and by way of the outbox both deliveries', async () => {
+  test('one send is one connected trace: edge, services, SQL, and both deliveries through the outbox', async () => {
     const path = (name: string): string[] => {
       const span = trace().find((one) => one.name === name)
       return span === undefined ? [] : ancestry(span).map((one) => `${one.service} ${one.name}`)
@@ -305,7 +306,7 @@ describe('traces', () => {
       'svc-gateway svc.messaging.send-message',
       'svc-gateway sendMessage',
     ]
-    // Each process sends its spans when it comes to it.
+    // Each process sends its spans at its own time.
     await eventually(() => {
       expect(path('sql call identity.admit')).toEqual([
         'svc-identity sql call identity.admit',
@@ -326,7 +327,7 @@ describe('traces', () => {
       ])
       expect(path('stream event')).toEqual(['svc-stream stream event', ...send])
       expect(path('webhook attempt')).toEqual(['svc-webhook webhook attempt', ...send])
-      // Connected: one has no parent, and every other one's parent is there.
+      // Connected: one span has no parent, and the parents of all others exist.
       const ids = new Set(trace().map(({ spanId }) => spanId))
       expect(
         trace()
@@ -336,7 +337,7 @@ describe('traces', () => {
     })
   })
 
-  test('what a client is refused is no failure of the system; a 500 is', async () => {
+  test("a client's refusal is no failure of the system; a 500 is", async () => {
     await eventually(() => {
       const roots = collector.spans.filter(({ parentSpanId }) => parentSpanId === '')
       const failed = roots.filter(({ isError }) => isError).map(({ attributes }) => attributes['error.type'])
@@ -347,7 +348,7 @@ describe('traces', () => {
     })
   })
 
-  /** Each span once: an export that was not answered in time is repeated. */
+  /** Each span once, because an export without an answer is repeated. */
   function trace(): CollectedSpan[] {
     const spans = collector.spans.filter(({ traceId }) => traceId === driven.sentRequestId)
     return [...new Map(spans.map((span) => [span.spanId, span])).values()]
@@ -359,11 +360,11 @@ describe('traces', () => {
   }
 })
 
-describe('ADR 22: neither logs nor traces have bodies, secrets, nonces or signatures in them', () => {
-  test('at the most verbose level, through good and bad requests', async () => {
+describe('ADR 22: neither logs nor traces contain bodies, secrets, nonces or signatures', () => {
+  test('at the most verbose level, after successes and failures', async () => {
     const logged = (): string[] =>
       [...h.system.processes.values()].flatMap(({ log }) => log.map((event) => JSON.stringify(event)))
-    // It is searched for something: the 500 is there, with its cause and without its row.
+    // The search finds something: the 500 is there, with its cause and without its row.
     await eventually(() => logged().some((line) => line.includes('violates check constraint')))
     const outputs = [...logged(), ...collector.texts]
     const passwords = [
@@ -386,14 +387,14 @@ describe('ADR 22: neither logs nor traces have bodies, secrets, nonces or signat
 })
 
 describe('probes', () => {
-  test('without NATS every process is alive, and none is ready; with it all are again', async () => {
+  test('without NATS every process is alive, and none is ready; afterwards all are ready again', async () => {
     const probe = async (path: string): Promise<string[]> => {
       const asked = [...h.system.processes.values()].map((process) => fetch(`${metricsUrl(process)}/${path}`))
       return Promise.all((await Promise.all(asked)).map(async (answer) => `${answer.status} ${await answer.text()}`))
     }
     const all = (text: string): string[] => [...h.system.processes.keys()].map(() => text)
     await h.system.nats.kill()
-    await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is away\n')))
+    await eventually(async () => expect(await probe('ready')).toEqual(all('503 NATS is not connected\n')))
     expect(await probe('live')).toEqual(all('200 ok\n'))
     const { samples } = await scrapeAll(h.system.processes.values())
     const told = samples.filter(({ name }) => ['agentmsg_ready', 'agentmsg_nats_connected'].includes(name))

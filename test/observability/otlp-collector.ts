@@ -1,4 +1,4 @@
-/** Where processes send their spans: OTLP over HTTP in JSON, as any collector takes it. */
+/** The destination of processes' spans: OTLP over HTTP in JSON, like any collector. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -21,7 +21,7 @@ export interface OtlpCollector extends AsyncDisposable {
   /** For `OTEL_EXPORTER_OTLP_ENDPOINT`. */
   readonly url: string
   readonly spans: readonly CollectedSpan[]
-  /** All that was sent, as it came. */
+  /** Everything that was received, unparsed. */
   readonly texts: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** What an expression of PromQL asks for, by the grammar of Prometheus's own user interface. */
+/** The metrics and labels that a PromQL expression uses, by the grammar of Prometheus's own user interface. */
 import { parser } from '@prometheus-io/lezer-promql'
 
 export interface Selector {
@@ -14,13 +14,13 @@ export interface Matcher {
 
 interface Query {
   readonly selectors: readonly Selector[]
-  /** Of `by`, `without`, `on`, `ignoring`, `group_left`. */
+  /** Labels of `by`, `without`, `on`, `ignoring`, `group_left`. */
   readonly labels: readonly string[]
 }
 
-/** @throws SyntaxError where it is no PromQL. */
+/** @throws SyntaxError if the text is not PromQL. */
 export function parsePromql(expression: string): Query {
-  // What Grafana puts in before it asks.
+  // Replaces Grafana's variables.
   const text = expression.replaceAll('$__rate_interval', '5m')
   const selectors: { metric: string; matchers: Matcher[] }[] = []
   const labels: string[] = []
@@ -29,7 +29,7 @@ export function parsePromql(expression: string): Query {
       if (type.isError) throw new SyntaxError(`${expression}: not PromQL at ${from}`)
       const part = text.slice(from, to)
       if (type.name === 'VectorSelector') selectors.push({ metric: '', matchers: [] })
-      // Within a selector this is its metric; elsewhere the grammar has other names.
+      // Inside a selector this is its metric. Elsewhere the grammar has other names.
       else if (type.name === 'Identifier' && node.parent?.name === 'VectorSelector') {
         const selector = selectors.at(-1)
         if (selector !== undefined) selector.metric = part

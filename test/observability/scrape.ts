@@ -8,11 +8,13 @@ export interface Sample {
   readonly value: number
 }
 
-/** What every process says on its own port. */
+/** The metrics on a process's own port. */
 export interface Scrapes {
   readonly samples: readonly Sample[]
   /** By metric: counter, gauge, histogram, summary. */
   readonly types: ReadonlyMap<string, string>
+  /** Help texts by metric. */
+  readonly help: ReadonlyMap<string, string>
 }
 
 export async function scrapeAll(processes: Iterable<TestProcess>): Promise<Scrapes> {
@@ -22,13 +24,20 @@ export async function scrapeAll(processes: Iterable<TestProcess>): Promise<Scrap
       return { process: process.name, text: await response.text() }
     }),
   )
-  const types = texts.flatMap(({ text }) =>
-    [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type] as const),
-  )
-  return { samples: texts.flatMap(({ process, text }) => parseSamples(process, text)), types: new Map(types) }
+  const samples = texts.flatMap(({ process, text }) => parseSamples(process, text))
+  return { samples, types: readComments('TYPE'), help: readComments('HELP') }
+
+  function readComments(kind: 'TYPE' | 'HELP'): Map<string, string> {
+    const pattern = new RegExp(`^# ${kind} (\\S+) (.+)$`, 'gm')
+    return new Map(
+      texts.flatMap(({ text }) =>
+        [...text.matchAll(pattern)].map(([, name = '', value = '']) => [name, value] as const),
+      ),
+    )
+  }
 }
 
-/** Where a process that was given port 0 listens: it says so when it starts. */
+/** The port of a process that was given port 0, from its log. */
 export function metricsUrl({ name, log }: TestProcess): string {
   const said = log.find(({ message }) => message === 'metrics')
   if (said === undefined) throw new Error(`${name} has no port for metrics`)

@@ -1,4 +1,7 @@
-/** One client makes a gateway work for much more than its rate admits, by how it writes its requests. Others are answered meanwhile. */
+/**
+ * One client writes its requests so that a gateway must work much more than the client's rate admits. Others are still
+ * answered.
+ */
 import { connect, type Socket } from 'node:net'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { canMeasureCpu } from '../bench/process-cpu.ts'
@@ -18,7 +21,7 @@ interface RawConnection {
   readonly closed: Promise<void>
 }
 
-/** @param address of the client: each has a rate of its own. */
+/** @param address of the client. Each address has its own rate. */
 async function openConnection(address: string): Promise<RawConnection> {
   const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address })
   let received = ''
@@ -31,7 +34,7 @@ async function openConnection(address: string): Promise<RawConnection> {
   return { socket, received: () => received, closed }
 }
 
-/** Of somebody who has done nothing. */
+/** Whether a well-behaved client is served. */
 async function isServed(): Promise<boolean> {
   const answer = await fetch(`http://127.0.0.1:${gateway.port}/openapi.json`)
   await answer.bytes()
@@ -39,7 +42,7 @@ async function isServed(): Promise<boolean> {
   return true
 }
 
-/** @returns how often a metric's series was counted. */
+/** @returns how often the series of a metric was counted. */
 async function countOf(series: RegExp): Promise<number> {
   const text = await gateway.metrics()
   return Number(new RegExp(`^${series.source} (\\d+)$`, 'm').exec(text)?.[1] ?? 0)
@@ -82,7 +85,7 @@ describe('a body in many small pieces', () => {
     }
   })
 
-  test('what clients send is read: 256 pieces of any size, and 128 bytes at a time up to the limit of a body', async () => {
+  test('ordinary uploads are read: 256 pieces of any size, and 128 bytes at a time up to the limit of a body', async () => {
     for (const body of [chunks(256, 'x'), chunks(768, 'x'.repeat(128))]) {
       const { socket, received } = await openConnection('127.0.2.3')
       socket.write(`${CHUNKED}${body}0\r\n\r\n`)
@@ -93,8 +96,8 @@ describe('a body in many small pieces', () => {
   })
 })
 
-describe('requests on one connection that wait for no answer', () => {
-  test('past 16 the connection is reset, and of what it had asked for nothing is worked on any more', async () => {
+describe('pipelined requests on one connection', () => {
+  test('past 16 the connection is reset, and work on its requests stops', async () => {
     const before = await countOf(/agentmsg_http_closed_total\{reason="pipelined",component="gateway"\}/)
     const answersBefore = await countOf(
       /agentmsg_http_requests_total\{operation="notFound",status="404",code="not_found",component="gateway"\}/,
@@ -138,7 +141,7 @@ describe('many headers', () => {
     socket.destroy()
   })
 
-  test.runIf(canMeasureCpu)('a head that never ends keeps few of them in memory', { timeout: 120_000 }, async () => {
+  test.runIf(canMeasureCpu)('an endless head keeps only few headers in memory', { timeout: 120_000 }, async () => {
     const unfinished = head('GET', ...Array.from({ length: 900 }, (_, at) => `h${at}: v`)).slice(0, -2)
     const sockets: Socket[] = []
     const open = async (count: number): Promise<number> => {

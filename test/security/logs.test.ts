@@ -1,4 +1,4 @@
-/** What processes write to their logs while agents do all kinds of things, and others try to break in. */
+/** The logs of processes while agents do all kinds of things, and attackers try to break in. */
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -9,15 +9,15 @@ import { openRaw } from '../support/client/raw-http.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Harness, startHarness } from '../support/system/harness.ts'
 
-/** In everything that must not be logged. */
+/** Text in everything that must not be logged. */
 const MARK = `mark${randomBytes(8).toString('hex')}`
-/** In everything that could be a line of its own, or an order to a terminal. */
+/** Text in everything that could form its own log line, or a terminal command. */
 const BREAK = '\r\n{"level":60,"msg":"forged"}\u001b[2J\u2028'
 
 let h: Harness
 const agents: Agent[] = []
 const statuses: number[] = []
-/** Of processes that were killed since. */
+/** Logs of processes that were killed. */
 const kept: Logged[] = []
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ beforeAll(async () => {
   await got(anna.send(`board:${board}`, MARK))
   await got(ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'x') }))
   await got(anna.send(ben, MARK))
-  // Whatever is refused, for whatever reason.
+  // Refusals for all kinds of reasons.
   await anna.post('/v2/messages', { id: MARK, body: BREAK })
   await anna.get(`/v2/agents/${MARK}`)
   await anna.get(`/v2/inbox?after=${MARK}`)
@@ -47,7 +47,7 @@ beforeAll(async () => {
     connection.write(bytes)
     await connection.ended
   }
-  // Faults of our own, whose errors quote what they failed over: a row that breaks a constraint, a value that is none.
+  // Faults of our own whose errors quote data: a row that breaks a constraint, an invalid value.
   await using admin = openAdmin(h.system.database.adminUrl)
   await admin.sql`alter table messaging.messages add constraint never check (false) not valid`
   await admin.sql`alter table messaging.contacts add constraint never check (false) not valid`
@@ -60,10 +60,10 @@ beforeAll(async () => {
     ben.put('/v2/webhook', { url: `https://${MARK}.invalid/${MARK}`, secret: MARK.padEnd(32, 'y') }),
   ])
   statuses.push(...failed.map(({ status }) => status))
-  // And with what it needs away.
+  // Then with its dependencies down.
   await h.system.kill('messaging-1')
   await anna.send(ben, MARK)
-  kept.push(...logged()) // all that it has written: it has ended
+  kept.push(...logged()) // its complete log, because it has ended
   await h.system.start('messaging-1')
   await eventually(async () => (await anna.get('/v2/inbox')).status === 200)
 })
@@ -87,20 +87,20 @@ function logged(): Logged[] {
   return [...kept, ...now]
 }
 
-test('ADR 22: bodies, titles, secrets, names, nonces and URLs of agents are in no log, at any level', async () => {
+test('ADR 22: no log has bodies, titles, secrets, names, nonces or URLs of agents, at any level', async () => {
   expect(statuses).toEqual([500, 500, 500, 500])
   await eventually(() => logged().filter(({ event }) => event.level >= 50).length >= statuses.length)
   expect(logged().filter(({ text }) => text.includes(MARK))).toEqual([])
 })
 
-test('ADR 22: nor are agent ids, keys and signatures', () => {
+test('ADR 22: nor agent ids, keys and signatures', () => {
   const secrets = agents.flatMap((agent) => [agent.id, agent.pubkey.replace('ed25519:', ''), agent.name])
   expect(logged().filter(({ text }) => secrets.some((secret) => text.includes(secret)))).toEqual([])
 })
 
-test('what a client sends cannot forge a line of a log', () => {
+test('a client cannot forge a log line', () => {
   expect(logged().filter(({ event }) => event.message.includes('forged') || event.level === 60)).toEqual([])
-  // A line that is not JSON has no fields: services write nothing else.
+  // A line that is not JSON has no fields. Services write nothing else.
   const odd = logged().filter(({ text }) => text.endsWith('"fields":{}}') && !/"message":"[\w ,.:()'-]*"/.test(text))
   expect(odd).toEqual([])
 })

@@ -1,4 +1,4 @@
-/** A gateway process with default limits, and stand-ins for the services behind it: for attacks that never get past the gateway. */
+/** A gateway process with default limits, and stand-ins for its services: for attacks that never get past the gateway. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { admitRequest, findAgent } from '@svc/contracts/identity.ts'
@@ -18,15 +18,15 @@ export const AUTHORITY = 'agents.test'
 
 export interface LoneGateway extends AsyncDisposable {
   readonly port: number
-  /** Of the only agent. */
+  /** The key of the only agent. */
   readonly key: KeyPair
-  /** What the process has in memory. */
+  /** The resident memory of the process. */
   residentBytes(): number
-  /** What it counts of itself, as Prometheus reads it. */
+  /** Its own metrics, in the format of Prometheus. */
   metrics(): Promise<string>
 }
 
-/** @param inbox what every inbox is answered with, in JSON. */
+/** @param inbox the answer to every read of an inbox, in JSON. */
 export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
   await using stack = new AsyncDisposableStack()
   const key = createKeyPair()
@@ -74,7 +74,7 @@ export async function startLoneGateway(inbox: string): Promise<LoneGateway> {
   }
 }
 
-/** What the manifest gives a gateway, in bytes. */
+/** The memory limit of a gateway in the manifest, in bytes. */
 export function memoryLimit(): number {
   const { spec } = parse(readFileSync(MANIFEST, 'utf8')) as {
     spec: { template: { spec: { containers: { resources: { limits: { memory: string } } }[] } } }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 const ROOT = new URL('../../', import.meta.url)
 const PAGE = readFileSync(new URL('docs/operating/secure.md', ROOT), 'utf8')
 
-/** `[label](../../path): “name”`, as often as the page has it. */
+/** Every `[label](../../path): “name”` of the page. */
 const CITED = [...PAGE.matchAll(/\[[^\]]+\]\(\.\.\/\.\.\/([^)]+)\): “([^”]*)”/g)].map(([, file = '', name = '']) => ({
   file,
   name,
@@ -21,12 +21,12 @@ test('every defence of docs/operating/secure.md names its tests', () => {
 test.each(CITED)('$file has “$name”', ({ file, name }) => {
   expect(existsSync(new URL(file, ROOT))).toBe(true)
   expect(name.length).toBeGreaterThan(8)
-  // As it stands in the source, quotes escaped or not.
+  // The name as in the source, with quotes escaped or not.
   const source = readFileSync(new URL(file, ROOT), 'utf8').replaceAll("\\'", "'")
   expect(source.includes(name), `${file} has no test “${name}”`).toBe(true)
 })
 
-test('every test that the page links to is named, and none without quotes', () => {
+test('every test that the page links to is named, in quotes', () => {
   const links = [...PAGE.matchAll(/\]\(\.\.\/\.\.\/[^)]+\.test\.ts\)/g)]
   expect(links).toHaveLength(CITED.length)
 })

@@ -1,4 +1,6 @@
-/** A browser's preflight is not signed. An attacker's may be, and is checked like any other signed request. */
+/**
+ * A browser's preflight is not signed. An attacker's preflight may be signed, and its signature is checked like any other.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Agent } from '../support/client/agent.ts'
 import { got, outcomeOf } from '../support/client/answers.ts'
@@ -26,7 +28,7 @@ async function preflight(headers: HeaderLines): Promise<string> {
   return outcomeOf(await exchange(h.place.url, { method: 'OPTIONS', target: TARGET, headers }))
 }
 
-test('signed preflights that are replayed, or come from a revoked key, are refused, and end no gateway', async () => {
+test('signed preflights that are replayed, or come from a revoked key, are refused, and crash no gateway', async () => {
   const [anna, ben] = await h.agents(2)
   const once = signedBy(anna)
   expect(await preflight(once)).toBe('204')

@@ -1,4 +1,6 @@
-/** Clients that ask for much and read nothing, against a gateway with default limits and the memory that its manifest gives it. */
+/**
+ * Clients that request a lot and read nothing, against a gateway with default limits and the memory limit of its manifest.
+ */
 import { connect, type Socket } from 'node:net'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,9 +9,9 @@ import { eventually } from '../support/eventually.ts'
 import { AUTHORITY, type LoneGateway, memoryLimit, startLoneGateway } from './lone-gateway.ts'
 
 const ADDRESSES = 104
-/** Pipelined by each address, within what a connection may leave unanswered. */
+/** Pipelined by each address, within the limit of unanswered requests per connection. */
 const PAGES = 15
-/** All of them together take more memory than the manifest gives. */
+/** All of them together exceed the memory limit of the manifest. */
 const PAGE = JSON.stringify({ messages: ['x'.repeat(500 * 1024)], next_cursor: '' })
 const LARGEST_DOCUMENT = '/docs/swagger-ui-bundle.js'
 
@@ -25,7 +27,7 @@ function pageRequest(): string {
   return `GET /v2/inbox HTTP/1.1\r\nHost: ${AUTHORITY}\r\n${lines.join('')}\r\n`
 }
 
-/** Asks for pages on one connection, and never reads. */
+/** Requests pages on one connection, and never reads. */
 function ask(address: string): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port: gateway.port, host: '127.0.0.1', localAddress: address }).pause()
@@ -37,7 +39,7 @@ function ask(address: string): Promise<Socket> {
   })
 }
 
-/** A request without a signature may be told to come again while the pages are made. */
+/** An unsigned request may be refused for now while the pages are made. */
 function getDocument(): Promise<string> {
   return eventually(async () => {
     const answer = await fetch(`http://127.0.0.1:${gateway.port}${LARGEST_DOCUMENT}`)
@@ -47,7 +49,7 @@ function getDocument(): Promise<string> {
 }
 
 test.runIf(canMeasureCpu)(
-  '1,560 pages that nobody reads do not fit into memory; it has a bound, and others are answered',
+  '1,560 pages that nobody reads would not fit into memory; it stays bounded, and others are answered',
   async () => {
     const sockets: Socket[] = []
     let most = 0

@@ -1,4 +1,7 @@
-/** A client can spell a small message in many bytes. The service keeps, relays and returns only the bytes that it charges for. */
+/**
+ * A client can spell a small message in many bytes. The service stores, relays and returns only the bytes that it charges
+ * for.
+ */
 import type { SignedEnvelope } from '@svc/envelope/envelope.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
 import { verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
@@ -13,7 +16,7 @@ import { type Harness, startHarness } from '../support/system/harness.ts'
 const SECRET = '0123456789abcdef0123456789abcdef'
 const ZEROS = '0'.repeat(90_000)
 
-/** Bodies of one unit, the text that a client sends in their place, and what is kept of it. */
+/** Bodies of one unit, the text that a client sends instead, and the stored text. */
 const SPELLINGS: readonly (readonly [string, JsonValue, string])[] = [
   ['zeros after the point', 1, `1.${ZEROS}`],
   ['zeros in the exponent', 1, `1e${ZEROS}`],
@@ -46,12 +49,12 @@ function spell(envelope: SignedEnvelope, spelled: string): string {
   return `{"body":${spelled},${JSON.stringify(rest).slice(1)}`
 }
 
-/** The answers that have the message, as the text that came. */
+/** The raw answers that contain the message. */
 async function readAll(reader: Agent, paths: readonly string[]): Promise<string[]> {
   return Promise.all(paths.map(async (path) => (await got(reader.get(path))).text))
 }
 
-describe('spec 6.6: what is charged is what is kept, whatever the client wrote', () => {
+describe('spec 6.6: the charged bytes are the stored bytes, whatever the client wrote', () => {
   test.each(SPELLINGS)('a direct message with %s', async (_name, body, spelled) => {
     const [alice, bob] = await h.agents(2)
     await got(bob.patch('/v2/me', { inbox_policy: 'open' }))
@@ -94,7 +97,7 @@ describe('spec 6.6: what is charged is what is kept, whatever the client wrote',
     expect(await olga.post('/v2/messages', sent)).toMatchObject({ status: 200, body: { duplicate: true } })
   })
 
-  test('zeros in ttl are not kept, and as digits of a second they are refused', async () => {
+  test('zeros in ttl are not stored, and as digits of a second they are refused', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob, 'hello', { ttl: 60 })
     const spelled = JSON.stringify(envelope).replace('"ttl":60', `"ttl":60.${ZEROS}`)

@@ -1,4 +1,4 @@
-/** Where a stream waits to be fetched is no secret of the network: the ticket is. */
+/** The address of a waiting stream is not secret on the network, but its ticket is. */
 import { openStream, type StreamPlace } from '@svc/contracts/stream.ts'
 import { createBus } from '@svc/nats/bus.ts'
 import { connectNats, drainNats } from '@svc/nats/connect.ts'
@@ -36,7 +36,7 @@ function at({ address, ticket }: StreamPlace, method = 'GET'): Promise<Response>
 }
 
 describe('a ticket', () => {
-  test('works once, and tells nobody else anything', async () => {
+  test('works once, and reveals nothing to others', async () => {
     const [anna] = await h.agents(1)
     const place = await open(anna)
     const stream = await at(place)
@@ -48,7 +48,7 @@ describe('a ticket', () => {
     expect((await at(place)).status).toBe(404)
   })
 
-  test('is 256 bits that nobody guesses: another is 404, whatever it looks like', async () => {
+  test('is 256 bits that cannot be guessed: any other is 404', async () => {
     const [anna] = await h.agents(1)
     const [place, other] = [await open(anna), await open(anna)]
     expect(Buffer.from(place.ticket, 'base64url')).toHaveLength(32)

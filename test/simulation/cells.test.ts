@@ -26,7 +26,7 @@ describe('ADR 25: the cell of an agent', () => {
     expect(cellOf(createSlotMap('key', namesOf(3)), 'agent')).toBe('cell-0')
   })
 
-  test('agents spread evenly over slots, and otherwise under another key', () => {
+  test('agents spread evenly over slots, and differently under another key', () => {
     const perSlot = new Array<number>(SLOTS).fill(0)
     for (const agent of agents) perSlot[slotOf('key', agent)] = (perSlot[slotOf('key', agent)] ?? 0) + 1
     expect(Math.max(...perSlot)).toBeLessThan(25) // 5 on average
@@ -36,7 +36,7 @@ describe('ADR 25: the cell of an agent', () => {
 })
 
 describe('ADR 25: adding and removing cells', () => {
-  test('property: shares differ by one slot at most, no more slots move than must, and none moves for nothing', () => {
+  test('property: shares differ by one slot at most, and no slot moves needlessly', () => {
     fc.assert(
       fc.property(cellCount, cellCount, (before, after) => {
         const map = createSlotMap('key', namesOf(before))

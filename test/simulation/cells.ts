@@ -32,12 +32,12 @@ export function cellOf(map: SlotMap, agentId: string): string {
   return map.cells[slotOf(map.key, agentId)] ?? ''
 }
 
-/** A cell's answer to a request for an agent. `moved`: the caller must use a map of at least this version. */
+/** A cell's answer to a request for an agent. After `moved` the caller must use a map of at least this version. */
 type Verdict = { answer: 'serve' } | { answer: 'moved'; version: number } | { answer: 'refresh' }
 
 /**
- * What a cell does with a request. A caller with an old map is sent on. If the caller's map is newer than the cell's, the cell
- * fetches the map before it decides: otherwise two cells could serve one agent during a change.
+ * How a cell handles a request. It redirects a caller with an old map. If the caller's map is newer than the cell's, the
+ * cell fetches the map before it decides. Otherwise two cells could serve one agent during a change.
  */
 export function judge(map: SlotMap, cell: string, agentId: string, callerVersion: number): Verdict {
   if (callerVersion > map.version) return { answer: 'refresh' }

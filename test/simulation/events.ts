@@ -1,9 +1,12 @@
-/** Time of a simulation: things happen in the order of their moments, and those of one moment in the order they were planned in. */
+/**
+ * The clock of a simulation. Events happen in the order of their times, and events of one time in the order of their
+ * planning.
+ */
 export interface Agenda {
   /** Milliseconds. */
   readonly now: number
   after(delayMs: number, happen: () => void): void
-  /** Until nothing is planned, or the moment comes. */
+  /** Runs until nothing is planned, or until this time. */
   run(untilMs: number): void
 }
 

@@ -1,8 +1,10 @@
-/** What was measured, what was computed from the schema, and what is assumed. Everything in docs/operating/scale.md comes from here. */
+/**
+ * Measured values, values computed from the schema, and assumptions. Everything in docs/operating/scale.md comes from here.
+ */
 
 import measured from './measured.json' with { type: 'json' }
 
-/** `npx pnpm bench send --record`: the CPU of each accepted direct message by piece; the generator ran on the same cores. */
+/** `npx pnpm bench send --record`: CPU for each accepted direct message, by component. The generator ran on the same cores. */
 export const MEASURED = measured.send
 
 export type Piece = keyof typeof MEASURED.cpuMs
@@ -32,18 +34,18 @@ export const ID_BYTES = 200
 /** How long rows are kept, in days (README of each service). */
 export const KEPT_DAYS = { messages: 30, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
 
-/** Of the time that a message waits and nobody works: assumptions for one data centre, said in docs/operating/scale.md. */
+/** The part of a message's time without any work: assumptions for one data centre, explained in docs/operating/scale.md. */
 export const LATENCY_MS = {
-  /** A commit's way to the disk: a local NVMe drive, mean. */
+  /** Mean time of a commit's write to a local NVMe drive. */
   sync: 0.8,
   /** One way between two machines. */
   network: 0.1,
 } as const
 
-/** Parts of Postgres's share, by transaction: an assumption, in the proportions of rows and index entries that each writes. */
+/** Postgres's share by transaction: an assumption, in proportion to the rows and index entries that each writes. */
 export const POSTGRES_PARTS = { nonce: 0.16, reserve: 0.27, settle: 0.12, append: 0.37, publish: 0.08 } as const
 
-/** What a process or a primary is loaded to in plans, so that an hour's peak and the loss of a replica fit. */
+/** The planned load of a process or a primary, which leaves room for an hour's peak and the loss of a replica. */
 export const UTILISATION = 0.6
 
 /** Public list prices of a large provider in US dollars, rounded, as assumed in November 2026. */
@@ -60,10 +62,10 @@ export const PRICES = {
 export const STREAMS_PER_PROCESS = 200
 /** `npx pnpm bench idle --record`: resident KiB for each idle stream. */
 export const STREAM_KIB = { stream: measured.idle.streamKib, gateway: measured.idle.gatewayKib } as const
-/** A process of Node with a service in it, before it does anything: an assumption. */
+/** A Node process with an idle service: an assumption. */
 export const PROCESS_MIB = 90
-/** One gateway process holds so many streams besides its requests: an assumption, about a GiB. */
+/** Streams of one gateway process besides its requests: an assumption, about a GiB. */
 export const STREAMS_PER_GATEWAY = 10_000
 
-/** A primary that many platforms offer, with a second disk for the ids that are kept for ever: an assumption. */
+/** A primary of a size that many platforms offer, with a second disk for the ids that are kept for ever: an assumption. */
 export const PRIMARY = { cores: 16, diskTb: 16, idsDiskTb: 16, logMbPerSecond: 250 } as const

@@ -1,4 +1,4 @@
-/** What a rate of direct messages needs, by arithmetic on what was measured. Nothing here is simulated. */
+/** The resources for a rate of direct messages, computed from measured values. Nothing here is simulated. */
 import {
   ID_BYTES,
   KEPT_DAYS,
@@ -19,11 +19,11 @@ const HOURS_PER_MONTH = 730
 const GB = 1e9
 const TB = 1e12
 
-/** Services that a message passes, each with one thread to a process. */
+/** The services on a message's path. Each process uses one thread. */
 export const SERVICES = ['gateway', 'identity', 'messaging', 'budget', 'webhook'] as const
 type Service = (typeof SERVICES)[number]
 
-/** Messages a second that one core of a piece carries at the planned load. */
+/** Messages per second that one core of a component handles at the planned load. */
 export function perCore(piece: Service | 'nats' | 'postgres'): number {
   return (1_000 / MEASURED.cpuMs[piece]) * UTILISATION
 }
@@ -33,7 +33,7 @@ interface PrimaryLimit {
   readonly perSecond: number
 }
 
-/** What one primary with all schemas carries, by what would end it first. */
+/** The capacity of one primary with all schemas, by the resource that runs out first. */
 export function primaryLimits(): PrimaryLimit[] {
   const keptBytes = (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages * SECONDS_PER_DAY
   return [
@@ -49,7 +49,7 @@ export function primaryLimits(): PrimaryLimit[] {
   ]
 }
 
-/** A cell carries what its primary does, rounded down to what is easily said. */
+/** The capacity of a cell is that of its primary, rounded down to a simple number. */
 export function cellCapacity(): number {
   const least = Math.min(...primaryLimits().map(({ perSecond }) => perSecond))
   return Math.floor(least / 500) * 500
@@ -58,15 +58,15 @@ export function cellCapacity(): number {
 interface Plan {
   readonly perSecond: number
   readonly cells: number
-  /** Of all cells together; two at least in each cell. */
+  /** The sum of all cells, with at least two in each cell. */
   readonly processes: Readonly<Record<Service, number>>
   readonly natsServers: number
   readonly postgresCores: number
   readonly logMbPerSecond: number
-  /** Tables of the retention, with their indexes. */
+  /** Tables with their indexes, for the time of the retention. */
   readonly keptTb: number
   readonly streamTb: number
-  /** What stays of messages after their expiry. */
+  /** Ids of expired messages, which are kept for ever. */
   readonly idsTbPerYear: number
   /** Dollars for a million messages. */
   readonly cost: Readonly<Record<'services' | 'postgres' | 'storage' | 'network', number>>
@@ -79,7 +79,7 @@ export function planFor(perSecond: number): Plan {
     SERVICES.map((service) => [service, cells * Math.max(2, Math.ceil(each / perCore(service)))]),
   ) as Record<Service, number>
   const natsServers = cells * 3
-  // A primary has four cores at least: checkpoints, vacuum and backups are not in what a message costs.
+  // A primary has at least four cores, because a message's cost does not include checkpoints, vacuum and backups.
   const postgresCores = cells * Math.max(4, Math.ceil(each / perCore('postgres')))
   const keptBytes =
     (STORAGE.messages + STORAGE.entries) * KEPT_DAYS.messages +
@@ -112,11 +112,11 @@ function costOf(
 ) {
   const millions = (plan.perSecond * SECONDS_PER_DAY * DAYS_PER_MONTH) / 1e6
   const processes = Object.values(plan.processes).reduce((sum, count) => sum + count, 0)
-  // A process gets a core; a NATS server two.
+  // One core for a process, two for a NATS server.
   const coreHours = (processes + plan.natsServers * 2) * HOURS_PER_MONTH
   // Twice: a primary and its standby. The ids are those of the first year.
   const gb = ((plan.keptTb + plan.idsTbPerYear) * 2 * TB + plan.streamTb * TB) / GB
-  // Each message crosses between zones some four times: to the standby with its log, and between services with its envelope.
+  // Each message crosses zones about four times: to the standby with its log, and between services with its envelope.
   const crossGb = (1e6 * (STORAGE.wal + 3 * STORAGE.stream)) / GB
   return {
     services: (coreHours * PRICES.coreHour) / millions,
@@ -133,7 +133,7 @@ interface StreamPlan {
   readonly memoryGib: number
 }
 
-/** What so many open streams need besides their messages. */
+/** The resources for open streams, besides their messages. */
 export function planStreams(streams: number): StreamPlan {
   const streamProcesses = Math.ceil(streams / STREAMS_PER_PROCESS)
   const gatewayProcesses = Math.ceil(streams / STREAMS_PER_GATEWAY)

@@ -1,4 +1,4 @@
-/** A generator of numbers from 0 up to 1 that always gives the same ones for a seed (mulberry32). */
+/** A random generator for numbers from 0 up to 1, which repeats its numbers for a seed (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

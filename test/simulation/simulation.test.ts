@@ -14,7 +14,7 @@ test('docs/operating/scale.md has the tables that the simulation renders (npx pn
   expect(PAGE).toBe(fillPage(PAGE, renderTables()))
 })
 
-describe('the simulation is held against what was measured', () => {
+describe('the simulation agrees with measurements', () => {
   const found = simulate(AS_MEASURED)
 
   test('the rate within 15 %', () => {
@@ -22,15 +22,15 @@ describe('the simulation is held against what was measured', () => {
     expect(found.acceptedPerSecond / MEASURED.acceptedPerSecond).toBeLessThan(1.15)
   })
 
-  test('the CPU of a message within 5 %, at the batches that it was calibrated for', () => {
+  test('the CPU of a message within 5 %, at the batch sizes of its calibration', () => {
     const cpuMs = Object.values(MEASURED.cpuMs).reduce((sum, ms) => sum + ms, 0)
     expect(Math.abs(found.cpuMs / cpuMs - 1)).toBeLessThan(0.05)
     for (const size of Object.values(found.batches)) expect(Math.abs(size / CALIBRATION_BATCH - 1)).toBeLessThan(0.25)
   })
 
-  test('the parts of Postgres are all of it, and a batch has the shape of the measured reservations', () => {
+  test('the parts of Postgres add up to all of it, and a batch costs what the measured reservations cost', () => {
     expect(Object.values(POSTGRES_PARTS).reduce((sum, part) => sum + part, 0)).toBeCloseTo(1)
-    // Alone it costs so many times what it costs in a batch of 16: as measured, within the range of its runs.
+    // The cost of a single item relative to its cost in a batch of 16, as measured, within the range of the runs.
     const costAt = (size: number): number => 1 - FIXED_SHARE + (FIXED_SHARE * CALIBRATION_BATCH) / size
     const [least = 0, most = 0] = [
       (RESERVE_US[1]?.[0] ?? 0) / (RESERVE_US[16]?.[1] ?? 1),
@@ -40,14 +40,14 @@ describe('the simulation is held against what was measured', () => {
     expect(costAt(1) / costAt(16)).toBeLessThan(most)
   })
 
-  test('Little: as many are under way as the rate times the time', () => {
+  test('Little: the number under way is the rate times the time', () => {
     const underWay = (found.acceptedPerSecond * found.meanMs) / 1_000
     expect(Math.abs(underWay / MEASURED.connections - 1)).toBeLessThan(0.05)
   })
 })
 
 describe('the simulation', () => {
-  test('gives the same for a seed, and about the same for another', () => {
+  test('repeats its results for a seed, and gives similar results for another', () => {
     const setting = { ...AS_MEASURED, seconds: 2 }
     const [first, again, other] = [simulate(setting), simulate(setting), simulate({ ...setting, seed: 7 })]
     expect(again).toEqual(first)
@@ -55,7 +55,7 @@ describe('the simulation', () => {
     expect(Math.abs(other.acceptedPerSecond / first.acceptedPerSecond - 1)).toBeLessThan(0.1)
   })
 
-  test('of an open load all is answered while there is room, and less than all where there is none', () => {
+  test('under an open load everything is answered while there is capacity, and less than everything otherwise', () => {
     const capacity = cellCapacity()
     const half = atLoad(capacity / 2)
     expect(Math.abs(half.acceptedPerSecond / (capacity / 2) - 1)).toBeLessThan(0.05)
@@ -65,7 +65,7 @@ describe('the simulation', () => {
     expect(flood.utilisation).toBeLessThanOrEqual(1.01)
   })
 
-  test('more cores never carry less, and more clients never wait less', () => {
+  test('more cores never reduce the rate, and more clients never reduce the wait', () => {
     const rate = (cores: number) => simulate({ ...AS_MEASURED, cores, seconds: 2 }).acceptedPerSecond
     expect(rate(4)).toBeGreaterThanOrEqual(rate(2))
     expect(rate(2)).toBeGreaterThan(rate(1))
@@ -97,7 +97,7 @@ describe('its parts', () => {
     expect(sumMs / count).toBeLessThan(2.1)
   })
 
-  test('things happen in the order of their moments, and those of one moment in the order they were planned in', () => {
+  test('events happen in the order of their times, and events of one time in the order of their planning', () => {
     const agenda = createAgenda()
     const seen: number[] = []
     for (const at of [5, 1, 3, 1, 9, 0]) agenda.after(at, () => seen.push(at))
@@ -106,17 +106,17 @@ describe('its parts', () => {
     expect(agenda.now).toBe(5)
   })
 
-  test('a process works on one turn at a time, whatever cores there are', () => {
+  test('a process works on one turn at a time, however many cores there are', () => {
     const agenda = createAgenda()
     const process = createProcess(createCores(agenda, 4))
     const endedMs: number[] = []
     for (let item = 0; item < 3; item += 1) process.work(10, () => endedMs.push(agenda.now))
     agenda.run(100)
-    // The first begins at once; the other two are its next turn.
+    // The first item begins at once. The other two are the next turn.
     expect(endedMs).toEqual([10, 30, 30])
   })
 
-  test('batches: the first runs at once, those that come meanwhile go together, 128 at most', () => {
+  test('batches: the first runs at once, later ones go together, 128 at most', () => {
     const agenda = createAgenda()
     const sizes: number[] = []
     const batches = createBatches((size, done) => {
@@ -131,7 +131,7 @@ describe('its parts', () => {
 })
 
 describe('the plans', () => {
-  test('no primary, and no process, is given more than it carries', () => {
+  test('no primary and no process gets more load than it can handle', () => {
     for (const rate of RATES) {
       const plan = planFor(rate)
       for (const { perSecond } of primaryLimits()) expect(rate / plan.cells).toBeLessThanOrEqual(perSecond)
@@ -141,12 +141,12 @@ describe('the plans', () => {
     }
   })
 
-  test('a million messages cost no more where there are more of them', () => {
+  test('the cost of a million messages does not rise with their number', () => {
     const costs = RATES.map((rate) => Object.values(planFor(rate).cost).reduce((sum, each) => sum + each, 0))
     expect(costs).toEqual(costs.toSorted((a, b) => b - a))
   })
 
-  test('spec 11.7: 200 streams to a process', () => {
+  test('spec 11.7: 200 streams in a process', () => {
     expect(planStreams(1_000_000).streamProcesses).toBe(5_000)
   })
 

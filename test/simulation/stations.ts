@@ -1,10 +1,10 @@
 import type { Agenda } from './events.ts'
 
-/** Cores that processes share: work that finds none free waits its turn. */
+/** Cores that processes share. Work waits if no core is free. */
 interface Cores {
-  /** Milliseconds that they have worked. */
+  /** Milliseconds of work so far. */
   readonly busyMs: number
-  /** Works so long without a pause, then says so. */
+  /** Works for this time without a pause, then calls back. */
   work(ms: number, done: () => void): void
 }
 
@@ -38,7 +38,9 @@ export function createCores(agenda: Agenda, count: number): Cores {
   }
 }
 
-/** A process with one thread: in a turn of its event loop it does all that waits, and what comes meanwhile is for the next one. */
+/**
+ * A process with one thread. One turn of its event loop handles everything that waits; later arrivals go into the next turn.
+ */
 export interface Process {
   work(ms: number, done: () => void): void
 }
@@ -66,7 +68,7 @@ export function createProcess(cores: Cores): Process {
   }
 }
 
-/** Natural batching (libs/batching): the first item runs at once, and those that come meanwhile go together in the next run. */
+/** Natural batching (libs/batching): the first item runs at once, and later arrivals share the next run. */
 export interface Batcher {
   readonly runs: number
   readonly items: number
@@ -75,7 +77,7 @@ export interface Batcher {
 
 export const MAX_BATCH = 128
 
-/** @param run does a batch of so many, then says so. */
+/** @param run handles a batch of this size, then calls back. */
 export function createBatches(run: (size: number, done: () => void) => void): Batcher {
   let waiting: (() => void)[] = []
   let busy = false

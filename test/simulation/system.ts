@@ -1,7 +1,7 @@
 /**
- * The path of a direct message between two that know each other (docs/architecture.md), as a network of queues: processes with one
- * thread, cores that they share, batches that gather by themselves, commits that wait for the disk. It is driven by what was
- * measured (inputs.ts) and by a seed.
+ * The path of a direct message between two known agents (docs/architecture.md), as a network of queues: processes with one
+ * thread, shared cores, natural batches, and commits that wait for the disk. Its inputs are measured values (inputs.ts) and
+ * a seed.
  */
 import { createAgenda } from './events.ts'
 import { LATENCY_MS, MEASURED, type Piece, POSTGRES_PARTS } from './inputs.ts'
@@ -9,11 +9,14 @@ import { exponential, seeded } from './random.ts'
 import { type Batcher, createBatches, createCores, createProcess, type Process } from './stations.ts'
 
 export interface Setting {
-  /** On which all of it runs, Postgres and NATS too. */
+  /** The cores that everything runs on, including Postgres and NATS. */
   readonly cores: number
-  /** Of each service. */
+  /** Processes of each service. */
   readonly processes: Readonly<Record<'gateway' | 'identity' | 'messaging' | 'budget' | 'webhook', number>>
-  /** Closed: so many clients, each of which sends the next when it has its answer. Open: so many arrive each second, whatever happens. */
+  /**
+   * Closed: this many clients, each of which sends again after each answer. Open: this many requests arrive per second,
+   * whatever happens.
+   */
   readonly load: { readonly clients: number } | { readonly perSecond: number }
   readonly seconds: number
   readonly seed: number
@@ -24,25 +27,25 @@ export interface Outcome {
   readonly p50Ms: number
   readonly p99Ms: number
   readonly meanMs: number
-  /** Of the cores' time. */
+  /** The share of the cores' time. */
   readonly utilisation: number
-  /** Of one message, all pieces together. */
+  /** CPU milliseconds of one message, all components together. */
   readonly cpuMs: number
-  /** Mean sizes. */
+  /** Mean batch sizes. */
   readonly batches: Readonly<Record<'nonce' | 'reserve' | 'append', number>>
-  /** On their way when it ended. */
+  /** Messages under way at the end. */
   readonly left: number
 }
 
 type Transaction = keyof typeof POSTGRES_PARTS
 
 /**
- * Of what a transaction costs for each of its items, so much is the batch's and not the item's, at batches of this size, which are
- * those that 64 connections make: a reservation takes 270 µs alone, of which 16 are left in large batches (RESERVE_US).
+ * The share of a transaction's cost that belongs to the batch and not to its items, at the batch sizes that 64 connections
+ * produce. A reservation takes 270 µs alone, and 16 µs in large batches (RESERVE_US).
  */
 export const FIXED_SHARE = 0.55
 export const CALIBRATION_BATCH = 8
-/** Before this nothing is counted. */
+/** Nothing before this time is counted. */
 const WARM_SHARE = 0.2
 
 export function simulate({ cores: coreCount, processes, load, seconds, seed }: Setting): Outcome {
@@ -65,10 +68,10 @@ export function simulate({ cores: coreCount, processes, load, seconds, seed }: S
   }
 
   const cost = (piece: Piece, share = 1): number => MEASURED.cpuMs[piece] * share
-  /** A message on NATS, of the six on the way and behind it. */
+  /** One of the six NATS messages for each direct message. */
   const hop = (done: () => void): void =>
     cores.work(cost('nats', 1 / 6), () => agenda.after(exponential(random, LATENCY_MS.network), done))
-  /** CPU of Postgres on any core, then the disk, which costs none; `soon`: nobody waits for the disk. */
+  /** Uses Postgres's CPU on any core, then waits for the disk, which costs no CPU. `soon`: nothing waits for the disk. */
   const transact = (kind: Transaction, size: number, soon: boolean, done: () => void): void => {
     const each = cost('postgres', POSTGRES_PARTS[kind])
     const ms = each * (1 - FIXED_SHARE) * size + each * FIXED_SHARE * CALIBRATION_BATCH
@@ -108,7 +111,7 @@ export function simulate({ cores: coreCount, processes, load, seconds, seed }: S
       })
     cores.work(cost('generator'), () =>
       gateway.work(cost('gateway', 0.7), () => {
-        // The nonce is consumed while the cost is reserved; the append waits for both.
+        // The nonce is consumed while the cost is reserved. The append waits for both.
         let awaited = 2
         const meet = (): void => {
           awaited -= 1
@@ -135,7 +138,7 @@ export function simulate({ cores: coreCount, processes, load, seconds, seed }: S
     )
   }
 
-  /** What nobody waits for, and what takes the cores all the same. */
+  /** Background work, for which no answer waits but which uses the cores. */
   function afterwards(): void {
     oneOf(teams.messaging).work(cost('messaging', 0.2), () =>
       hop(() => oneOf(teams.webhook).work(cost('webhook'), () => oneOf(publications).add(() => {}))),

@@ -10,7 +10,7 @@ const ONE_EACH = { gateway: 1, identity: 1, messaging: 1, budget: 1, webhook: 1 
 const SECONDS = 6
 const SEED = 20_261_120
 
-/** As `npx pnpm bench send` was run. */
+/** As in the runs of `npx pnpm bench send`. */
 export const AS_MEASURED: Setting = {
   cores: MEASURED.cores,
   processes: ONE_EACH,
@@ -19,7 +19,7 @@ export const AS_MEASURED: Setting = {
   seed: SEED,
 }
 
-/** A cell on machines of its own: enough processes for its capacity. */
+/** A cell on separate machines, with enough processes for its capacity. */
 export const CELL: Omit<Setting, 'load'> = {
   cores: 8,
   processes: { gateway: 2, identity: 2, messaging: 2, budget: 2, webhook: 2 },
@@ -27,7 +27,7 @@ export const CELL: Omit<Setting, 'load'> = {
   seed: SEED,
 }
 
-/** All tables, by the name that their place in the page has. */
+/** All tables, by the name of their place in the page. */
 export function renderTables(): Record<string, string> {
   return {
     units: units(),
@@ -40,7 +40,10 @@ export function renderTables(): Record<string, string> {
   }
 }
 
-/** The page with every table between its marks replaced. @throws Error where a table has no place. */
+/**
+ * The page with every table replaced between its marks.
+ * @throws Error if a table has no place.
+ */
 export function fillPage(page: string, tables: Readonly<Record<string, string>>): string {
   return Object.entries(tables).reduce((text, [name, table]) => {
     const place = new RegExp(`(<!-- table: ${name} -->\n)[\\s\\S]*?(<!-- end -->)`)
@@ -206,7 +209,7 @@ function streams(): string {
   )
 }
 
-/** As the formatter of the repository would have it. */
+/** Formats the page like the repository's formatter. */
 function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows]
   const widths = head.map((_, at) => Math.max(3, ...all.map((row) => (row[at] ?? '').length)))

@@ -1,6 +1,6 @@
 /**
- * `node deploy/image/src/migrate.ts <service>` brings the service's schema up to date, as its owner.
- * `SVC_DATABASE_URL` is the owner's. Safe to run again and by several at once.
+ * `node deploy/image/src/migrate.ts <service>` migrates the service's schema as its owner. `SVC_DATABASE_URL` is the owner's
+ * URL. Safe to run again, and several times at once.
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'

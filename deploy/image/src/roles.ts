@@ -1,8 +1,8 @@
 /**
- * `node deploy/image/src/roles.ts <service>` makes the service's schema and roles, or brings them to this state, and sets
- * their passwords. `SVC_DATABASE_URL` is that of a role that may make roles, with the service's database in it;
- * `SVC_DATABASE_PASSWORD` and `SVC_DATABASE_OWNER_PASSWORD` are what the service and its migrations log in with.
- * `SVC_DATABASE_LOGIN` names another login for the service, for a change of password while it runs (docs/operating/rotate.md).
+ * `node deploy/image/src/roles.ts <service>` creates or updates the service's schema and roles, and sets their passwords.
+ * `SVC_DATABASE_URL` is the URL of a role that may create roles, and of the service's database. The service logs in with
+ * `SVC_DATABASE_PASSWORD`, its migrations with `SVC_DATABASE_OWNER_PASSWORD`. `SVC_DATABASE_LOGIN` names another login for
+ * the service, to change its password while it runs (docs/operating/rotate.md).
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'

@@ -1,7 +1,7 @@
 /**
- * `node deploy/image/src/secrets.ts <folder>` makes up every secret of a deployment, as files `<folder>/<secret>/<key>`: what
- * deploy/kubernetes takes from Secrets and deploy/compose from files. What is there already stays, so that it can be run
- * again; to change a secret, see docs/operating/rotate.md.
+ * `node deploy/image/src/secrets.ts <folder>` generates every secret of a deployment, as files `<folder>/<secret>/<key>`.
+ * deploy/kubernetes takes them from Secrets, deploy/compose from files. Existing secrets stay, so it is safe to run again.
+ * To change a secret, see docs/operating/rotate.md.
  */
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ await runCommand(async ({ args, say }) => {
   const lines: string[] = []
   const services = [...stores, 'gateway']
   const secret = (path: string, make: () => string): string => readOrMake(join(folder, path), make)
-  // NATS reads passwords from its environment unquoted: letters and digits, the first a letter.
+  // NATS reads passwords from its environment unquoted, so they consist of letters and digits and begin with a letter.
   const password = (path: string): string => secret(path, () => `n${randomBytes(24).toString('hex')}`)
   const key = (path: string): string => secret(path, () => randomBytes(32).toString('hex'))
 
@@ -46,7 +46,7 @@ await runCommand(async ({ args, say }) => {
   }
   key('identity/challenge-key')
   key('webhook/webhook-secret-key')
-  // For a NATS server that is given files: it takes passwords from its environment alone.
+  // For a NATS server that gets its secrets as files: it reads passwords only from its environment.
   writeFileSync(join(folder, 'nats.env'), `${lines.join('\n')}\n`, { mode: 0o600 })
   say('secrets are there', { folder })
 })
@@ -70,8 +70,8 @@ function parseCommand(args: readonly string[]): { folder: string; nats: string; 
 }
 
 /**
- * The text of the file; made where it does not exist. Its folder lets nobody in but its owner, while the file can be read:
- * a container, which runs as somebody else, is given the file alone.
+ * The text of the file. Creates the file if it does not exist. Only the owner can enter the folder, but the file is readable
+ * to all, because a container that runs as another user gets the single file.
  */
 function readOrMake(file: string, make: () => string): string {
   if (existsSync(file)) return readFileSync(file, 'utf8').trimEnd()

@@ -5,9 +5,9 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 const SERVICES = new URL('../../../services/', import.meta.url)
 
 /**
- * The service with a schema that a command is for.
- * @param args of the command line: the service's name alone.
- * @throws ConfigError where it is not one.
+ * The service that the command line names, which must have a schema.
+ * @param args of the command line: only the service's name.
+ * @throws ConfigError if it names no such service.
  */
 export function parseStore(args: readonly string[]): string {
   const stores = listStores()
@@ -23,7 +23,7 @@ export function listStores(): string[] {
     .toSorted()
 }
 
-/** The folder of its SQL. */
+/** The folder of the service's SQL. */
 export function schemaDirOf(store: string): string {
   return fileURLToPath(new URL(`${store}/database`, SERVICES))
 }

@@ -39,7 +39,7 @@ test.each([
   expect(() => readConfig({ [name]: value })).toThrow(name)
 })
 
-test('keys come as text or from a file, and are made up where none is given', () => {
+test('keys come as text or from a file, and are generated if none is given', () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
   try {
     const file = join(folder, 'challenge-key')
@@ -54,7 +54,7 @@ test('keys come as text or from a file, and are made up where none is given', ()
   }
 })
 
-test('all mistakes are told at once', () => {
+test('all mistakes are reported at once', () => {
   expect(() => readConfig({ SVC_HTTP_PORT: 'x', SVC_REPLICAS: 'y' })).toThrow(/SVC_HTTP_PORT.*SVC_REPLICAS/)
 })
 

@@ -7,14 +7,14 @@ import { startConfiguredNats } from '../../../test/support/engines/engines.ts'
 import { startImpostor } from '../../../test/support/stand-ins/nats-impostor.ts'
 import { openDiscovery } from '../src/engines/discovery.ts'
 
-test('a NATS elsewhere gets no password without the TLS that its URL asks for', async () => {
+test('an external NATS gets no password without the TLS that its URL requires', async () => {
   await using server = await startImpostor()
   const natsUrl = `tls://admin:secret@localhost:${server.port}`
   await expect(openDiscovery({ natsUrl })).rejects.toThrow(`NATS at localhost:${server.port} offers no TLS`)
   expect([server.connections(), server.received()]).toEqual([1, ''])
 })
 
-test('a NATS elsewhere is verified against the authority in SVC_NATS_CA_FILE, as by the services', async () => {
+test('an external NATS is verified against the authority in SVC_NATS_CA_FILE, as by the services', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-discovery-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   const authority = await createAuthority()

@@ -1,4 +1,4 @@
-/** Asks Postgres for the rights of every role on every object, so that new objects are covered too. */
+/** Reads from Postgres the rights of every role on every object, so that new objects are covered too. */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
@@ -22,7 +22,7 @@ async function namesOf(rows: postgres.PendingQuery<{ name: string }[]>): Promise
   return (await rows).map(({ name }) => name)
 }
 
-describe('each service has its own database role that can touch its own schema alone', () => {
+describe('each service has its own database role, limited to its own schema', () => {
   test.each(ROLES)('%s has no right to any table, column, sequence, function or schema of another', async (role) => {
     const own = role.replace(/_owner$/, '')
     const [looked] = await admin<{ tables: number; functions: number }[]>`
@@ -52,7 +52,7 @@ describe('each service has its own database role that can touch its own schema a
     expect(rights).toEqual([])
   })
 
-  test('no role is more than a role that logs in, and none is a member of another', async () => {
+  test('every role can only log in, and none is a member of another', async () => {
     const roles = await admin`
       select r.rolname, r.rolsuper, r.rolcreaterole, r.rolcreatedb, r.rolreplication, r.rolbypassrls
       from pg_roles r where r.rolname = any (${ROLES})`
@@ -64,7 +64,7 @@ describe('each service has its own database role that can touch its own schema a
     expect(members).toEqual([])
   })
 
-  test.each(STORES)('%s owns nothing and makes nothing, anywhere, at run time', async (store) => {
+  test.each(STORES)('%s owns nothing and can create nothing, anywhere, at run time', async (store) => {
     const owned = await namesOf(admin<{ name: string }[]>`
       select c.relname as name from pg_class c where c.relowner = ${store}::regrole
       union all select p.proname from pg_proc p where p.proowner = ${store}::regrole
@@ -77,7 +77,7 @@ describe('each service has its own database role that can touch its own schema a
     expect(creates).toEqual([])
   })
 
-  test('no function runs with its owner’s rights, and none may be called by everybody', async () => {
+  test('no function runs with its owner’s rights, and no function is open to everybody', async () => {
     const definers = await namesOf(admin<{ name: string }[]>`
       select p.proname as name from pg_proc p join pg_namespace n on n.oid = p.pronamespace
       where n.nspname = any (${[...STORES]}) and (p.prosecdef or has_function_privilege('public', p.oid, 'execute'))`)

@@ -66,7 +66,7 @@ test('one data folder has one stack; after a kill -9 the next one gets it', asyn
   expect(await hold()).toBe('holding')
 })
 
-test('of two that start at once one gets the folder', async () => {
+test('if two start at once, one gets the folder', async () => {
   const answers = await Promise.all([hold(), hold(), hold()])
   expect(answers.filter((answer) => answer === 'holding')).toHaveLength(1)
 })

@@ -49,7 +49,7 @@ beforeAll(async () => {
 })
 afterAll(() => nats[Symbol.asyncDispose]())
 
-test('the table and the list of services name the same users, and both logins of a user may do the same', () => {
+test('the table and the list of services name the same users, and both logins of a user have the same permissions', () => {
   const table = readFileSync(new URL('../../nats/users.conf', import.meta.url), 'utf8')
   const logins = [...table.matchAll(/^ *\{ user: (\w+), password: \$\w+, permissions: \$MAY_(\w+) \}$/gm)]
   expect(Object.fromEntries(logins.map(([, login, permissions]) => [login, permissions]))).toEqual(
@@ -57,7 +57,7 @@ test('the table and the list of services name the same users, and both logins of
   )
 })
 
-test('a process with the second login is answered by processes with the first, and answers them', async () => {
+test('processes with the first and the second login of a user can call each other', async () => {
   const open = (login: NatsLogin) =>
     connectNats({ url: nats.urlFor(login), name: login, logger: createLogger('test', 'silent') })
   const [gateway, next, identity, nextIdentity] = await Promise.all([
@@ -105,7 +105,7 @@ const MODES = {
   },
 }
 
-describe.each(Object.entries(MODES))('%s a NATS user may use its own subjects alone', (_, openMode) => {
+describe.each(Object.entries(MODES))('%s a NATS user may use only its own subjects', (_, openMode) => {
   const connections = new Map<NatsUser, NatsConnection>()
   const violations = new Map<NatsUser, string[]>(NATS_USERS.map((user) => [user, []]))
   let stop: () => PromiseLike<void>
@@ -199,7 +199,7 @@ describe.each(Object.entries(MODES))('%s a NATS user may use its own subjects al
   const PUBLISHES = Object.entries(CALLS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
   )
-  test('every call of the contracts may be asked for by those who depend on its service, and by nobody else', async () => {
+  test('every call of the contracts is allowed to the services that depend on its service, and to no others', async () => {
     const calls = [
       ...[admin, boards, budget, identity, messaging, stream, webhook].flatMap((contract) => Object.values(contract)),
       ...OWNERS.flatMap((owner) => [admin.listOperations(owner), admin.judgeOperations(owner)]),
@@ -253,7 +253,7 @@ describe.each(Object.entries(MODES))('%s a NATS user may use its own subjects al
   const SUBSCRIBES = Object.entries(LISTENERS).flatMap(([subject, allowed]) =>
     NATS_USERS.map((user) => ({ user, subject, allowed: allowed.includes(user) })),
   )
-  test.each(SUBSCRIBES)('$user hears $subject: $allowed', async ({ user, subject, allowed }) => {
+  test.each(SUBSCRIBES)('$user receives $subject: $allowed', async ({ user, subject, allowed }) => {
     const listen = (connection: NatsConnection): unknown => connection.subscribe(subject, { callback: () => {} })
     expect(await isAllowed(user, listen)).toBe(allowed)
   })

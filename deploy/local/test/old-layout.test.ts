@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'
 import { STORES, type StoreName } from '../src/topology.ts'
 
-/** Removed numbered files that only made functions. */
+/** Numbered files, since removed, that only made functions. */
 const GONE: Partial<Record<StoreName, string[]>> = {
   budget: [
     '0002_reserve',

@@ -76,14 +76,14 @@ test('kill -9 of Postgres loses nothing that was committed', async () => {
   expect(await query(second.url, 'select one from kept')).toEqual([{ one: 1 }])
 })
 
-test('a start that was killed half way leaves nothing that the next one trips over', async () => {
+test('a start that was killed halfway does not break the next one', async () => {
   mkdirSync(join(folder, 'postgres.01234567'))
   writeFileSync(join(folder, 'postgres.01234567', 'PG_VERSION'), '18\n')
   await start()
   expect(existsSync(join(folder, 'postgres.01234567'))).toBe(false)
 })
 
-test('a pid file that names a process of somebody else does not keep it from starting', async () => {
+test("a pid file that names another program's process does not prevent a start", async () => {
   await (await start()).stop()
   writeFileSync(join(folder, 'postgres', 'postmaster.pid'), `${process.pid}\n${folder}/postgres\n1\n1\n\n\n\nready\n`)
   expect((await start()).pid).not.toBe(process.pid)
@@ -100,7 +100,7 @@ test('a wrong password is refused', async () => {
   await expect(query(url.replace('a1b2', 'b2a1'), 'select 1')).rejects.toThrow('password authentication failed')
 })
 
-test('SVC_DATABASE_URL: an operator that is no superuser can prepare it, several at once', async () => {
+test('SVC_DATABASE_URL: an operator without superuser rights can prepare it, several at once', async () => {
   const { url } = await start()
   await query(url, "create role operator login createrole password 'c3d4'")
   await query(url, 'create database svc owner operator')
@@ -111,7 +111,7 @@ test('SVC_DATABASE_URL: an operator that is no superuser can prepare it, several
   expect(await query(storeUrl(setup, 'budget'), 'select current_user')).toEqual([{ current_user: 'budget' }])
 })
 
-test('a Postgres that takes nothing but TLS: roles, migrations and services with sslmode=verify-full', async () => {
+test('a Postgres that only accepts TLS: roles, migrations and services with sslmode=verify-full', async () => {
   const authority = await createAuthority()
   setDefaultCACertificates([...getCACertificates('default'), authority.cert])
   const { url } = await start()
@@ -137,7 +137,7 @@ test('a Postgres that takes nothing but TLS: roles, migrations and services with
   expect(rows).toEqual([{ ssl: true }])
 })
 
-test('it listens on the loopback address alone', async () => {
+test('it listens only on the loopback address', async () => {
   const { url } = await start()
   expect(await query(url, 'show listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }])
   expect(await query(url, 'show unix_socket_directories')).toEqual([{ unix_socket_directories: '' }])
@@ -148,7 +148,7 @@ function schemaDirOf(store: StoreName): string {
 }
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {
-  test('Postgres runs as somebody else, on data that lies where only root can go', async () => {
+  test('Postgres runs as another user, on data in a folder that only root can enter', async () => {
     chmodSync(folder, 0o700)
     const { url, pid } = await start()
     expect(await query(url, 'select 1 as one')).toEqual([{ one: 1 }])
@@ -156,7 +156,7 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
     expect(choosePostgresUser(join(folder, 'postgres')).uid).toBeGreaterThan(0)
   })
 
-  test('a program that lies where only root can go is copied, and the copy goes with the run', async () => {
+  test('a program in a folder that only root can enter is copied, and the copy is removed with the run', async () => {
     const hidden = join(folder, 'hidden')
     mkdirSync(hidden, { mode: 0o700 })
     cpSync(dirname(dirname(await findPostgres())), join(hidden, 'native'), { recursive: true, verbatimSymlinks: true })

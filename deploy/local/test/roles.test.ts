@@ -41,12 +41,12 @@ async function may(store: StoreName, statement: string): Promise<boolean> {
   }
 }
 
-describe('a database role can touch its own schema alone', () => {
+describe('a database role is limited to its own schema', () => {
   test.each(STORES)('%s uses its tables', async (store) => {
     expect(await may(store, `select from ${tables.get(store)}`)).toBe(true)
   })
 
-  test.each(STORES)('%s cannot change their shape, or make objects anywhere', async (store) => {
+  test.each(STORES)('%s cannot alter its tables, or create objects anywhere', async (store) => {
     const table = tables.get(store)
     for (const statement of [
       `drop table ${table}`,
@@ -64,7 +64,7 @@ describe('a database role can touch its own schema alone', () => {
   const PAIRS = STORES.flatMap((store) =>
     STORES.filter((other) => other !== store).map((other) => [store, other] as const),
   )
-  test.each(PAIRS)('%s cannot look into %s', async (store, other) => {
+  test.each(PAIRS)('%s cannot read %s', async (store, other) => {
     expect(await may(store, `select from ${tables.get(other)}`)).toBe(false)
     expect(await may(store, `set role ${other}`)).toBe(false)
     expect(await may(store, `set role ${store}_owner`)).toBe(false)

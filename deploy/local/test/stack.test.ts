@@ -107,7 +107,7 @@ async function refusalOf({ ended, output }: Launcher): Promise<string> {
 describe('the stack starts, survives, and stops', {
   timeout: 300_000,
 }, () => {
-  test('it comes up with private data and as many processes as asked for, starts again what dies, and ends with code 0', async () => {
+  test('it starts with private data and the requested number of processes, restarts a process that dies, and ends with code 0', async () => {
     const launcher = await launchUntilUp({ SVC_REPLICAS: 'messaging:2,gateway:2' })
     expect([await health(), await health(port + 1)]).toEqual([200, 200])
     const services = ['boards-1', 'budget-1', 'gateway-1', 'gateway-2', 'identity-1', 'messaging-1', 'messaging-2']
@@ -188,7 +188,7 @@ describe('the stack starts, survives, and stops', {
   })
 })
 
-describe('if something is in the way, one clear sentence says so, and nothing stays behind', {
+describe('if something prevents a start, one clear sentence says so, and nothing stays behind', {
   timeout: 120_000,
 }, () => {
   test('a port in use', async () => {
@@ -202,7 +202,7 @@ describe('if something is in the way, one clear sentence says so, and nothing st
     }
   })
 
-  test.runIf(process.platform === 'linux')('a data folder where there can be none', async () => {
+  test.runIf(process.platform === 'linux')('a data folder that cannot be created', async () => {
     expect(await refusalOf(launch({ SVC_DATA_DIR: '/proc/svc' }))).toMatch(
       /cannot be written \(E[A-Z]+\): .*SVC_DATA_DIR/,
     )
@@ -235,18 +235,18 @@ describe('if something is in the way, one clear sentence says so, and nothing st
     expect(await refusalOf(launch())).toMatch(/secret\.key is gone/)
   })
 
-  test('a setting that is none', async () => {
+  test('an invalid setting', async () => {
     expect(await refusalOf(launch({ SVC_REPLICAS: 'mesaging:2' }))).toMatch(/SVC_REPLICAS has "mesaging:2"/)
   })
 
-  test("a service's setting that is none", async () => {
+  test('an invalid setting of a service', async () => {
     const launcher = launch({ SVC_POW_DIFFICULTY: 'hard' })
     expect(await launcher.ended).toBe(1)
     expect(launcher.output()).toMatch(/does not start: configuration: SVC_POW_DIFFICULTY must be a whole number/)
     expect(processes()).toEqual([])
   })
 
-  test('a Postgres elsewhere that does not answer', async () => {
+  test('an external Postgres that does not answer', async () => {
     const refusal = await refusalOf(launch({ SVC_DATABASE_URL: 'postgres://a:b@127.0.0.1:1/svc' }))
     expect(refusal).toMatch(/SVC_DATABASE_URL\) does not answer \(ECONNREFUSED\)/)
   })

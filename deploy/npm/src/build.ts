@@ -1,7 +1,7 @@
 /**
- * Makes a package that can be published: the workspace files that its entries reach are copied side by side with their imports of
- * each other made relative, and tsc makes modules, types and source maps of them. Nothing of the workspace is left to install; what is
- * imported from elsewhere becomes the package's dependencies, at the versions installed here.
+ * Builds a package for npm. Copies the workspace files that its entries reach side by side, makes their imports of each
+ * other relative, and lets tsc make modules, types and source maps. The package depends on nothing of the workspace. Imports
+ * from elsewhere become its dependencies, at the versions installed here.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -24,7 +24,7 @@ import { ambientDeclarations, collectSources, importedPackages, pathOf } from '.
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const LIBS = join(ROOT, 'libs')
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
-/** The newest language that every supported Node and browser knows. */
+/** The newest language version that every supported Node and browser runs. */
 const TARGET = 'es2022'
 
 interface Manifest {
@@ -40,12 +40,12 @@ interface Built {
 
 /**
  * Builds a package into a folder, which is emptied first: `package.json`, `README.md` and `dist`.
- * @throws Error with the compiler's words if the sources do not compile for where the package runs.
+ * @throws Error with the compiler's message if the sources do not compile for the package's platform.
  */
 export function buildPackage(published: Published, folder: string): Built {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
-  // Inside the repository, so that nothing is found but what is linked here.
+  // Inside the repository, so that only the packages linked here are found.
   const staging = mkdtempSync(join(ROOT, 'deploy/npm/.build-'))
   try {
     const sources = collectSources(LIBS, [...Object.values(published.exports), ...Object.values(published.bin)])
@@ -102,7 +102,7 @@ function compile(staging: string, { browser, exports, bin }: Published, declarat
     noEmit: false,
     declaration: true,
     sourceMap: true,
-    // The maps hold the sources: nothing else needs to be shipped for a debugger to show them.
+    // The maps contain the sources, so debuggers need no other files.
     inlineSources: true,
     rootDir: join(staging, 'src'),
     outDir: join(staging, 'dist'),
@@ -117,7 +117,7 @@ function compile(staging: string, { browser, exports, bin }: Published, declarat
   }
 }
 
-/** tsc writes the names of modules into code, and leaves those of sources in declarations. */
+/** tsc rewrites module names in code, but not in declarations. */
 function nameModules(folder: string): void {
   for (const file of listFiles(folder)) {
     if (!file.endsWith('.d.ts')) continue
@@ -156,7 +156,7 @@ function manifestOf(
   }
 }
 
-/** Its names of packages are those of the workspace. */
+/** Its package names are those of the workspace. */
 function readmeOf({ folder }: Published): string {
   const text = readFileSync(join(ROOT, folder, 'README.md'), 'utf8')
   return PACKAGES.reduce((said, { folder, name }) => said.replaceAll(readManifest(join(ROOT, folder)).name, name), text)

@@ -1,4 +1,6 @@
-/** `npx pnpm --filter @svc/npm build`: packs what `packages.ts` lists into `deploy/npm/packed`, ready for `npm publish`. */
+/**
+ * `npx pnpm --filter @svc/npm build`: packs the packages of `packages.ts` into `deploy/npm/packed`, ready for `npm publish`.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'

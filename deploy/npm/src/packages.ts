@@ -1,6 +1,6 @@
-/** What is published to npm. Names, licence and repository are the owner's: they are chosen here and nowhere else. */
+/** The packages for npm. Names, licence and repository are the owner's choice, made only here. */
 
-/** While a value begins so, the package is marked `private`, and npm refuses to publish it. */
+/** While a value begins with this, the package is marked `private`, and npm refuses to publish it. */
 export const PLACEHOLDER = 'OWNER'
 
 /** OWNER: choose these before the first release. */
@@ -11,7 +11,7 @@ export const OWNER = {
 } as const
 
 export interface Published {
-  /** On npm. OWNER: the scope must be the owner's own. */
+  /** Name on npm. OWNER: the scope must be the owner's own. */
   readonly name: string
   readonly description: string
   /** Folder in this repository; its version and README are the package's. */
@@ -21,7 +21,7 @@ export interface Published {
   /** Module of each command. */
   readonly bin: Readonly<Record<string, string>>
   readonly engines: string
-  /** Compiled with the types of browsers alone, so that nothing of Node slips in. */
+  /** Compiled with only the types of browsers, so that no Node API slips in. */
   readonly browser: boolean
 }
 

@@ -1,11 +1,11 @@
-/** Which files of the workspace a package is made of: its entries, and all that they import, also what is loaded on first use. */
+/** Lists the workspace files of a package: its entries and all that they import, including dynamic imports. */
 import { readFileSync } from 'node:fs'
 import { dirname, join, posix, relative } from 'node:path'
 
 /** A module of the workspace, as `<lib>/<file>.ts`. */
 type Module = string
 
-/** Of imports as biome formats them; texts and comments hold other words that look like some. */
+/** Matches imports as biome formats them, because texts and comments can contain similar words. */
 const SPECIFIER = /(^(?:import|export|\})[^'\n]*\bfrom |^import |\bimport\()'([^'\n]+)'/gm
 const WORKSPACE = /^@svc\/([a-z0-9-]+)\/(.+\.ts)$/
 
@@ -31,7 +31,7 @@ export function collectSources(libs: string, entries: readonly string[]): Map<Mo
   return sources
 }
 
-/** Declarations that no file imports, of the libs that these modules are from. */
+/** Declarations that no file imports, of the libs that contain these modules. */
 export function ambientDeclarations(
   libs: string,
   modules: Iterable<Module>,
@@ -50,7 +50,7 @@ export function pathOf(libs: string, module: Module): string {
   return join(libs, lib, 'src', ...rest)
 }
 
-/** The packages from elsewhere that modules import. */
+/** The external packages that modules import. */
 export function importedPackages(texts: Iterable<string>): string[] {
   const names = new Set<string>()
   for (const text of texts) {

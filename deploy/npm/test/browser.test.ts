@@ -1,4 +1,7 @@
-/** The SDK in a browser: what a page has to load, and the example page in Chromium, from another origin than the service's. */
+/**
+ * The SDK in a browser: the bytes that a page must load, and the example page in Chromium, from another origin than the
+ * service's.
+ */
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -36,7 +39,7 @@ beforeAll(() => {
 })
 afterAll(() => folder[Symbol.dispose]())
 
-/** @returns the first is the entry's. */
+/** @returns the files; the first is the entry's. */
 async function bundle(code: string): Promise<OutputChunk[]> {
   const entry = join(folder.path, 'page.js')
   const plugin = {
@@ -49,7 +52,7 @@ async function bundle(code: string): Promise<OutputChunk[]> {
   return output.filter((one) => one.type === 'chunk')
 }
 
-/** What is loaded before the entry runs. */
+/** The files that load before the entry runs. */
 function loadedAtFirst(chunks: readonly OutputChunk[]): OutputChunk[] {
   const found = new Set<OutputChunk>()
   const waiting = chunks.filter(({ isEntry }) => isEntry)
@@ -124,7 +127,7 @@ test('the example page registers, streams, sends and seals from another origin',
     await alice.fill('[name=text]', '<b>hello</b> from a page')
     await alice.click('#message button')
     await status(alice, /^sent [0-9a-f]{32} \(requests\)$/)
-    // As text: nothing that others wrote becomes a part of the page.
+    // The page sets text, not HTML, so content from others never becomes part of the page.
     await bob.locator('#received li', { hasText: '<b>hello</b> from a page' }).waitFor()
     expect(await bob.locator('#received b').count()).toBe(0)
     const before = served.loaded.length

@@ -1,4 +1,4 @@
-/** A folder of somebody who has npm and nothing of this repository. */
+/** A folder of a user who has npm and nothing of this repository. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ export async function packAll(folder: string): Promise<Packed[]> {
     const built = join(folder, published.folder)
     buildPackage(published, built)
     const { stdout } = await npm(['pack', '--json', '--pack-destination', folder], built)
-    // Some versions answer with an array, others with an object by name.
+    // Some versions return an array, others an object by name.
     const [{ filename, files }] = Object.values(JSON.parse(stdout)) as [{ filename: string; files: { path: string }[] }]
     const tarball = join(folder, filename.replace('@', '').replace('/', '-'))
     packed.push({ from: published.folder, folder: built, tarball, files: files.map(({ path }) => path) })
@@ -44,7 +44,7 @@ export async function installAlone(parent: string, name: string, specifiers: rea
   return folder
 }
 
-/** Whether packages of others can be installed here: a machine without a registry cannot test what it gives. */
+/** Whether a registry is reachable. Without one, tests that install external packages cannot run. */
 export async function hasRegistry(): Promise<boolean> {
   return npm(['ping'], tmpdir()).then(
     () => true,
@@ -57,7 +57,7 @@ export function temporaryFolder(): Disposable & { readonly path: string } {
   return { path, [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }) }
 }
 
-/** That of a shell which finds this Node, without what pnpm says to scripts that it runs. */
+/** The environment of a shell that finds this Node, without the variables that pnpm adds for scripts. */
 export function environment(): Record<string, string> {
   const kept = Object.entries(process.env).filter(([name]) => !/^(npm_|pnpm_|NODE_OPTIONS$)/i.test(name))
   return { ...Object.fromEntries(kept), PATH: `${dirname(process.execPath)}${delimiter}${process.env.PATH}` }

@@ -1,4 +1,4 @@
-/** What is published: what is in it, and that it works where there is npm and nothing of this repository. */
+/** The published packages: their content, and that they work with npm and nothing of this repository. */
 import { execFile, spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,7 +15,7 @@ import { environment, hasRegistry, installAlone, type Packed, packAll, temporary
 const run = promisify(execFile)
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const TSC = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url))
-/** What is never part of a client: it is the server's. */
+/** Parts of the server, which no client may contain. */
 const SERVERS = ['sodium-native', 'nats', 'postgres', 'pg', 'fastify', 'pino']
 
 /** The owner may rename it. */
@@ -34,7 +34,7 @@ const packageOf = (folder: string): Packed => packages.find((one) => one.from ==
 const manifestOf = ({ folder }: Packed) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 const read = ({ folder }: Packed, file: string): string => readFileSync(join(folder, file), 'utf8')
 
-describe('what is in the packages', () => {
+describe('content of the packages', () => {
   test('modules with types and source maps, a README and a manifest, and nothing else', () => {
     for (const packed of packages) {
       const strange = packed.files.filter(
@@ -50,7 +50,7 @@ describe('what is in the packages', () => {
     }
   })
 
-  test('every path of the manifest is there, and the fields that npm and bundlers read', () => {
+  test('every path of the manifest exists, and so do the fields that npm and bundlers read', () => {
     for (const packed of packages) {
       const manifest = manifestOf(packed)
       expect(manifest).toMatchObject({
@@ -64,7 +64,7 @@ describe('what is in the packages', () => {
     }
   })
 
-  test('while the owner has not chosen licence and repository, npm refuses to publish', () => {
+  test('until the owner has chosen licence and repository, npm refuses to publish', () => {
     for (const packed of packages) {
       const { license, repository, private: isPrivate = false } = manifestOf(packed)
       expect(isPrivate, packed.from).toBe(/^OWNER/.test(license) || /^OWNER/.test(repository.url))
@@ -96,7 +96,7 @@ describe('what is in the packages', () => {
   })
 })
 
-describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
+describe.runIf(online)('installed with only npm', { timeout: 600_000 }, () => {
   let home: string
   let system: TestSystem
   beforeAll(async () => {
@@ -109,7 +109,7 @@ describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
   test.each([
     ['nodenext', 'nodenext'],
     ['esnext', 'bundler'],
-  ])('the types of the SDK serve a program for browsers, module %s', async (module, moduleResolution) => {
+  ])('the types of the SDK compile in a program for browsers, module %s', async (module, moduleResolution) => {
     const source = join(home, 'program.ts')
     writeFileSync(
       source,
@@ -138,7 +138,7 @@ describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
     expect(complaints).toBe('')
   })
 
-  test('the SDK does the main job without a module or a global of Node, and without the schema compiler', async () => {
+  test('the SDK does its main job without a module or a global of Node, and without the schema compiler', async () => {
     await using service = await startFakeService()
     const { stdout } = await run(process.execPath, ['--import', writeGuard(home), writeProgram(home), service.url])
     expect(stdout).toBe('hello\nprocessed\n')
@@ -198,14 +198,14 @@ describe.runIf(online)('installed with npm alone', { timeout: 600_000 }, () => {
     expect(readdirSync(cwd)).toEqual([])
   })
 
-  test('nothing that is the server’s was installed', () => {
+  test('nothing of the server was installed', () => {
     const installed = readdirSync(join(home, 'node_modules'))
     for (const name of SERVERS) expect(installed).not.toContain(name)
     expect(existsSync(join(home, 'node_modules/@svc/contracts'))).toBe(false)
   })
 })
 
-/** @returns the program: the one that runs this test, or one from npm. */
+/** @returns the node to run: the one that runs this test, or one from npm. */
 async function findNode(major: string): Promise<string> {
   if (process.versions.node.startsWith(`${major}.`)) return process.execPath
   return join(await installAlone(folder.path, `node-${major}`, [`node@${major}`]), 'node_modules/.bin/node')

@@ -18,7 +18,7 @@ function gatedRun() {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('a batcher', () => {
-  test('the first call runs at once, those that come meanwhile go together', async () => {
+  test('the first call runs at once, later ones go together', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run })
     const first = call(1)
@@ -44,7 +44,7 @@ describe('a batcher', () => {
     expect(batches).toEqual([[1, 2]])
   })
 
-  test('one item’s failure is its own', async () => {
+  test('one item’s failure concerns only that item', async () => {
     const { gates, run } = gatedRun()
     const call = createBatcher({ run })
     const all = Promise.allSettled([call(1), call(-1), call(3)])
@@ -53,7 +53,7 @@ describe('a batcher', () => {
     expect((await all).map((outcome) => outcome.status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  test('a run that throws fails its own items and the next run goes on', async () => {
+  test('a run that throws fails only its own items, and the next run follows', async () => {
     let runs = 0
     const call = createBatcher<number, number>({
       run: async (items) => {
@@ -90,7 +90,7 @@ describe('a batcher', () => {
     expect(batches).toEqual([[1, 2], [11], [21]])
   })
 
-  test('an item with several keys waits for each of them, and none overtakes it', async () => {
+  test('an item with several keys waits for each of them, and no later item overtakes it', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run, keyOf: (item: number) => String(item).split('') })
     const all = Promise.all([1, 12, 2, 3].map(call))
@@ -102,7 +102,7 @@ describe('a batcher', () => {
     expect(batches).toEqual([[1, 3], [12], [2]])
   })
 
-  test('as many runs at once as concurrency says', async () => {
+  test('up to `concurrency` runs at once', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run, concurrency: 2, maxItems: 1 })
     const all = Promise.all([1, 2, 3].map(call))
@@ -115,7 +115,7 @@ describe('a batcher', () => {
     await all
   })
 
-  test('no queue is without a bound: past maxWaiting a call is refused', async () => {
+  test('the queue is bounded: past maxWaiting a call is refused', async () => {
     const { gates, run } = gatedRun()
     const call = createBatcher({ run, maxWaiting: 1, overloaded: () => new Error('full') })
     const first = call(1)

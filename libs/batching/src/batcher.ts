@@ -34,7 +34,7 @@ export type Batcher<Item, Result> = (item: Item) => Promise<Result>
 
 const batchItems = defineDistribution({
   name: 'agentmsg_batch_items',
-  help: 'Items that went together in one batch',
+  help: 'Items in one batch',
   labels: ['batch'],
   buckets: [1, 2, 4, 8, 16, 32, 64, 128, 1_000],
 })

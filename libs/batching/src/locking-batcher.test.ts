@@ -36,7 +36,7 @@ test('items whose locks are free share one run', async () => {
   expect(runs).toEqual([{ items: ['a', 'b', 'a'], wait: { waitMs: 100, skipBusy: false } }])
 })
 
-test('a lock that is held delays the common run once: later items for it queue, and go together when it is free', async () => {
+test('a busy lock delays the common run once; later items for it queue, and go together when it is free', async () => {
   const { call, held, runs } = setUp()
   held.add('a')
   const [first, other] = [call('a'), call('b')]
@@ -51,7 +51,7 @@ test('a lock that is held delays the common run once: later items for it queue, 
   expect(runs.at(-1)?.items).toEqual(['a', 'a'])
 })
 
-test('an item gives up after 4 s, and the next one for its lock begins anew', async () => {
+test('an item gives up after 4 s, and the next one for its lock starts its own wait', async () => {
   const { call, held } = setUp()
   held.add('a')
   const refused = expect(call('a')).rejects.toThrow('another transaction holds the lock')
@@ -61,7 +61,7 @@ test('an item gives up after 4 s, and the next one for its lock begins anew', as
   expect(await call('a')).toBe('did a')
 })
 
-test('however many locks are held, few queues wait at once, and each gets its turn', async () => {
+test('however many locks are busy, few queues wait at once, and each gets its turn', async () => {
   const { call, held, mostWaiting } = setUp()
   const names = Array.from({ length: 10 }, (_, at) => `lock-${at}`)
   for (const name of names) held.add(name)

@@ -104,7 +104,7 @@ describe('charge', () => {
     expect(steps.at(-1)).toBe('settle-soon {"operations":["messaging:1","messaging:2","messaging:3"]}')
   })
 
-  test('what cannot be reserved is not committed', async () => {
+  test('without a reservation nothing is committed', async () => {
     const { charge, names } = setUp({ failing: ['reserve'] })
     await expect(charge(async () => 'done')).rejects.toMatchObject({ code: 'unavailable' })
     expect(names()).toEqual(['reserve'])
@@ -126,7 +126,7 @@ describe('charge', () => {
     },
   )
 
-  test('what another attempt has committed after all is settled, not given back', async () => {
+  test('if another attempt has committed after all, the charge is settled, not released', async () => {
     const { charge, names } = setUp({ committed: true })
     await expect(charge(() => Promise.reject(new ServiceError('id_conflict')))).rejects.toMatchObject({
       code: 'id_conflict',
@@ -135,7 +135,7 @@ describe('charge', () => {
   })
 
   test.each(['fence', 'release'])(
-    'the caller gets the error of the commit where the %s fails: the resolver is there for it',
+    'if the %s fails, the caller gets the error of the commit, and the resolver does the rest',
     async (failing) => {
       const { charge } = setUp({ failing: [failing] })
       await expect(charge(() => Promise.reject(new ServiceError('forbidden')))).rejects.toMatchObject({
@@ -144,7 +144,7 @@ describe('charge', () => {
     },
   )
 
-  test('a settle that fails is nobody’s failure', async () => {
+  test('a failed settle is not reported to the caller', async () => {
     const { charge, names } = setUp({ failing: ['settle-soon'] })
     expect(await charge(async () => 'done')).toBe('done')
     await eventually(() => names().includes('settle-soon'))
@@ -153,7 +153,7 @@ describe('charge', () => {
   test.each([
     ['done', async () => 'done'],
     ['failed', () => Promise.reject(new ServiceError('forbidden'))],
-  ])('an operation that was settled before asks nothing more of budget: %s', async (_how, commit) => {
+  ])('an operation that was settled before calls budget no more: %s', async (_how, commit) => {
     vi.useFakeTimers()
     onTestFinished(() => {
       vi.useRealTimers()
@@ -168,7 +168,7 @@ describe('charge', () => {
     ['of another owner', { operation: 'identity:1' }],
     ['free', { units: 0 }],
     ['by half', { units: 1.5 }],
-  ])('spec 11.2: nothing %s comes here', async (_what, cost) => {
+  ])('spec 11.2: nothing %s is charged here', async (_what, cost) => {
     const { charge, steps } = setUp()
     await expect(charge(async () => 'done', cost)).rejects.toThrow(RangeError)
     expect(steps).toEqual([])
@@ -176,7 +176,7 @@ describe('charge', () => {
 })
 
 describe('cancel', () => {
-  test('what no attempt was told of is given back without a fence, up to its own deadline', async () => {
+  test('an attempt that never reached a commit is released without a fence, up to its own deadline', async () => {
     const { cancel, names, steps } = setUp()
     await cancel()
     expect(names()).toEqual(['reserve', 'release'])
@@ -187,7 +187,7 @@ describe('cancel', () => {
     ['is given back behind a fence', false, 'release'],
     ['is settled where another one was committed', true, 'settle'],
   ])(
-    'spec 11.3: what several attempts share leaves no trace when the last of them is refused: it %s',
+    'spec 11.3: a shared reservation leaves no trace when the last of its attempts is refused: it %s',
     async (_what, committed, then) => {
       const { cancel, names } = setUp({ shared: true, committed })
       await cancel()
@@ -195,7 +195,7 @@ describe('cancel', () => {
     },
   )
 
-  test('nothing is given back where it was settled before', async () => {
+  test('a settled charge is not released', async () => {
     const { cancel, names } = setUp({ settled: true })
     await cancel()
     expect(names()).toEqual(['reserve'])
@@ -204,7 +204,7 @@ describe('cancel', () => {
   test.each([
     ['release', false],
     ['fence', true],
-  ])('what cannot be given back is the resolver’s: the %s fails', async (failing, shared) => {
+  ])('if the %s fails, the resolver releases the charge', async (failing, shared) => {
     const { cancel, names } = setUp({ failing: [failing], shared })
     await cancel()
     expect(names()).toEqual(['reserve', failing])
@@ -215,17 +215,17 @@ describe('abandon', () => {
   test.each([
     [true, 'settle {"operation":"messaging:1"}'],
     [false, 'release {"operation":"messaging:1","deadline_ms":5}'],
-  ])('asks the owner’s database first, for good; committed %s', async (committed, then) => {
+  ])('lets the owner’s database decide first, for good; committed %s', async (committed, then) => {
     const { abandon, steps } = setUp({ committed })
     await abandon(5)
     expect(steps).toEqual(['fence [{"operation":"messaging:1","deadlineMs":5}]', then])
   })
 
-  test.each(['fence', 'release'])('fails where the %s does', async (failing) => {
+  test.each(['fence', 'release'])('fails if the %s does', async (failing) => {
     await expect(setUp({ failing: [failing] }).abandon(5)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('a commit in flight is asked about again, and in the end not guessed at', async () => {
+  test('is repeated if it meets a commit in flight, and never guesses', async () => {
     const { abandon, names } = setUp({ inFlight: 2 })
     await abandon(5)
     expect(names()).toEqual(['fence', 'fence', 'fence', 'release'])

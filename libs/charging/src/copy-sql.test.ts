@@ -11,8 +11,8 @@ const owners = readdirSync(SERVICES).flatMap((service) => {
   return file === undefined ? [] : [{ service, number: file.slice(0, 4) }]
 })
 
-describe('the owners that have operations of their own keep copies of the one source', () => {
-  test('there are some', () => {
+describe('the owners with operations of their own keep copies of the one source', () => {
+  test('at least one owner has a copy', () => {
     expect(owners.map(({ service }) => service)).toEqual(expect.arrayContaining(['identity', 'messaging']))
   })
 

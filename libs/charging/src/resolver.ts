@@ -12,7 +12,7 @@ interface ResolverDeps extends AbandonDeps {
 
 const resolved = defineCount({
   name: 'agentmsg_charges_resolved_total',
-  help: 'Charges that the resolver ended, left by dead or failed attempts',
+  help: 'Charges of dead or failed attempts that the resolver ended',
   labels: ['owner'],
 })
 const overdue = defineLevel({

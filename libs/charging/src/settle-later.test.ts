@@ -29,7 +29,7 @@ function setUp() {
   }
 }
 
-test('what ends in different turns is settled in one call, a while after the first', async () => {
+test('charges that end in different turns are settled in one call, a while after the first', async () => {
   const { calls, settleLater } = setUp()
   settleLater('messaging:1')
   await vi.advanceTimersByTimeAsync(10)
@@ -39,7 +39,7 @@ test('what ends in different turns is settled in one call, a while after the fir
   expect(calls).toEqual([['messaging:1', 'messaging:2']])
 })
 
-test('as many as one call takes do not wait, and what comes after them waits anew', async () => {
+test('a full call leaves at once, and later charges wait for the next', async () => {
   const { calls, settleLater } = setUp()
   const names = Array.from({ length: 129 }, (_, at) => `messaging:${at}`)
   for (const name of names) settleLater(name)
@@ -49,7 +49,7 @@ test('as many as one call takes do not wait, and what comes after them waits ane
   expect(calls).toEqual([names.slice(0, 128), names.slice(128)])
 })
 
-test('what fails is left to the resolver, and the next is settled all the same', async () => {
+test('a failed call is left to the resolver, and the next call works', async () => {
   const { calls, settleLater, fail } = setUp()
   fail(true)
   settleLater('messaging:1')

@@ -15,7 +15,7 @@ import { type PlannedOperation, startOwner } from './owner.ts'
 const PROGRAM = fileURLToPath(new URL('./owner-process.ts', import.meta.url))
 const RESOLVED_WITHIN_MS = 45_000
 
-describe('ADR 21: killed between any two steps, neither a charge without its effect nor an effect without its charge', () => {
+describe('ADR 21: killed between any two steps, there is no charge without its effect and no effect without its charge', () => {
   const stack = new AsyncDisposableStack()
   let database: TestDatabase
   let run: TestRun
@@ -143,7 +143,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
     })
 
     test.each(['charging.identity.fenced', 'charging.identity.resolved'])(
-      'killed at %s while it resolves what another has left',
+      'killed at %s while it resolves the remains of another process',
       async (point) => {
         const { agentId, plan } = newPlan()
         await killOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
@@ -154,7 +154,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
       },
     )
 
-    test('killed in the purge, after budget has confirmed: what was done stays charged and is forgotten by the next', async () => {
+    test('killed in the purge, after budget has confirmed: charges stay, and the next purge removes the records', async () => {
       const { agentId, plan } = newPlan()
       await using _first = await goOn(nats, plan)
       const ids = plan.map(({ operation }) => operation)
@@ -168,7 +168,7 @@ describe('ADR 21: killed between any two steps, neither a charge without its eff
       expect(await expectBooksToMatch(agentId, plan)).toBe(2)
     })
 
-    test('several processes that resolve the same at once are as good as one', async () => {
+    test('several processes that resolve the same at once have the effect of one', async () => {
       const { agentId, plan } = newPlan()
       await killOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
       const [second, third] = await Promise.all([goOn(nats, []), goOn(nats, [])])

@@ -66,7 +66,7 @@ describe('the record of operations (ADR 21)', () => {
     expect(await fence(operation, deadlineMs + MINUTE_MS)).toBe(true)
   })
 
-  test('a fence ends the attempts up to its deadline and no later one; a lower fence takes nothing back', async () => {
+  test('a fence ends the attempts up to its deadline and no later one; a lower fence changes nothing', async () => {
     const { operation, deadlineMs } = newAttempt()
     expect(await fence(operation, deadlineMs)).toBe(false)
     expect(await fence(operation, deadlineMs - 1_000)).toBe(false)
@@ -76,7 +76,7 @@ describe('the record of operations (ADR 21)', () => {
     expect(await fence(operation, deadlineMs)).toBe(true)
   })
 
-  test('an attempt past its deadline does not commit, and neither does anything else of its transaction', async () => {
+  test('an attempt past its deadline does not commit, and neither does the rest of its transaction', async () => {
     const { operation, deadlineMs } = newAttempt(Date.now() - 1_000)
     const other = newAttempt()
     const swallowing = database.transaction(async (tx) => {
@@ -93,7 +93,7 @@ describe('the record of operations (ADR 21)', () => {
   test.each([
     ['commit', true],
     ['roll back', false],
-  ] as const)('a fence that meets a commit in flight waits and tells what became of it: %s', async (end, committed) => {
+  ] as const)('a fence that meets a commit in flight waits for its outcome: %s', async (end, committed) => {
     const { operation, deadlineMs } = newAttempt()
     const finish = await openCommit(operation, deadlineMs)
     // The fence gives up after a second and is repeated.
@@ -109,7 +109,7 @@ describe('the record of operations (ADR 21)', () => {
     else await expect(again).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('a fence does not wait for ever: what hangs is asked for again later, and others have their answers', async () => {
+  test('a fence does not wait for ever: a stalled operation is tried again later, and others get their answers', async () => {
     const { operation, deadlineMs } = newAttempt()
     const finish = await openCommit(operation, deadlineMs)
     expect(await fence(operation, deadlineMs)).toBeUndefined()
@@ -123,7 +123,7 @@ describe('the record of operations (ADR 21)', () => {
   test.each([
     ['commit', 'duplicate'],
     ['roll back', 'committed'],
-  ] as const)('a commit that meets another one waits: when that does %s it is %s', async (end, outcome) => {
+  ] as const)('a commit that meets another one waits: if that one does %s, it is %s', async (end, outcome) => {
     const { operation, deadlineMs } = newAttempt()
     const finish = await openCommit(operation, deadlineMs)
     const second = commit(operation, deadlineMs + 1)
@@ -151,7 +151,7 @@ describe('the record of operations (ADR 21)', () => {
     }
   })
 
-  test('fences of the same operations in opposite orders wait for each other and never in a circle', async () => {
+  test('fences of the same operations in opposite orders wait for each other and never deadlock', async () => {
     const items = Array.from({ length: 50 }, () => newAttempt())
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) => operations.fence(at % 2 === 0 ? items : items.toReversed())),
@@ -159,7 +159,7 @@ describe('the record of operations (ADR 21)', () => {
     for (const answer of answers) expect(answer).toEqual(items.map(() => false))
   })
 
-  test('whatever meets whatever: one commit at most, no commit behind a "no", no "yes" without a commit', async () => {
+  test('in any order of events: one commit at most, no commit after a "no", no "yes" without a commit', async () => {
     const names = Array.from({ length: 20 }, () => newAttempt().operation)
     const baseMs = Date.now() + MINUTE_MS
     type Result = 'committed' | 'duplicate' | 'refused' | 'rolled back' | boolean | undefined
@@ -204,7 +204,7 @@ describe('the record of operations (ADR 21)', () => {
     }
   })
 
-  test('what is forgotten: committed operations that are named, and fences whose deadline is long past', async () => {
+  test('the purge removes the named committed operations, and fences long past their deadline', async () => {
     const old = Date.now() - 10 * MINUTE_MS
     const [committed, fenced, young] = [newAttempt(), newAttempt(old), newAttempt()]
     await commit(committed.operation, committed.deadlineMs)

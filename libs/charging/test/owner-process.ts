@@ -1,4 +1,7 @@
-/** An owner (owner.ts) for tests to kill, as `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS` say. It prints what it says. */
+/**
+ * An owner (owner.ts) for tests to kill, which runs the plan of `OWNER_PLAN` and `OWNER_PURGE_AFTER_MS`. It prints the
+ * owner's output.
+ */
 import { untilSignal } from '@svc/config/run-service.ts'
 import { startOwner } from './owner.ts'
 

@@ -27,13 +27,13 @@ interface OwnerSettings {
   natsUrl: string
   databaseUrl: string
   plan: readonly PlannedOperation[]
-  /** Undefined: it forgets nothing. */
+  /** Undefined: no purge. */
   purgeAfterMs?: number | undefined
 }
 
 /**
- * An owner as small as one can be: it does the planned operations one after the other, says what came of each, then `idle`,
- * and then only resolves what is overdue. Its database is identity's; an effect is a row of `identity.effects`.
+ * A minimal owner: it does the planned operations one after the other, prints the outcome of each, then `idle`, and then
+ * only resolves overdue ones. Its database is identity's; an effect is a row of `identity.effects`.
  */
 export async function startOwner(settings: OwnerSettings, say: (line: string) => void): Promise<AsyncDisposable> {
   await using stack = new AsyncDisposableStack()
@@ -51,7 +51,7 @@ export async function startOwner(settings: OwnerSettings, say: (line: string) =>
   say('idle')
   return stack.move()
 
-  /** Repeats the operation while it is "unavailable", as clients do: that answer does not say if it took effect. */
+  /** Retries the operation while it is "unavailable", as clients do: that answer does not say if it took effect. */
   async function repeat(planned: PlannedOperation): Promise<string> {
     const until = Date.now() + PATIENCE_MS
     for (;;) {

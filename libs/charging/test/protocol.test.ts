@@ -15,7 +15,7 @@ import { type Charging, createCharging } from '../src/charging.ts'
 import type { Reservation } from '../src/fences.ts'
 import { createOperations, type Operations } from '../src/operations.ts'
 
-describe('ADR 21: attempts at one operation that meet each other', () => {
+describe('ADR 21: concurrent attempts at one operation', () => {
   const stack = new AsyncDisposableStack()
   let testDatabase: TestDatabase
   let database: Database
@@ -87,7 +87,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
     }
   }
 
-  test('one that was given up cannot commit any more, whatever the clocks say; a repeat is charged and takes effect', async () => {
+  test('an attempt that was given up can never commit, whatever the clocks say; a repeat is charged and takes effect', async () => {
     const cost = newCost()
     const paused = await pausedAttempt(first, cost)
     expect(await used(cost)).toBe(3)
@@ -100,7 +100,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
     expect(await used(cost)).toBe(3)
   })
 
-  test('the failure of one gives nothing back that a later one stands on', async () => {
+  test('a failed attempt does not release the reservation of a later one', async () => {
     const cost = newCost()
     const paused = await pausedAttempt(second, cost)
     const early = await pausedAttempt(first, cost)
@@ -114,7 +114,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
     expect(await used(cost)).toBe(3)
   })
 
-  test('the failure of a later one ends the earlier ones, or finds that one of them is done', async () => {
+  test('a later attempt that fails ends the earlier ones, or finds that one of them is committed', async () => {
     const cost = newCost()
     const early = await pausedAttempt(first, cost)
     const refusal = second.charge(cost, context(), () => Promise.reject(new ServiceError('forbidden')))
@@ -131,7 +131,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
     expect(await used(other)).toBe(3)
   })
 
-  test('20 at once take effect once and are charged once', async () => {
+  test('20 concurrent attempts take effect once and are charged once', async () => {
     const cost = newCost()
     const outcomes = await Promise.all(
       Array.from({ length: 20 }, (_, at) => (at % 2 === 0 ? first : second).charge(cost, context(), commit)),
@@ -143,7 +143,7 @@ describe('ADR 21: attempts at one operation that meet each other', () => {
     expect(await used(cost)).toBe(3)
   })
 
-  test('without budget nothing that costs is done, and the answer comes at once', async () => {
+  test('without budget no paid operation is done, and the answer comes at once', async () => {
     await budget.stop()
     const cost = newCost()
     const patient = { ...context(), deadlineMs: Date.now() + 3_600_000 }

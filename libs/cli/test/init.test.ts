@@ -145,7 +145,7 @@ describe('svc doctor', () => {
     expect(Object.values(await results(home.run('doctor --json')))).toEqual(Array(10).fill('ok'))
   })
 
-  test('says what is wrong and what to do, and exits with 1', async () => {
+  test('names each problem and its solution, and exits with 1', async () => {
     await using home = await startHome()
     await home.run('init alice')
     expect(await results(home.run('doctor --url http://127.0.0.1:9 --json'))).toMatchObject({

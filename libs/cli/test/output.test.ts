@@ -124,7 +124,7 @@ describe('completion', () => {
     expect(await complete(words)).toEqual(found)
   })
 
-  test('knows the profiles', async () => {
+  test('offers the profiles', async () => {
     await using scene = await startScene()
     const env = { SVC_CONFIG_DIR: scene.folder.path('config') }
     await svc(['init', 'alice', '--url', scene.service.url], { env })

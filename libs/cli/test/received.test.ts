@@ -132,7 +132,7 @@ describe('verification', () => {
 })
 
 describe('lists', () => {
-  test('show a page, say how to continue, and continue', async () => {
+  test('show a page, print how to continue, and continue', async () => {
     await using scene = await startScene('alice')
     for (const text of ['one', 'two', 'three']) await scene.as('alice', `send alice ${text}`)
     const first = await scene.as('alice', 'inbox --limit 2')

@@ -33,7 +33,7 @@ test.each([
   ['SVC_NATS_URL', 'nats://u:secret@a b'],
   ['SVC_NATS_URL', 'nats://u:%secret@a'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:port/svc'],
-])('%s that is no URL is said at the start, by its name, and nothing of it', (name, url) => {
+])('%s that is no URL is reported at the start, by its name, without its value', (name, url) => {
   expect(problemsOf({ [name]: url })).toBe(
     `configuration: ${name} is not a valid URL: percent-encode special characters`,
   )
@@ -61,7 +61,7 @@ test.each([
   expect(problems).not.toContain('secret')
 })
 
-test('the login of NATS is that of the first server, and the hosts are what certificates are for', () => {
+test("the login of NATS is the first server's, and certificates must be for the hosts", () => {
   expect(parseNatsUrl('tls://u:p%40@a:4222,tls://[::1]')).toEqual({
     tls: true,
     servers: ['a:4222', '[::1]'],

@@ -78,7 +78,7 @@ describe('secrets', () => {
     ['neither is set', {}, readable, 'S is not set (nor S_FILE)'],
     ['the file cannot be read', { S_FILE: 'path' }, unreadable, 'S_FILE cannot be read: no such file'],
     ['it is too short', { S: 'short' }, readable, 'S must have at least 8 characters'],
-  ])('%s: said once, and nothing of the secret', (_, env, readFile, problem) => {
+  ])('%s: reported once, without the secret', (_, env, readFile, problem) => {
     expect(problemsOf((e) => e.secret('S', { minLength: 8 }), env, readFile)).toBe(`configuration: ${problem}`)
   })
 })

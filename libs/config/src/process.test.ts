@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { envReader } from './env-reader.ts'
 import { readProcess } from './process.ts'
 
-test('nothing listens for metrics unless a port is named', () => {
+test('nothing listens for metrics unless a port is set', () => {
   expect(readProcess(envReader({}))).toEqual({ logLevel: 'info', metrics: undefined })
   expect(readProcess(envReader({ SVC_METRICS_PORT: '9464', SVC_LOG_LEVEL: 'debug' }))).toEqual({
     logLevel: 'debug',
@@ -14,7 +14,7 @@ test('nothing listens for metrics unless a port is named', () => {
   })
 })
 
-test('every mistake by the name of its variable', () => {
+test('every mistake is reported by the name of its variable', () => {
   const e = envReader({ SVC_LOG_LEVEL: 'loud', SVC_METRICS_PORT: '65536' })
   readProcess(e)
   expect(() => e.check()).toThrow(/SVC_LOG_LEVEL must be one of trace.*SVC_METRICS_PORT must be a whole number/)
@@ -24,7 +24,7 @@ test.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector:4318'],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'collector.example'],
   ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'grpc://collector:4317'],
-])('traces go to no other place than %s names: %s is refused', (name, url) => {
+])('traces go only to the address in %s: %s is refused', (name, url) => {
   const e = envReader({ [name]: url })
   readProcess(e)
   expect(() => e.check()).toThrow(`${name} must begin with https://`)

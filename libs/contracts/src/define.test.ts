@@ -7,7 +7,7 @@ const inner = closed({ id: Type.String({ pattern: '^[a-z]+$' }), more: Type.Opti
 const choice = Type.Union([closed({ kind: Type.Literal('a'), value: inner }), closed({ kind: Type.Literal('none') })])
 const call = defineCall({ subject: 'svc.test.call', request: choice, reply: closed({ list: Type.Array(inner) }) })
 
-describe('contracts only grow, and new code runs against the old peer', () => {
+describe('contracts only grow, and new code works with an old peer', () => {
   test.each([
     ['as declared', { kind: 'a', value: { id: 'x' } }, true],
     ['a member that a newer peer has added', { kind: 'a', value: { id: 'x', added: 1 }, also: true }, true],
@@ -20,7 +20,7 @@ describe('contracts only grow, and new code runs against the old peer', () => {
     expect(call.isRequest(request)).toBe(expected)
   })
 
-  test('replies, and the facts of text replies, are held to theirs the same way', () => {
+  test('replies, and the facts of text replies, are checked the same way', () => {
     expect(call.isReply({ list: [{ id: 'x', added: 1 }], added: 2 })).toBe(true)
     expect(call.isReply({ list: [{ id: 1 }] })).toBe(false)
     const text = defineTextCall({ subject: 'svc.test.text', request: choice, meta: inner })

@@ -23,7 +23,7 @@ test.each([
   expect(text.Check(value)).toBe(fits)
 })
 
-test('what the OpenAPI description shows of it is plain JSON Schema', () => {
+test('the OpenAPI description shows it as plain JSON Schema', () => {
   expect(JSON.parse(JSON.stringify(textOf({ minLength: 1, maxLength: 2 })))).toEqual({
     type: 'string',
     minLength: 1,
@@ -31,7 +31,7 @@ test('what the OpenAPI description shows of it is plain JSON Schema', () => {
   })
 })
 
-test('a call holds its text to the length as well', () => {
+test('a call checks the length of its text as well', () => {
   const call = defineCall({ subject: 'svc.a.b', request: closed({ t: textOf({ maxLength: 2 }) }), reply: closed({}) })
   expect(call.isRequest({ t: '𝒂𝒂' })).toBe(true)
   expect(call.isRequest({ t: 'aaa' })).toBe(false)

@@ -57,7 +57,7 @@ describe('spec 6.1: facts of an envelope', () => {
     })
   })
 
-  test('property: body is any JSON value, and its size is that of what JSON.stringify writes', () => {
+  test("property: body is any JSON value, and its size is that of JSON.stringify's output", () => {
     fc.assert(
       fc.property(jsonValues, (body) => {
         const facts = read({ ...signed, body })
@@ -68,7 +68,7 @@ describe('spec 6.1: facts of an envelope', () => {
     )
   })
 
-  test('spec 6.5: a body that is over every limit is not counted', () => {
+  test('spec 6.5: a body beyond every limit is not counted', () => {
     const sizes = (body: JsonValue) => {
       const { payloadBytes, payloadCharacters } = read({ ...signed, body })
       return [payloadBytes, payloadCharacters]
@@ -79,7 +79,7 @@ describe('spec 6.1: facts of an envelope', () => {
     expect(readEnvelope({ ...signed, body: {} }, null)).toMatchObject({ payloadBytes: Infinity })
   })
 
-  test('spec 6.5: a body is counted alone, whatever the other members say', () => {
+  test('spec 6.5: only the body counts, whatever the other members contain', () => {
     const body = { body: 0, '"body":0': 'é' }
     const envelope = { reply_to: '"body":0', body, sig: signed.sig, ...head, thread_id: '{"body":0}' }
     expect(read(envelope).payloadBytes).toBe(Buffer.byteLength(JSON.stringify(body)))
@@ -131,13 +131,13 @@ describe('spec 6.1: facts of an envelope', () => {
   })
 })
 
-describe('spec 6.1, 6.9: a reference that cannot be an id names nothing, which is not a fault of shape', () => {
+describe('spec 6.1, 6.9: a malformed reference refers to nothing, and is no error of shape', () => {
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'null\0null', '😀😀😀😀', 'message-1\n'])('%j', (reference) => {
     expect(read({ ...signed, reply_to: reference, thread_id: reference })).toMatchObject({ replyTo: '', threadId: '' })
   })
 })
 
-describe('an outline of an envelope is refused for what the envelope is refused for', () => {
+describe('an outline of an envelope is refused with the same error as the envelope', () => {
   const NAMES = { membersMax: 0, names: ENVELOPE_MEMBERS }
   const outcome = (read: () => unknown): unknown => {
     try {
@@ -271,11 +271,11 @@ describe('a malformed envelope is 400 invalid_envelope', () => {
     },
   )
 
-  test('what a message says of a member is short, whatever its name', () => {
+  test('a message about a member is short, whatever its name', () => {
     expect(() => read({ ...signed, ['x'.repeat(90_000)]: 1 })).toThrow(/^.{0,100}$/)
   })
 
-  test('property: any JSON is read or is an EnvelopeError, whatever members have whatever values', () => {
+  test('property: any JSON is read or is an EnvelopeError, with any members and values', () => {
     const members = fc.dictionary(
       fc.constantFrom(...Object.keys({ ...signed, ...sealed, ttl: 0, reply_to: '', thread_id: '' }), 'other'),
       jsonValues,

@@ -101,18 +101,18 @@ describe('spec 2.5: JSON bodies are I-JSON', () => {
     ['1e-400', 0],
     ['-0', -0],
     ['1.0', 1],
-  ])('a number that is only too precise is the nearest double: %s', (text, value) => {
+  ])('a number with too many digits becomes the nearest double: %s', (text, value) => {
     expect(parseText(text).value).toStrictEqual(value)
   })
 
-  test('Object.prototype is not touched by any member', () => {
+  test('no member changes Object.prototype', () => {
     const { value } = parseText('{"constructor":1,"prototype":{"polluted":true}}')
     expect(Object.keys(value as object)).toEqual(['constructor', 'prototype'])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 })
 
-describe('spec 6.6: the text is what JSON.stringify writes of the value', () => {
+describe("spec 6.6: the text is JSON.stringify's output for the value", () => {
   test.each([
     ['white space', ' \r\n{ "b" : 1 ,\t"a" : [ "x  y" , { } ] } \n', '{"b":1,"a":["x  y",{}]}'],
     ['zeros after the point', `1.${'0'.repeat(90_000)}`, '1'],
@@ -147,7 +147,7 @@ describe('spec 6.6: the text is what JSON.stringify writes of the value', () => 
     expect(parseText(written).text).toBe(written)
   })
 
-  test('property: whatever was sent, and what it wrote once it writes again', () => {
+  test('property: any value that was sent, and its own output again', () => {
     fc.assert(
       fc.property(jsonTexts, (sent) => {
         const bytes = utf8.encode(sent)
@@ -163,7 +163,7 @@ describe('spec 6.6: the text is what JSON.stringify writes of the value', () => 
   }, 60_000)
 })
 
-describe('a value of more members than any accepted one is checked as any other, and only outlined', () => {
+describe('a value with more members than any accepted one is checked like any other, and only outlined', () => {
   const outline = (text: string, ...names: string[]) =>
     parseOrOutline(utf8.encode(text), { membersMax: 0, names: new Set(names) })
 
@@ -178,7 +178,7 @@ describe('a value of more members than any accepted one is checked as any other,
     expect(outline(text, ...names)).toEqual({ value, text: null })
   })
 
-  test('up to the bound the value is whole', () => {
+  test('up to the bound the value is complete', () => {
     const bytes = utf8.encode('{"a":{"b":[1]}}')
     const names = new Set<string>()
     expect(parseOrOutline(bytes, { membersMax: 2, names })).toEqual({
@@ -214,7 +214,7 @@ describe('a value of more members than any accepted one is checked as any other,
   }, 60_000)
 })
 
-describe('nodejs/node#63785: names with escapes are what they say, whatever was parsed before', () => {
+describe('nodejs/node#63785: names with escapes are read correctly, whatever was parsed before', () => {
   test.each([
     ['{"q1":0,"\\\\":0}', '{"q1":0,"\\u00e9":0}', { q1: 0, é: 0 }],
     ['{"q2":0,"\\\\u00":0}', '{"q2":0,"\\u0066rom":0}', { q2: 0, from: 0 }],
@@ -230,7 +230,7 @@ describe('nodejs/node#63785: names with escapes are what they say, whatever was 
     expect(parseText(text).value).toEqual(value)
   })
 
-  test('a duplicate is found behind it', () => {
+  test('a duplicate is found after it', () => {
     for (let i = 0; i < 3; i++) parseText('{"a":true,"e":true,"\\\\":true}')
     expect(() => parseText('{"a":true,"e":true,"\\u0061":true}')).toThrow('duplicate member names')
   })
@@ -268,7 +268,7 @@ describe('the parser agrees with the reference', () => {
     )
   }, 60_000)
 
-  test('property: what JSON.stringify writes comes back, with and without white space', () => {
+  test("property: JSON.stringify's output comes back, with and without white space", () => {
     fc.assert(
       fc.property(jsonValues, fc.constantFrom(0, 1, '\t'), (value, space) => {
         const parsed = parseText(JSON.stringify(value, null, space))
@@ -280,7 +280,7 @@ describe('the parser agrees with the reference', () => {
   }, 60_000)
 })
 
-describe('96 KiB of hostile input take no longer than their length explains', () => {
+describe('96 KiB of hostile input take only linear time', () => {
   const SIZE = 96 * 1024
   const fill = (unit: string) => unit.repeat(Math.floor(SIZE / unit.length))
   test.each([

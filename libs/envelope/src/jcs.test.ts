@@ -47,7 +47,7 @@ describe('spec 2.6: canonical JSON is RFC 8785', () => {
     expect(wrong).toEqual([])
   })
 
-  test('property: it is what the reference gives', () => {
+  test('property: it equals the reference', () => {
     fc.assert(
       fc.property(jsonValues, (value) => {
         expect(jcs(value)).toBe(referenceJcs(value as JsonValue))
@@ -74,7 +74,7 @@ describe('spec 2.6: canonical JSON is RFC 8785', () => {
     )
   })
 
-  test('minus zero is zero, U+0000 is kept, 64 levels are no trouble', () => {
+  test('minus zero is zero, U+0000 is kept, and 64 levels work', () => {
     expect(jcs([-0, '\0'])).toBe('[0,"\\u0000"]')
     const deep = `${'['.repeat(64)}${']'.repeat(64)}`
     expect(jcs(JSON.parse(deep))).toBe(deep)
@@ -88,7 +88,7 @@ describe('spec 2.6: canonical JSON is RFC 8785', () => {
     ['an infinity', [Number.POSITIVE_INFINITY]],
     ['undefined', undefined],
     ['a function', () => 1],
-  ])('what has no canonical form throws: %s', (_, value) => {
+  ])('a value without a canonical form throws: %s', (_, value) => {
     expect(() => jcs(value)).toThrow(Error)
   })
 

@@ -27,7 +27,7 @@ function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
 }
 
 describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
-  test('what is sealed opens with node:crypto alone: info, aad, and a plaintext of JCS({"body":…,"sig":…})', () => {
+  test('a sealed envelope opens with node:crypto alone: info, aad, and a plaintext of JCS({"body":…,"sig":…})', () => {
     const { body_enc, ...outer } = sealed
     const plaintext = openWithNode(montgomerySecretOf(bob.secretKey), {
       enc: Buffer.from(outer.ephemeral_pub, 'base64'),
@@ -39,11 +39,11 @@ describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of 
     expect(plaintext.toString()).toBe(jcs({ body: BODY, sig: signed.sig }))
   })
 
-  test('what node:crypto sealed is opened', async () => {
+  test('an envelope sealed with node:crypto opens', async () => {
     expect(await open(sealPlaintext(HEAD, jcs({ body: BODY, sig: signed.sig })))).toEqual(signed)
   })
 
-  test('property: after any journey as JSON it opens to what was signed, and has the shape of an envelope', async () => {
+  test('property: after any transfer as JSON it opens to the signed envelope, and has the shape of an envelope', async () => {
     await fc.assert(
       fc.asyncProperty(envelopes, async (envelope) => {
         const { value } = parseIJson(
@@ -59,7 +59,7 @@ describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of 
     )
   }, 60_000)
 
-  test('no two sealings of one envelope are alike, and nothing of the body shows', async () => {
+  test('no two sealings of one envelope are equal, and nothing of the body shows', async () => {
     const again = await sealEnvelope(FULL, bob.publicKey, alice.secretKey)
     expect(again.ephemeral_pub).not.toBe(sealed.ephemeral_pub)
     expect(again.body_enc).not.toBe(sealed.body_enc)
@@ -71,7 +71,7 @@ describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of 
     expect(await openEnvelope(own, alice.secretKey, alice.publicKey)).toEqual(signed)
   })
 
-  test('spec 2.2: a recipient key that is not allowed is refused', async () => {
+  test('spec 2.2: an invalid recipient key is refused', async () => {
     const smallOrder = new Uint8Array(32).fill(1, 0, 1)
     await expect(sealEnvelope(FULL, smallOrder, alice.secretKey)).rejects.toThrow(RangeError)
     await expect(sealEnvelope(FULL, bob.publicKey.subarray(1), alice.secretKey)).rejects.toThrow(RangeError)
@@ -121,14 +121,14 @@ describe('spec 6.4: any change makes opening fail', () => {
 })
 
 describe('a hostile sender', () => {
-  test('who seals in the name of somebody else is found out by the signature inside', async () => {
+  test("that seals in another agent's name is detected by the signature inside", async () => {
     const forged = await sealEnvelope(FULL, bob.publicKey, mallory.secretKey) // from: alice
     await expect(open(forged)).rejects.toThrow('not signed by its sender')
     // decrypting alone returns the content, and does not tell who sealed it
     expect(await decryptEnvelope(forged, bob.secretKey)).toEqual(signEnvelope(FULL, mallory.secretKey))
   })
 
-  test('who puts another head around a signature is found out by it', async () => {
+  test('that puts another head around a signature is detected by it', async () => {
     const moved = sealPlaintext({ ...HEAD, to: 'mallory@127.0.0.1:8080' }, jcs({ body: BODY, sig: signed.sig }))
     await expect(open(moved)).rejects.toThrow('not signed by its sender')
   })
@@ -147,7 +147,7 @@ describe('a hostile sender', () => {
     ['a byte order mark', `\ufeff${jcs({ body: BODY, sig: signed.sig })}`],
     ['no JSON', 'hello'],
     ['nothing', ''],
-  ])('who seals something else than JCS({"body":…,"sig":…}) is refused: %s', async (_, plaintext) => {
+  ])('that seals anything but JCS({"body":…,"sig":…}) is refused: %s', async (_, plaintext) => {
     await expect(open(sealPlaintext(HEAD, plaintext))).rejects.toThrow(
       'the plaintext is not the canonical JSON of body and sig',
     )
@@ -158,7 +158,7 @@ describe('a hostile sender', () => {
     ['1', Buffer.alloc(32).fill(1, 0, 1)],
     ['p - 1', Buffer.from(`ec${'ff'.repeat(30)}7f`, 'hex')],
     ['of order 8', Buffer.from('e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800', 'hex')],
-  ])('who sends a u coordinate of small order, %s, is refused before anything is decrypted', async (_, enc) => {
+  ])('that sends a u coordinate of small order, %s, is refused before anything is decrypted', async (_, enc) => {
     const error = await open({ ...sealed, ephemeral_pub: enc.toString('base64') }).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(SealError)
     expect(error).toMatchObject({ cause: { name: 'DecapError' } })
@@ -169,7 +169,7 @@ describe('a hostile sender', () => {
     ['numbers for strings', { ...sealed, body_enc: 1, ephemeral_pub: 2 }],
     ['a lone surrogate', { ...sealed, thread_id: '\ud800' }],
     ['nothing', {}],
-  ])('or server who gives out something else than a sealed envelope is refused: %s', async (_, envelope) => {
+  ])('or a server that delivers anything but a sealed envelope is refused: %s', async (_, envelope) => {
     await expect(open(envelope as SealedEnvelope)).rejects.toThrow('not a sealed envelope')
   })
 })

@@ -12,17 +12,17 @@ import { signEnvelope, verifyEnvelope } from './sign-envelope.ts'
 const signed = signEnvelope(FULL, alice.secretKey)
 
 describe('spec 6.3: sig is over the UTF-8 bytes of JCS(envelope without sig)', () => {
-  test('it is what node:crypto signs', () => {
+  test('it equals the signature of node:crypto', () => {
     const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), alice.secretKey])
     const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
     expect(signed).toEqual({ ...FULL, sig: sign(null, Buffer.from(jcs(FULL)), key).toString('base64') })
   })
 
-  test('what is signed starts with {, so it can never be a request, which starts with SVC1', () => {
+  test('the signed text starts with {, so it can never be a request, which starts with SVC1', () => {
     expect(jcs(FULL)).toMatch(/^\{/)
   })
 
-  test('property: it verifies after any journey as JSON, has the shape of an envelope, and keeps every value', () => {
+  test('property: it verifies after any transfer as JSON, has the shape of an envelope, and keeps every value', () => {
     fc.assert(
       fc.property(envelopes, fc.constantFrom(0, 2), (envelope, space) => {
         const { value } = parseIJson(Buffer.from(JSON.stringify(signEnvelope(envelope, alice.secretKey), null, space)))
@@ -35,7 +35,7 @@ describe('spec 6.3: sig is over the UTF-8 bytes of JCS(envelope without sig)', (
     )
   })
 
-  test('a key read from the directory verifies', () => {
+  test('a key from the directory verifies it', () => {
     const key = parsePublicKey(formatPublicKey(alice.publicKey))
     expect(key && verifyEnvelope(signed, key)).toBe(true)
   })

@@ -20,7 +20,7 @@ describe('spec 6.5: the size of a payload', () => {
     ['"é€😀"', 11, 5],
     ['"\\ud83d\\ude00"', 6, 3],
     ['1e2', 3, 3],
-  ])('counts what JSON.stringify writes, syntax included, not what was sent: %s', (sent, bytes, characters) => {
+  ])("counts JSON.stringify's output, syntax included, not the text that was sent: %s", (sent, bytes, characters) => {
     expect(bodySize(JSON.parse(sent))).toEqual({ bytes, characters })
   })
 
@@ -28,14 +28,14 @@ describe('spec 6.5: the size of a payload', () => {
     ['DM: 4000 characters and 16 KiB', DM_SIZE_LIMITS, 4000, 16384],
     ['post: 16000 characters and 32 KiB', POST_SIZE_LIMITS, 16000, 32768],
   ]
-  test.each(borders)('spec 6.5, 11.7: %s, both borders inside', (_, limits, characters, bytes) => {
+  test.each(borders)('spec 6.5, 11.7: %s, with both bounds inclusive', (_, limits, characters, bytes) => {
     expect(fits(bodySize('a'.repeat(characters - 2)), limits)).toBe(true)
     expect(fits(bodySize('a'.repeat(characters - 1)), limits)).toBe(false)
     expect(fits({ bytes, characters }, limits)).toBe(true)
     expect(fits({ bytes: bytes + 1, characters }, limits)).toBe(false)
   })
 
-  test.each(borders)('spec 6.5, 11.7: %s; of sealed ones only the bytes', (_, limits, __, bytes) => {
+  test.each(borders)('spec 6.5, 11.7: %s; for sealed ones only the bytes', (_, limits, __, bytes) => {
     expect(fits({ bytes, characters: undefined }, limits)).toBe(true)
     expect(fits({ bytes: bytes + 1, characters: undefined }, limits)).toBe(false)
   })

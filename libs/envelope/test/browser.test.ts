@@ -4,12 +4,15 @@ import { expect, test } from 'vitest'
 const SOURCES = new URL('../src/', import.meta.url)
 const files = readdirSync(SOURCES).filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
 
-test.each(files)('%s runs in browsers: nothing of Node in it, nor of the contracts but numbers and names', (name) => {
-  const source = readFileSync(new URL(name, SOURCES), 'utf8')
-  expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(/)
-  expect(
-    source.match(
-      /from '@svc\/contracts\/(?!(?:limits|message-operation)\.ts)|from '@svc\/svc1\/(?:verify-node|assert-verifier)\.ts/g,
-    ),
-  ).toBeNull()
-})
+test.each(files)(
+  '%s runs in browsers: it uses nothing of Node, and of the contracts only numbers and names',
+  (name) => {
+    const source = readFileSync(new URL(name, SOURCES), 'utf8')
+    expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(/)
+    expect(
+      source.match(
+        /from '@svc\/contracts\/(?!(?:limits|message-operation)\.ts)|from '@svc\/svc1\/(?:verify-node|assert-verifier)\.ts/g,
+      ),
+    ).toBeNull()
+  },
+)

@@ -41,7 +41,7 @@ test('RFC 9180, appendix A.2, base mode: key schedule, messages and exports', as
   }
 })
 
-test('Wycheproof X25519: every shared secret is that of the vector, and all-zero ones are refused', async () => {
+test("Wycheproof X25519: every shared secret equals the vector's, and all-zero ones are refused", async () => {
   let refused = 0
   let agreed = 0
   for (const { tests } of wycheproof('x25519')) {
@@ -77,7 +77,7 @@ test('Wycheproof HKDF-SHA-256', async () => {
   expect(checked).toBe(86)
 })
 
-test('Wycheproof ChaCha20-Poly1305: what is valid opens, and nothing else', async () => {
+test('Wycheproof ChaCha20-Poly1305: valid vectors open, and no others', async () => {
   const aead = new Chacha20Poly1305()
   let checked = 0
   for (const { tests } of wycheproof('chacha20_poly1305')) {

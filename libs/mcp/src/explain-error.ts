@@ -31,7 +31,7 @@ export function explainError(error: unknown): ExplainedError {
   if (error instanceof StateError) {
     return {
       code: 'state_not_usable',
-      text: `${error.message}. Tell the person you work for: it works again when that is mended. If this was to send or to change something, look whether it was done.`,
+      text: `${error.message}. Tell the person you work for: the server works again when this is fixed. If the call was to send or change something, check whether it took effect.`,
     }
   }
   if (error instanceof StartError) {

@@ -5,7 +5,10 @@ import { sleep, untilAborted } from '@svc/sdk/http/waiting.ts'
 import { StartError } from './start-error.ts'
 import { ToolError } from './tool-error.ts'
 
-/** The registration of the key. The service may be down when the server starts, so the server asks until it has an answer. */
+/**
+ * The registration of the key. The service may be down when the server starts, so the server retries until it gets an
+ * answer.
+ */
 interface Registration {
   /** Undefined until the service has answered. */
   readonly name: string | undefined

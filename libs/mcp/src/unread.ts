@@ -13,7 +13,7 @@ interface Unread {
 export interface UnreadCounter {
   /** @returns undefined if the service did not answer. A result must not fail because of a count. */
   count(signal: AbortSignal): Promise<Unread | undefined>
-  /** Makes the next count ask the service. */
+  /** The next count is read from the service again. */
   forget(): void
 }
 

@@ -1,4 +1,4 @@
-/** What becomes of a server whose files cannot be written: the disk is full, or its folder is not there. */
+/** The server while its files cannot be written, because the disk is full or its folder is gone. */
 import { execFile } from 'node:child_process'
 import { readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
@@ -18,7 +18,10 @@ const run = promisify(execFile)
 const SVC = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 const TOKEN = 'a-token-of-thirty-two-characters!!'
 
-/** Puts a file where a folder was. @returns what puts the folder back. */
+/**
+ * Puts a file in the place of a folder.
+ * @returns a function that restores the folder.
+ */
 function takeAway(folder: string): () => void {
   renameSync(folder, `${folder}.away`)
   writeFileSync(folder, '')
@@ -28,20 +31,23 @@ function takeAway(folder: string): () => void {
   }
 }
 
-test.runIf(process.platform !== 'win32')('it does not start on a full disk, says so, and leaves nothing', async () => {
-  await using service = await startFakeService()
-  using folder = temporaryFolder()
-  const args = ['mcp', '--key', folder.path('key'), '--url', service.url, '--register', 'alice']
-  const command = 'ulimit -f 0 && exec "$0" "$@" < /dev/null'
-  const started = run('bash', ['--norc', '-c', command, process.execPath, SVC, ...args], { env: ENVIRONMENT })
-  await expect(started).rejects.toMatchObject({
-    code: 2,
-    stderr: expect.stringMatching(/^svc: .*key cannot be written: file too large\n$/),
-  })
-  expect(readdirSync(folder.path('.'))).toEqual([])
-})
+test.runIf(process.platform !== 'win32')(
+  'on a full disk it does not start, reports why, and leaves nothing',
+  async () => {
+    await using service = await startFakeService()
+    using folder = temporaryFolder()
+    const args = ['mcp', '--key', folder.path('key'), '--url', service.url, '--register', 'alice']
+    const command = 'ulimit -f 0 && exec "$0" "$@" < /dev/null'
+    const started = run('bash', ['--norc', '-c', command, process.execPath, SVC, ...args], { env: ENVIRONMENT })
+    await expect(started).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^svc: .*key cannot be written: file too large\n$/),
+    })
+    expect(readdirSync(folder.path('.'))).toEqual([])
+  },
+)
 
-test('a folder that goes away while it runs: tools say so, the server lives, and goes on when it is back', {
+test('if the folder disappears while it runs, tools report it, the server keeps running, and recovers with the folder', {
   timeout: 60_000,
 }, async () => {
   await using stack = new AsyncDisposableStack()
@@ -67,7 +73,7 @@ test('a folder that goes away while it runs: tools say so, the server lives, and
   expect(await alice.call('send_message', { to: 'bob', body: 'x' })).toMatchObject({ status: 'accepted' })
 })
 
-test('a message that was accepted is told as accepted, whatever cannot be kept then', async () => {
+test('an accepted message is reported as accepted, even if nothing can be stored afterwards', async () => {
   await using stack = new AsyncDisposableStack()
   const service = stack.use(await startFakeService())
   const folder = stack.use(temporaryFolder())
@@ -84,7 +90,7 @@ test('a message that was accepted is told as accepted, whatever cannot be kept t
   const mailbox = stack.use(await openMailbox(options, createLog(new PassThrough().resume())))
   const face = stack.use(await serveOverHttp(mailbox, { port: 0, token: TOKEN }))
   const alice = stack.use(await overHttp('http 2026', face.url, TOKEN))
-  // Between the two attempts there is time to take the folder away.
+  // Between the two attempts there is time to remove the folder.
   service.meet('POST /v2/messages', { kind: 'refuse', code: 'unavailable', retryAfterSeconds: 2 })
   const sent = alice.result('send_message', { to: 'bob', body: 'x' })
   await eventually(async () => service.requests.some(({ target }) => target === '/v2/messages'))

@@ -1,4 +1,4 @@
-/** What a hostile service, and a service that is down, can do to the model of an agent. */
+/** The effects of a hostile service, and of a service that is down, on the model of an agent. */
 import { existsSync } from 'node:fs'
 import { PassThrough } from 'node:stream'
 import type { AgentKey } from '@svc/sdk/keys.ts'

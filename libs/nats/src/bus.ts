@@ -22,22 +22,22 @@ export interface Bus {
 
 const calls = defineCount({
   name: 'agentmsg_calls_total',
-  help: 'Calls to other services that have ended, by how: ok, or the code of the error',
+  help: 'Ended calls to other services, by outcome: ok or the code of the error',
   labels: ['call', 'outcome'],
 })
 const callSeconds = defineDistribution({
   name: 'agentmsg_call_seconds',
-  help: 'From a call to its answer, as the caller sees it',
+  help: 'From a call to its answer, measured by the caller',
   labels: ['call'],
 })
 const callMessages = defineCount({
   name: 'agentmsg_call_messages_total',
-  help: 'NATS messages that calls left in; several calls share one',
+  help: 'NATS messages that calls were sent in; several calls share one',
   labels: ['call'],
 })
 const callsWaiting = defineLevel({
   name: 'agentmsg_calls_waiting',
-  help: 'Calls that have no answer yet',
+  help: 'Calls without an answer yet',
   labels: [],
 })
 

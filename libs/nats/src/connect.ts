@@ -12,7 +12,7 @@ import { explainReset, explainTls, tlsFor } from './tls.ts'
 
 const connected = defineLevel({
   name: 'agentmsg_nats_connected',
-  help: '1 where the connection to NATS is there, 0 where it is lost',
+  help: '1 if the process is connected to NATS, otherwise 0',
   labels: [],
 })
 const disconnects = defineCount({

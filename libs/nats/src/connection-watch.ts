@@ -14,7 +14,7 @@ export class ConnectionWatch {
 
   /** @throws Error as soon as the connection is lost. The work then goes on, but its result is ignored. */
   async whileConnected<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#isLost) throw new Error('NATS is away')
+    if (this.#isLost) throw new Error('NATS is not connected')
     const { promise: lost, reject } = Promise.withResolvers<never>()
     this.#waiting.add(reject)
     try {

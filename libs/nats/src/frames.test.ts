@@ -7,7 +7,7 @@ const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-00`
 const json = fc.jsonValue().map((value): unknown => JSON.parse(JSON.stringify(value)))
 
 describe('several requests in one message, each with its own answer', () => {
-  test('a request comes back as it went, on one line', () => {
+  test('a request survives encoding, on one line', () => {
     fc.assert(
       fc.property(json, fc.nat(), (request, deadlineMs) => {
         const line = encodeRequest(request, { traceparent, deadlineMs })
@@ -17,7 +17,7 @@ describe('several requests in one message, each with its own answer', () => {
     )
   })
 
-  test('an answer comes back as it went, on one line', () => {
+  test('an answer survives encoding, on one line', () => {
     fc.assert(
       fc.property(json, json, fc.nat(), (reply, meta, index) => {
         const text = JSON.stringify(reply)
@@ -31,18 +31,18 @@ describe('several requests in one message, each with its own answer', () => {
     )
   })
 
-  test('an error crosses whole; one of a newer peer becomes internal', () => {
+  test('an error survives whole; one of a newer peer becomes internal', () => {
     const sent = new ServiceError('budget_exhausted', { retryAfterSeconds: 7, detail: 'two\nlines' })
     const line = decodeReply(encodeError(3, sent))
     expect(line).toMatchObject({ index: 3, kind: 'error', error: { code: 'budget_exhausted', retryAfterSeconds: 7 } })
     expect(decodeReply('3-{"code":"of_tomorrow"}')).toMatchObject({ error: { code: 'internal' } })
   })
 
-  test.each(['', ' ', 'x', '1', '1 2', 'x y {}', '5 t {'])('%j is no request', (line) => {
+  test.each(['', ' ', 'x', '1', '1 2', 'x y {}', '5 t {'])('%j is not a request', (line) => {
     expect(() => decodeRequest(line)).toThrow(SyntaxError)
   })
 
-  test.each(['', '+{}', 'x+{}', '1', '1*{}', '1={}', '1+{'])('%j is no answer', (line) => {
+  test.each(['', '+{}', 'x+{}', '1', '1*{}', '1={}', '1+{'])('%j is not an answer', (line) => {
     expect(() => decodeReply(line)).toThrow(SyntaxError)
   })
 })

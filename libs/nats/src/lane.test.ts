@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createLane } from './lane.ts'
 
-test('one item begins in each turn of the event loop, in order, and other work goes on between them', async () => {
+test('one item begins in each turn of the event loop, in order, and other work runs between them', async () => {
   const lane = createLane({ concurrency: 10, maxWaiting: 10 })
   const begun: number[] = []
   const all = [1, 2, 3, 4].map((item) => lane.run(async () => begun.push(item)))
@@ -14,7 +14,7 @@ test('one item begins in each turn of the event loop, in order, and other work g
   expect(await Promise.all(all)).toEqual([1, 2, 3, 4])
 })
 
-test('so many are under way, one that fails makes room like any other, and the lane is full when so many wait', async () => {
+test('concurrency is limited, a failed item makes room like any other, and the lane is full when its queue is', async () => {
   const lane = createLane({ concurrency: 2, maxWaiting: 3 })
   const gates = Array.from({ length: 5 }, () => Promise.withResolvers<void>())
   const begun: number[] = []

@@ -11,7 +11,7 @@ function start() {
   return { outflow, asked }
 }
 
-test('what a silent link keeps is bounded, and free again when the server has it or the link is lost', async () => {
+test('data on a silent link is bounded, and freed when the server has it or the link is lost', async () => {
   const { outflow, asked } = start()
   outflow.add(MAX_UNCONFIRMED_CHARACTERS - 1)
   expect(outflow.isFull).toBe(false)
@@ -29,7 +29,7 @@ test('what a silent link keeps is bounded, and free again when the server has it
   expect(outflow.isFull).toBe(false)
 })
 
-test('small amounts are not asked about, and one question at a time', () => {
+test('small amounts need no question, and only one question is open at a time', () => {
   const { outflow, asked } = start()
   for (let at = 0; at < 100; at += 1) outflow.add(10_000)
   expect(asked.length).toBe(0)

@@ -77,17 +77,17 @@ export interface Serving {
 
 const served = defineCount({
   name: 'agentmsg_served_total',
-  help: 'Calls that this process has answered, by how: ok, or the code of the error',
+  help: 'Calls that this process has answered, by outcome: ok or the code of the error',
   labels: ['call', 'outcome'],
 })
 const servedSeconds = defineDistribution({
   name: 'agentmsg_served_seconds',
-  help: 'From taking a call to its answer, as the service sees it',
+  help: 'From the arrival of a call to its answer, measured by the service',
   labels: ['call'],
 })
 const servedWorking = defineLevel({
   name: 'agentmsg_served_working',
-  help: 'Calls that this process works on',
+  help: 'Calls that this process is working on',
   labels: [],
 })
 

@@ -215,7 +215,7 @@ class CurrentPull {
 
   /** @throws Error unless the pull ends because it is complete or its time is over. */
   async untilOver(silenceMs: number): Promise<void> {
-    this.#silence = setTimeout(() => this.end(new Error('the consumer has gone quiet')), silenceMs)
+    this.#silence = setTimeout(() => this.end(new Error('the consumer is silent')), silenceMs)
     if (this.#signal.aborted) this.end()
     await this.#over.promise
   }

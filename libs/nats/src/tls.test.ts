@@ -13,7 +13,7 @@ test.each([
   expect(explainTls(withCode(code), 'nats:4222')).toContain(sentence)
 })
 
-test('a reset is explained, and another failure is not', () => {
+test('a reset gets an explanation, and other failures do not', () => {
   expect(explainReset(withCode('ECONNRESET'), 'nats:4222')).toContain('NATS at nats:4222 reset the connection')
   expect(explainReset(withCode('ETIMEDOUT'), 'nats:4222')).toBeUndefined()
   expect(explainTls(withCode('ECONNRESET'), 'nats:4222')).toBeUndefined()

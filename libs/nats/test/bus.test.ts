@@ -49,10 +49,10 @@ const doubling = handle(double, async ({ value }) => {
   return { value: value * 2 }
 })
 
-describe('a process whose user may not listen to all that it should', () => {
+describe('a process whose user may not listen to all of its subjects', () => {
   const elsewhere = defineCall({ subject: 'svc.identity.double', request: Type.Object({}), reply: Type.Object({}) })
 
-  test('does not say that it is ready', async () => {
+  test('does not report ready', async () => {
     await using server = await startTestNats()
     await using stack = new AsyncDisposableStack()
     const options = { url: server.urlFor('budget'), name: 'test', logger }
@@ -62,7 +62,7 @@ describe('a process whose user may not listen to all that it should', () => {
     await expect(serving).rejects.toThrow('NATS does not let budget listen to all of its subjects')
   })
 
-  test('and a drain is no failure', async () => {
+  test('but a drain is no failure', async () => {
     await using h = await startHarness([doubling])
     await h.serving.drain()
     expect(await Promise.race([h.serving.failed, h.serving.drain().then(() => 'drained')])).toBe('drained')
@@ -70,7 +70,7 @@ describe('a process whose user may not listen to all that it should', () => {
 })
 
 describe('calls over NATS', () => {
-  test('calls that are made together share messages, and each has its own answer', async () => {
+  test('concurrent calls share messages, and each has its own answer', async () => {
     await using h = await startHarness([doubling])
     const values = Array.from({ length: 300 }, (_, index) => index - 1)
     const answers = await Promise.all(
@@ -85,7 +85,7 @@ describe('calls over NATS', () => {
     expect(h.bus.inFlight).toBe(0)
   })
 
-  test('an item that is slow holds none of the others', async () => {
+  test('a slow item delays no others', async () => {
     const gate = Promise.withResolvers<void>()
     const slow = handle(double, async ({ value }) => {
       if (value === 1) await gate.promise
@@ -99,7 +99,7 @@ describe('calls over NATS', () => {
     expect(await held).toEqual({ value: 1 })
   })
 
-  test('text crosses as it is, and pages larger than a message’s share travel alone', async () => {
+  test('text arrives unchanged, and pages larger than a message’s share travel alone', async () => {
     const pages = handleText(page, async ({ characters }) => ({
       meta: { count: 1 },
       text: `"${'é'.repeat(characters)}"`,
@@ -112,7 +112,7 @@ describe('calls over NATS', () => {
 })
 
 describe('spec 3.17: never a hang', () => {
-  test('nobody serves the subject: unavailable at once', async () => {
+  test('without a process on the subject: unavailable at once', async () => {
     await using h = await startHarness([])
     expect(await codeOf(h.bus.callText(page, { characters: 1 }, context(60_000)))).toBe('unavailable')
   })
@@ -129,7 +129,7 @@ describe('spec 3.17: never a hang', () => {
     }
   })
 
-  test('a deadline that has passed, or too little of it left, is not worked for', async () => {
+  test('a call whose deadline has passed, or nearly, is not handled', async () => {
     let worked = 0
     const counting = handle(double, async ({ value }) => {
       worked += 1
@@ -147,14 +147,14 @@ describe('spec 3.17: never a hang', () => {
     expect(await codeOf(h.bus.call(double, { value: 'x' as unknown as number }, context()))).toBe('internal')
   })
 
-  test('after NATS was away calls are answered again', async () => {
+  test('after an outage of NATS calls are answered again', async () => {
     await using h = await startHarness([doubling])
     await h.server.restart()
     // The two ends reconnect one after the other.
     expect(await eventually(() => h.bus.call(double, { value: 4 }, context(500)))).toEqual({ value: 8 })
   })
 
-  test('a drain answers what was taken', async () => {
+  test('a drain answers the accepted calls', async () => {
     const gate = Promise.withResolvers<void>()
     const taken = Promise.withResolvers<void>()
     const slow = handle(double, async ({ value }) => {

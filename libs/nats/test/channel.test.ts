@@ -20,8 +20,8 @@ async function startPair() {
   return { server, one, other, [Symbol.asyncDispose]: () => stack.disposeAsync() }
 }
 
-describe('what processes of one service tell each other', () => {
-  test('everybody who listens hears a value, and nobody who has stopped', async () => {
+describe('messages between processes of one service', () => {
+  test('every listener gets a value, and none that has stopped', async () => {
     await using pair = await startPair()
     const heard: unknown[] = []
     const listening = pair.one.channel.subscribe(SUBJECT, (value) => heard.push(value))
@@ -36,7 +36,7 @@ describe('what processes of one service tell each other', () => {
     expect(heard).toEqual([{ n: 1 }])
   })
 
-  test('a request has an answer, and none at once where nobody listens', async () => {
+  test('a request has an answer, and fails at once if nobody listens', async () => {
     await using pair = await startPair()
     await expect(pair.one.channel.request(SUBJECT, {}, 60_000)).rejects.toThrow('503')
     pair.other.channel.subscribe(SUBJECT, (value, respond) => respond([value]))
@@ -44,14 +44,14 @@ describe('what processes of one service tell each other', () => {
     expect(await pair.one.channel.request(SUBJECT, 7, 5_000)).toEqual([7])
   })
 
-  test('a request that nobody answers ends in time', async () => {
+  test('an unanswered request ends in time', async () => {
     await using pair = await startPair()
     pair.other.channel.subscribe(SUBJECT, () => {})
     await pair.other.channel.flush()
     await expect(pair.one.channel.request(SUBJECT, 7, 50)).rejects.toThrow('TIMEOUT')
   })
 
-  test('what is not JSON is undefined, and an answer to what is no request is nothing', async () => {
+  test('a value that is not JSON is undefined, and an answer to no request is ignored', async () => {
     await using pair = await startPair()
     const heard: unknown[] = []
     pair.one.channel.subscribe(SUBJECT, (value, respond) => {
@@ -66,7 +66,7 @@ describe('what processes of one service tell each other', () => {
     await eventually(() => heard.length === 3)
   })
 
-  test('a lost connection is told, and when it is back', async () => {
+  test('listeners learn that the connection is lost, and that it is back', async () => {
     await using pair = await startPair()
     const states: string[] = []
     void pair.one.channel.watchConnection((state) => states.push(state))
@@ -75,7 +75,7 @@ describe('what processes of one service tell each other', () => {
     expect(states[0]).toBe('lost')
   })
 
-  test('on a connection that is closed nothing is thrown at whoever tells something', async () => {
+  test('a closed connection throws nothing at senders', async () => {
     await using pair = await startPair()
     await pair.one.nats.connection.close()
     pair.one.channel.publish(SUBJECT, 1)

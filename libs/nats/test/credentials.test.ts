@@ -142,13 +142,16 @@ describe('SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE', () => {
     ['no certificate', async () => ({}), 'asks for a certificate of this process'],
     ['one of a stranger', async () => showing(await stranger.issue()), REFUSED],
     ['an expired one', async () => showing(await authority.issue({ expired: true })), REFUSED],
-  ])('a server that asks and gets %s refuses it, and the sentence names the variable', async (_, variables, alert) => {
-    const { url } = await start()
-    const outcome = await outcomeOf({ SVC_NATS_URL: url, SVC_NATS_CA_FILE: ca, ...(await variables()) })
-    // The server sends an alert and resets the connection. Either may arrive first.
-    expect([alert, RESET].some((text) => outcome.includes(text))).toBe(true)
-    expect(outcome).toContain('SVC_NATS_CERT_FILE')
-  })
+  ])(
+    'a server that asks for one and gets %s refuses it, and the message names the variable',
+    async (_, variables, alert) => {
+      const { url } = await start()
+      const outcome = await outcomeOf({ SVC_NATS_URL: url, SVC_NATS_CA_FILE: ca, ...(await variables()) })
+      // The server sends an alert and resets the connection. Either may arrive first.
+      expect([alert, RESET].some((text) => outcome.includes(text))).toBe(true)
+      expect(outcome).toContain('SVC_NATS_CERT_FILE')
+    },
+  )
 
   test('renewed files are used at the next connection, without a restart', async () => {
     const { server, url } = await start()
@@ -185,7 +188,7 @@ const LOGINS = {
     return { config: operator.config, text: await operator.credsFor('budget') }
   },
 } satisfies Record<string, () => Promise<Login>>
-/** How much of a file is there, and what is said of it. */
+/** How complete a file is, and the message about it. */
 const HALF_WRITTEN = {
   SVC_NATS_PASSWORD_FILE: [0, 'is empty'],
   SVC_NATS_NKEY_FILE: [-20, 'is not the seed of a user'],
@@ -209,7 +212,7 @@ describe.each(KINDS)('%s', (variable) => {
     expect(await outcomeOf({ ...env, [variable]: other })).toBe("'Authorization Violation'")
   })
 
-  test('is read again when the server knows another login, and a file that is not complete is said', async () => {
+  test('is read again when the server has another login, and an incomplete file is reported', async () => {
     const [first, next] = [await LOGINS[variable](), await LOGINS[variable]()]
     const { server, url } = await start(first)
     const path = fileWith(first.text)
@@ -263,7 +266,7 @@ test('in operator mode messaging publishes to the stream, and webhook gets it fr
   expect(heard).toEqual(['hello'])
 })
 
-test('a seed with a typing error ends the start, and the file is named', async () => {
+test('a seed with a typing error ends the start, and the message names the file', async () => {
   const seed = new TextDecoder().decode(nkeys.createUser().getSeed())
   const path = fileWith(seed.replace(/.{4}$/, seed.endsWith('AAAA') ? 'BBBB' : 'AAAA'))
   const settings = settingsOf({ SVC_NATS_URL: 'nats://budget@127.0.0.1:9', SVC_NATS_NKEY_FILE: path })

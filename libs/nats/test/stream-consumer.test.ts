@@ -88,8 +88,8 @@ function startPulling({ consumer }: Scene): AsyncDisposable & { failures: unknow
   }
 }
 
-describe('a part in a durable consumer', () => {
-  test('events are given once, in the order of the stream, and what was put off comes again after a while', async () => {
+describe('one process of a durable consumer', () => {
+  test('events come once, in the order of the stream, and a postponed event comes again after a while', async () => {
     await using scene = await startScene(async ({ text, deliveries }) =>
       text === '2' && deliveries === 1 ? 'again' : text === '3' ? 'never' : 'done',
     )
@@ -100,7 +100,7 @@ describe('a part in a durable consumer', () => {
     await eventually(async () => (await scene.consumer.lag()) === 0)
   })
 
-  test('a pull takes so many, waits for what it took, and is over in time where there is nothing', async () => {
+  test('a pull takes a limited number, waits for the work on them, and ends in time if there are none', async () => {
     const handling: PromiseWithResolvers<Handled>[] = []
     await using scene = await startScene(() => {
       const one = Promise.withResolvers<Handled>()
@@ -125,12 +125,12 @@ describe('a part in a durable consumer', () => {
     expect(scene.texts()).toEqual(['1', '2', '3'])
   })
 
-  test('where there is no stream a pull says so', async () => {
+  test('without a stream a pull says so', async () => {
     await using scene = await startScene()
     expect(await scene.consumer.pull(PULL)).toBe(false)
   })
 
-  test('a consumer that is there from before is brought in line with what it is now to be', async () => {
+  test('an existing consumer is brought in line with its definition', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     const manager = await scene.nats.connection.jetstreamManager({ checkAPI: false })
@@ -146,8 +146,8 @@ describe('a part in a durable consumer', () => {
   })
 })
 
-describe('ADR 22: nothing goes quiet', () => {
-  test('an event on its way when its pull ends is handled, and not left until its acknowledgement is missed', async () => {
+describe('ADR 22: no pull goes silent', () => {
+  test('an event on its way when its pull ends is handled, and does not wait for the acknowledgement timeout', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     const stop = new AbortController()
@@ -161,7 +161,7 @@ describe('ADR 22: nothing goes quiet', () => {
     await eventually(async () => (await scene.consumer.lag()) === 0)
   })
 
-  test('NATS killed and started again under a pull: it ends at once, and the next gets what comes', async () => {
+  test('NATS killed and restarted during a pull: it ends at once, and the next one gets later events', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     await using pulling = startPulling(scene)
@@ -174,7 +174,7 @@ describe('ADR 22: nothing goes quiet', () => {
     expect(scene.back()).toBe(1)
   })
 
-  test('NATS without its data: the next pulls make the consumer again, and begin with all that the stream has', async () => {
+  test('NATS without its data: the next pulls create the consumer again, and begin with the whole stream', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     await using _ = startPulling(scene)
@@ -185,14 +185,14 @@ describe('ADR 22: nothing goes quiet', () => {
     expect(scene.texts()).toEqual(['1', '1', '2'])
   })
 
-  test('a server that says nothing any more, with its connection open: the pull is over within seconds', async () => {
+  test('a server that sends nothing more on an open connection: the pull ends within seconds', async () => {
     await using scene = await startScene()
     await scene.publish('1')
     await using pulling = startPulling(scene)
     await eventually(() => scene.heard.length === 1)
     scene.proxy.freeze()
     await eventually(() => pulling.failures.length > 0, SOON)
-    expect(String(pulling.failures[0])).toContain('has gone quiet')
+    expect(String(pulling.failures[0])).toContain('is silent')
     scene.proxy.thaw()
     await scene.publish('2')
     await eventually(() => scene.texts().includes('2'), SOON)

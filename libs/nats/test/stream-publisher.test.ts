@@ -8,7 +8,7 @@ import { acceptedStream, DEFAULT_STREAM_BOUNDS } from '../src/streams.ts'
 
 const publication = (n: number) => ({ subject: 'accepted.a.inbox', messageId: `a:${n}`, text: '{}' })
 
-test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once and works when it is back', async () => {
+test('ADR 22: a call to a NATS that is down, or goes down, fails at once, and works when NATS is back', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
   const logger = createLogger('test', 'silent')
@@ -24,19 +24,19 @@ test('ADR 22: what is asked of a NATS that is away, or goes away, fails at once 
   })
   await server.kill()
   await Promise.all([
-    expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away'),
-    expect(stream.state()).rejects.toThrow('NATS is away'),
+    expect(stream.publish([publication(2)])).rejects.toThrow('NATS is not connected'),
+    expect(stream.state()).rejects.toThrow('NATS is not connected'),
   ])
   await eventually(() => disconnects === 1)
-  await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is away')
-  await expect(stream.state()).rejects.toThrow('NATS is away')
+  await expect(stream.publish([publication(2)])).rejects.toThrow('NATS is not connected')
+  await expect(stream.state()).rejects.toThrow('NATS is not connected')
 
   await server.restart()
   // The stream may have the event already, from an attempt whose answer was lost.
   expect(await eventually(() => stream.publish([publication(2)]))).toMatchObject({ lastSequence: 2 })
 })
 
-test('a batch says whether the stream stored anything of it', async () => {
+test('a batch tells whether the stream stored anything of it', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
   const logger = createLogger('test', 'silent')
@@ -53,7 +53,7 @@ test('a batch says whether the stream stored anything of it', async () => {
   expect(await publish(1, 4, 2)).toEqual({ lastSequence: 4, isNew: true })
 })
 
-test('a stream is brought in line with its bounds, and past them drops its oldest events', async () => {
+test('a stream gets the bounds of its definition, and past them drops its oldest events', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
   const logger = createLogger('test', 'silent')
@@ -74,7 +74,7 @@ test('a stream is brought in line with its bounds, and past them drops its oldes
 })
 
 test.each(['is new', 'had no bound before'])(
-  'a server without room for the bound gives the stream a smaller one, and says what to do about it: a stream that %s',
+  'a server without room for the bound gives the stream a smaller one, and the log says what to do: a stream that %s',
   async (kind) => {
     await using stack = new AsyncDisposableStack()
     const server = stack.use(await startTestNats())

@@ -56,7 +56,7 @@ function connectService(url: string) {
   return { connecting, lines }
 }
 
-describe('before a server has shown who it is, it is sent nothing', () => {
+describe('a server gets nothing before it has proved its identity', () => {
   test('a server that offers no TLS', async () => {
     const server = await start()
     expect(await refusalOf(urlFor(server.port))).toBe(
@@ -87,7 +87,7 @@ describe('before a server has shown who it is, it is sent nothing', () => {
   })
 })
 
-test('a service says why it cannot connect, tries again, and connects when the server has TLS', async () => {
+test('a service logs why it cannot connect, retries, and connects when the server has TLS', async () => {
   const credentials = await authority.issue()
   const plain = await start()
   const { port } = plain
@@ -105,7 +105,7 @@ test('a service says why it cannot connect, tries again, and connects when the s
   expect(lines).toEqual([expect.stringContaining(NO_TLS), login])
 })
 
-test('a lost connection is made again with TLS or not at all, also to servers that the cluster names', async () => {
+test('a lost connection is reopened with TLS or not at all, also to servers that the cluster announces', async () => {
   const host = '127.0.0.1'
   const plain = await start()
   // Its certificate is for the name that the cluster advertises. Anybody could advertise a name, and have a certificate for it.

@@ -3,7 +3,7 @@ import { activeTrace, isTracing, type Span, startSpan } from '@svc/telemetry/tra
 
 const statements = defineCount({
   name: 'agentmsg_sql_total',
-  help: 'SQL statements that have ended, by how: ok, or SQLSTATE, or the code of the driver',
+  help: "Ended SQL statements, by outcome: ok, SQLSTATE, or the driver's code",
   labels: ['statement', 'outcome'],
 })
 const statementSeconds = defineDistribution({
@@ -13,12 +13,12 @@ const statementSeconds = defineDistribution({
 })
 const poolSize = defineLevel({
   name: 'agentmsg_sql_connections',
-  help: 'Connections that the pool has at most',
+  help: 'Maximum of connections in the pool',
   labels: [],
 })
 const underWay = defineLevel({
   name: 'agentmsg_sql_under_way',
-  help: 'Statements that have no answer yet: those for which there is a connection, and those behind another one',
+  help: 'Statements without an answer yet: those that have a connection, and those that wait behind another',
   labels: ['state'],
 })
 

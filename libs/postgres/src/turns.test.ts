@@ -22,7 +22,7 @@ function createWork(atOnce: number) {
   }
 }
 
-test('so many run at once, and the others wait in order', async () => {
+test('a limited number runs at once, and the others wait in order', async () => {
   const work = createWork(2)
   for (const name of ['a', 'b', 'c', 'd']) void work.ask(name)
   expect(work.begun).toEqual(['a', 'b'])
@@ -31,7 +31,7 @@ test('so many run at once, and the others wait in order', async () => {
   expect(work.begun).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('one of a lock runs at once, so work that waits for a busy lock holds up no other work', async () => {
+test('one per lock runs at once, so work that waits for a busy lock delays no other work', async () => {
   const work = createWork(2)
   for (const name of ['hot 1', 'hot 2', 'hot 3']) void work.ask(name, 'hot')
   void work.ask('other', 'cold')

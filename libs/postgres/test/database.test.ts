@@ -19,7 +19,7 @@ const open = (options: Partial<DatabaseOptions> = {}) =>
 const pidOf = (database: ReturnType<typeof open>) =>
   database.run(async (sql) => (await sql<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid ?? 0)
 
-test('spec 3.17: a query whose connection is lost is unavailable, and the next one knows nothing of it', async () => {
+test('spec 3.17: a query whose connection is lost is unavailable, and the next one is not affected', async () => {
   await using database = open({ statementTimeoutMs: 60_000 })
   await using operator = open()
   const pid = await pidOf(database)
@@ -35,7 +35,7 @@ test('spec 3.17: a query whose connection is lost is unavailable, and the next o
   expect(await pidOf(database)).not.toBe(pid)
 })
 
-test('spec 3.17: a statement that takes too long is given up, and is unavailable', async () => {
+test('spec 3.17: a slow statement is given up, and is unavailable', async () => {
   await using database = open({ statementTimeoutMs: 1_000 })
   const error = await database.run((sql) => sql`select pg_sleep(60)`).catch((thrown: unknown) => thrown)
   expect(error).toBeInstanceOf(ServiceError)
@@ -44,7 +44,7 @@ test('spec 3.17: a statement that takes too long is given up, and is unavailable
   expect(await pidOf(database)).toBeGreaterThan(0)
 })
 
-test('what is wrong with a statement is no outage', async () => {
+test('an error in a statement is no outage', async () => {
   await using database = open()
   await expect(database.run((sql) => sql`select 1 / 0`)).rejects.toMatchObject({ code: '22012' })
 })
@@ -56,7 +56,7 @@ test('counts are numbers, and never rounded ones', async () => {
   await expect(read('9007199254740992')).rejects.toThrow(RangeError)
 })
 
-test('however many transactions wait for one row, other statements go on', async () => {
+test('however many transactions wait for one row, other statements run', async () => {
   const patient = { statementTimeoutMs: 60_000 }
   await using database = open({ ...patient, poolSize: 4 })
   await using other = open(patient)
@@ -86,8 +86,8 @@ test('however many transactions wait for one row, other statements go on', async
   expect(ended).toHaveLength(13)
 })
 
-describe('what two transactions spoil for each other', () => {
-  test.each(['40P01', '40001'])('%s is tried again', async (code) => {
+describe('conflicts between two transactions', () => {
+  test.each(['40P01', '40001'])('%s is retried', async (code) => {
     await using database = open()
     let attempts = 0
     const work = () => {
@@ -107,7 +107,7 @@ describe('what two transactions spoil for each other', () => {
   })
 })
 
-test('of the connections that are free the last one used is taken, whose plans and caches are warm', async () => {
+test('of the free connections the last used one is taken, because its plans and caches are warm', async () => {
   await using database = open({ poolSize: 4 })
   await Promise.all([1, 2, 3, 4].map(() => database.run((sql) => sql`select pg_sleep(0.1)`)))
   const pids: number[] = []
@@ -116,7 +116,7 @@ test('of the connections that are free the last one used is taken, whose plans a
 })
 
 describe('transactions of several statements', () => {
-  test('begin again when another transaction holds their lock, and let the next one begin meanwhile', async () => {
+  test('start over if another transaction holds their lock, and let the next one begin meanwhile', async () => {
     await using database = open({ poolSize: 2 })
     await using other = open()
     const lock = (tx: Tx) => tx`select pg_advisory_xact_lock(1)`
@@ -138,7 +138,7 @@ describe('transactions of several statements', () => {
     await Promise.all([holder, waiting])
   })
 
-  test('are unavailable when they get no lock in the time of a statement', async () => {
+  test('are unavailable if they get no lock within the time of a statement', async () => {
     await using database = open({ poolSize: 2, statementTimeoutMs: 300 })
     await using other = open()
     await other.transaction(async (tx) => {

@@ -25,7 +25,7 @@ async function openSocket(): Promise<Socket> {
   return socket
 }
 
-test('bytes that a connection had not sent when it was closed are not sent on the next one', async () => {
+test('unsent bytes of a closed connection are not sent on the next one', async () => {
   const opened: Socket[] = []
   const sql = createDriver(1, async () => {
     const socket = await openSocket()
@@ -42,7 +42,7 @@ test('bytes that a connection had not sent when it was closed are not sent on th
   await sql.end({ timeout: 0 })
 })
 
-test('a query that waits for a connection is not overtaken by later ones', async () => {
+test('later queries do not overtake one that waits for a connection', async () => {
   let sockets = 0
   const sql = createDriver(2, () => {
     sockets += 1

@@ -47,7 +47,7 @@ const askAll = (database: Database, count = POOL * 3): Promise<string[]> =>
 // If this process pauses for as long as a statement may take, the connection looks lost. So retry; a real fault fails every time.
 describe('spec 3.17: never a hang', { retry: 2 }, () => {
   test.each(['to-server', 'to-client'] as const)(
-    'connections that are half open (%s) are given up with the first query that has no answer',
+    'half-open connections (%s) are given up with the first unanswered query',
     async (direction) => {
       const database = open()
       expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
@@ -60,7 +60,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     },
   )
 
-  test('one that is half open costs the queries that it was given, and no others', async () => {
+  test('a half-open connection fails only its own queries', async () => {
     const database = open()
     await askAll(database)
     const [connection] = link.connections
@@ -70,7 +70,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
   })
 
-  test('where no connection can be made either, each query is unavailable in its time, and the first behind it is answered', async () => {
+  test('if no connection can be opened either, each query is unavailable in time, and the first one afterwards is answered', async () => {
     const database = open()
     await askAll(database)
     link.hold()
@@ -82,7 +82,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     expect(new Set(await askAll(database))).toEqual(new Set(['answered']))
   })
 
-  test('what waits for a database that is away is bounded, and past the bound unavailable at once', async () => {
+  test('the queue for an unreachable database is bounded, and past the bound queries are unavailable at once', async () => {
     const database = open()
     await askAll(database)
     link.hold()
@@ -95,7 +95,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     await eventually(async () => (await ask(database)) === 'answered')
   })
 
-  test('where every connection is busy without a pause, what waits for one is served in its turn, transactions too', async () => {
+  test('if every connection is always busy, waiting work gets its turn, transactions too', async () => {
     const database = open()
     const outcomes = new Set<string>()
     const untilMs = performance.now() + GIVEN_UP_MS
@@ -124,7 +124,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     expect(await database.run((sql) => sql`select id from effects`)).toEqual([])
   })
 
-  test('all connections reset under load: new ones serve at once', async () => {
+  test('all connections reset under load: new ones work at once', async () => {
     const database = open()
     let stopped = false
     const outcomes = new Set<string>()

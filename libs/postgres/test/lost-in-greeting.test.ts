@@ -8,7 +8,7 @@ import { openDatabase } from '../src/database.ts'
 /** `AuthenticationOk` and `ReadyForQuery`, the messages that a new connection waits for before its first query. */
 const GREETING = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 0, 0x5a, 0, 0, 0, 5, 0x49])
 
-test('spec 3.17: a connection that is lost with the driver’s own first question is an unavailable database and no more', async () => {
+test('spec 3.17: a connection that is lost during the driver’s own first query is just an unavailable database', async () => {
   let lost = 0
   const server = createServer((socket: Socket) => {
     socket.on('error', () => {})

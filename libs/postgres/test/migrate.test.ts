@@ -69,7 +69,7 @@ const untilWaiting = (table: string): Promise<unknown> =>
   })
 
 describe('a migration under load', () => {
-  test('lets those behind it go on while somebody keeps a table, and comes to its end afterwards', async () => {
+  test('lets others continue while a transaction locks a table, and finishes afterwards', async () => {
     await begin(['one'])
     const holder = await sql.reserve()
     await holder`begin`
@@ -95,7 +95,7 @@ describe('a migration under load', () => {
     await sql`drop table budget.done`
   })
 
-  test('is begun again where it and a service wait for each other, and the service goes on', async () => {
+  test('is retried if it deadlocks with a service, and the service continues', async () => {
     await begin(['one', 'two'])
     const service = await sql.reserve()
     await service`begin`
@@ -113,7 +113,7 @@ describe('a migration under load', () => {
     expect(await sql`select one.more, two.more from budget.one, budget.two`).toHaveLength(1)
   })
 
-  test('fails at once where it is wrong', async () => {
+  test('fails at once if it is wrong', async () => {
     await begin([])
     await expect(up(files({ '0001_wrong': 'alter table budget.absent add column more text;' }))).rejects.toThrow(
       'absent',
@@ -122,7 +122,7 @@ describe('a migration under load', () => {
 })
 
 describe('functions', () => {
-  test('are made anew where their text has changed, and only there', async () => {
+  test('are replaced if their text has changed, and only then', async () => {
     await begin([])
     await up(files({}, { kept: answering('kept', '1'), changed: answering('changed', '1') }))
     const made = await sql`select name, revision, changed_at from budget.functions where name = 'kept'`
@@ -141,7 +141,7 @@ describe('functions', () => {
     expect(await ask('calls')).toBe(2)
   })
 
-  test('come behind the tables that they need', async () => {
+  test('are created after the tables that they need', async () => {
     await begin([])
     const tables = { '0001_needed': 'create table budget.needed (id bigint);' }
     await up(files(tables, { counts: answering('counts', 'count(*) from budget.needed') }))
@@ -149,7 +149,7 @@ describe('functions', () => {
     await sql`drop table budget.needed`
   })
 
-  test('ADR 23: the step of an older release leaves the text of a later one', async () => {
+  test('ADR 23: the migration step of an older release leaves the text of a later one', async () => {
     await begin([])
     await up(files({}, { versioned: answering('versioned', '1') }))
     await up(files({}, { versioned: answering('versioned', '2', 2) }))
@@ -159,7 +159,7 @@ describe('functions', () => {
     expect(lines).toContain('budget.versioned stays at revision 2, of a later release')
   })
 
-  test('that were dropped since are made again', async () => {
+  test('that were dropped since are created again', async () => {
     await begin([])
     const folder = files({}, { gone: answering('gone', '1') })
     await up(folder)
@@ -182,7 +182,7 @@ describe('functions', () => {
     expect(await sql`select name from budget.functions`).toEqual([{ name: 'before' }])
   })
 
-  test('are made once by two processes that migrate at once', async () => {
+  test('are created once by two processes that migrate at once', async () => {
     await begin([])
     const folder = files(
       { '0001_once': 'create table budget.once (id bigint);' },
@@ -198,7 +198,7 @@ describe('functions', () => {
     await sql`drop table budget.once`
   })
 
-  test('are all old or all new where the process dies in between, and the next one does the rest', async () => {
+  test('are all old or all new if the process dies in between, and the next one does the rest', async () => {
     await begin([])
     const old = { one: answering('one', '1'), two: answering('two', '1') }
     await up(files({}, old))
@@ -245,7 +245,7 @@ test('a numbered file that was overtaken is refused; a recorded name without a f
   ])
 })
 
-test('what code needs is there with its tables and functions, and with those of a later release', async () => {
+test('the schema is complete with its tables and functions, and with those of a later release', async () => {
   await begin([])
   const tables = { '0001_needed': 'select 1;' }
   const needed = readSchemaFiles(files(tables, { needed: answering('needed', '1', 2) }), 'budget')

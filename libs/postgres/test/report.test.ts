@@ -17,7 +17,7 @@ afterAll(async () => {
   await testDatabase?.[Symbol.asyncDispose]()
 })
 
-test('a report has time and plans of its own, and the connection has its own again behind it', async () => {
+test('a report has its own time limit and plans, and the connection is reset afterwards', async () => {
   const settings = () =>
     database.run(
       (sql) => sql`select current_setting('statement_timeout') as timeout, current_setting('enable_seqscan') as scan`,
@@ -37,7 +37,7 @@ test('a report changes nothing', async () => {
   expect(await database.run((sql) => sql`select 1 as one`)).toMatchObject([{ one: 1 }])
 })
 
-test('all of a report sees one moment', async () => {
+test('a report sees one snapshot', async () => {
   const logger = createLogger('test', 'silent')
   await using other = openDatabase({ url: testDatabase.urlFor('stream'), application: 'test', logger, poolSize: 1 })
   const count = (rows: { count: number }[]): number => rows[0]?.count ?? -1

@@ -21,7 +21,7 @@ afterAll(async () => {
 const listOf = (items: readonly string[]) =>
   database.run(async (sql) => (await sql<{ list: string[] }[]>`select ${textList(sql, items)} as list`)[0]?.list)
 
-test('property: the server has the same texts, in order', async () => {
+test('property: the server gets the same texts, in order', async () => {
   // Characters with a meaning in array text, JSON or SQL, among others. Not the separator, and none that Postgres cannot store.
   const characters = fc
     .oneof(fc.constantFrom(...'{}",\\\'\n\r\t \u0001\u001f', 'NULL', 'é', '😀'), fc.string({ unit: 'grapheme' }))
@@ -38,7 +38,7 @@ test('property: the server has the same texts, in order', async () => {
   )
 })
 
-test('property: an envelope, however it is written', async () => {
+test('property: an envelope in any spelling', async () => {
   const spaces = fc.constantFrom(undefined, 1, '\t', '\n', '\r\n')
   await fc.assert(
     fc.asyncProperty(fc.jsonValue(), spaces, async (value, space) => {
@@ -49,7 +49,7 @@ test('property: an envelope, however it is written', async () => {
   )
 })
 
-test('a text that would be taken apart, or for none, is refused', async () => {
+test('a text that would be split, or that is empty, is refused', async () => {
   expect(await listOf([])).toEqual([])
   for (const items of [[''], ['a', ''], ['a\u001eb']]) await expect(listOf(items)).rejects.toThrow(RangeError)
 })

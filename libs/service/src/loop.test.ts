@@ -8,7 +8,7 @@ beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
 describe('background work', () => {
-  test('passes follow each other at once while there is more, then after the interval', async () => {
+  test('passes follow each other at once while there is work, then after the interval', async () => {
     const more = [true, true, false, false]
     const run = vi.fn(async () => more.shift() ?? false)
     await using _ = startLoop({ ...options, run })
@@ -33,7 +33,7 @@ describe('background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('a pass that hangs is given up after 30 s, its signal aborted, and the next one begins', async () => {
+  test('a pass that hangs is abandoned after 30 s, its signal aborted, and the next one begins', async () => {
     const signals: AbortSignal[] = []
     const hanging = Promise.withResolvers<boolean>()
     const run = async (signal: AbortSignal): Promise<boolean> => {
@@ -52,7 +52,7 @@ describe('background work', () => {
     expect(loop.isStalled()).toBe(false)
   })
 
-  test('no pass that ends for a minute beyond the interval is a standstill, and three that hang are the end', async () => {
+  test('a loop is stalled if no pass ends for a minute beyond the interval, and has failed if three hang', async () => {
     const hanging: PromiseWithResolvers<boolean>[] = []
     const run = (): Promise<boolean> => {
       const one = Promise.withResolvers<boolean>()
@@ -70,12 +70,12 @@ describe('background work', () => {
     expect(loop.isStalled()).toBe(true)
     expect([hanging.length, failure]).toEqual([3, undefined])
     await vi.advanceTimersByTimeAsync(30_000)
-    expect([hanging.length, failure?.message]).toEqual([3, 'the loop test does not go on'])
+    expect([hanging.length, failure?.message]).toEqual([3, 'the loop test has failed: too many of its passes hang'])
     // Disposing does not wait for the passes that hang.
     await loop[Symbol.asyncDispose]()
   })
 
-  test('a pass that was given up and ended after all does not count among those that hang', async () => {
+  test('an abandoned pass that ends after all does not count among those that hang', async () => {
     const run = (signal: AbortSignal): Promise<boolean> =>
       new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)))
     const loop = startLoop({ ...options, run })
@@ -86,7 +86,7 @@ describe('background work', () => {
     await loop[Symbol.asyncDispose]()
   })
 
-  test('woken during a pass, the next one follows at once', async () => {
+  test('if it is woken during a pass, the next one follows at once', async () => {
     const first = Promise.withResolvers<boolean>()
     const run = vi.fn(() => (run.mock.calls.length === 1 ? first.promise : Promise.resolve(false)))
     await using loop = startLoop({ ...options, run })
@@ -96,7 +96,7 @@ describe('background work', () => {
     expect(run).toHaveBeenCalledTimes(2)
   })
 
-  test('its end waits for the pass under way, whose signal is aborted', async () => {
+  test('its end waits for the current pass, whose signal is aborted', async () => {
     let signal: AbortSignal | undefined
     const pass = Promise.withResolvers<boolean>()
     const loop = startLoop({
@@ -116,7 +116,7 @@ describe('background work', () => {
     await end
   })
 
-  test('what passes have begun is ended behind the last of them', async () => {
+  test('work that passes have started is ended after the last of them', async () => {
     const steps: string[] = []
     const pass = Promise.withResolvers<boolean>()
     const loop = startLoop({

@@ -75,7 +75,7 @@ export function startLoop({ name, logger, intervalMs, run, ended }: LoopOptions)
       woken = false
       await pause(await pass())
       if (hung === MAX_HUNG) {
-        failed.resolve(new Error(`the loop ${name} does not go on`))
+        failed.resolve(new Error(`the loop ${name} has failed: too many of its passes hang`))
         return
       }
     }

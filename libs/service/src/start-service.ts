@@ -74,7 +74,7 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
     for (const loop of loops) stack.use(loop)
     for (const resource of resources) stack.use(resource)
     const stalled = (): string[] =>
-      loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} stands still`)
+      loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} is stalled`)
     stack.use(loopStalled.read(() => loops.map((loop) => [{ loop: loop.name }, loop.isStalled() ? 1 : 0])))
     const whatIsWrong = async (): Promise<string[]> => [...stalled(), ...(await missing(nats, database))]
     const health = handle(healthOf(name), async () => ({ ready: (await whatIsWrong()).length === 0 }))
@@ -129,5 +129,8 @@ async function missing(nats: Nats, database: Database): Promise<string[]> {
       () => true,
       () => false,
     )
-  return [...(nats.isConnected() ? [] : ['NATS is away']), ...(answers ? [] : ['the database does not answer'])]
+  return [
+    ...(nats.isConnected() ? [] : ['NATS is not connected']),
+    ...(answers ? [] : ['the database does not answer']),
+  ]
 }

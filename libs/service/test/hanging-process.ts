@@ -7,7 +7,7 @@ import { startService } from '../src/start-service.ts'
 
 const loop: Loop = {
   name: 'hanging',
-  failed: Promise.resolve(new Error('the loop hanging does not go on')),
+  failed: Promise.resolve(new Error('the loop hanging has failed: too many of its passes hang')),
   wake() {},
   isStalled: () => true,
   async [Symbol.asyncDispose]() {},

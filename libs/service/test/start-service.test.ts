@@ -16,7 +16,7 @@ const STREAM = fileURLToPath(new URL('../../../services/stream/src/main.ts', imp
 const PROCESS = fileURLToPath(new URL('./hanging-process.ts', import.meta.url))
 const FAILING = fileURLToPath(new URL('./failing-process.ts', import.meta.url))
 
-test('a process whose loop does not go on ends by itself, with code 1, for its supervisor to start another', async () => {
+test('a process whose loop has failed ends by itself, with code 1, so that its supervisor starts another', async () => {
   await using nats = await startTestNats()
   await using database = await createTestDatabase(['budget'])
   const child = spawn(process.execPath, [PROCESS], {
@@ -28,10 +28,10 @@ test('a process whose loop does not go on ends by itself, with code 1, for its s
   expect(code).toBe(1)
   const [stdout, stderr] = await printed
   expect(stdout).toContain('"msg":"ready"')
-  expect(stderr).toContain('the loop hanging does not go on')
+  expect(stderr).toContain('the loop hanging has failed: too many of its passes hang')
 })
 
-test('an error that nobody handles is logged and counted, and drains the process: a call under way is answered, the exit code is 1', async () => {
+test('an unhandled error is logged and counted, and drains the process: a call under way is answered, the exit code is 1', async () => {
   await using stack = new AsyncDisposableStack()
   const nats = stack.use(await startTestNats())
   const database = stack.use(await createTestDatabase(['budget']))
@@ -71,7 +71,7 @@ test('an error that nobody handles is logged and counted, and drains the process
   ])
 })
 
-test('docs/operating/upgrade.md: a process waits for the migrations that its code needs, and no later one is in its way', async () => {
+test('docs/operating/upgrade.md: a process waits for the migrations that its code needs, and accepts later ones', async () => {
   await using nats = await startTestNats()
   await using database = await createTestDatabase(['stream'])
   await using admin = openDatabase({
@@ -85,7 +85,7 @@ test('docs/operating/upgrade.md: a process waits for the migrations that its cod
   const name = newest?.name ?? ''
   const waiting = startProcess(STREAM, env)
   await eventually(() => waiting.printed().includes(`the schema lacks migration ${name}; waiting`))
-  // On SIGTERM it has nothing to finish.
+  // On SIGTERM it has nothing left to finish.
   waiting.child.kill('SIGTERM')
   expect((await waiting.closed)[0]).toBe(0)
 

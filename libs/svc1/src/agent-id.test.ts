@@ -22,7 +22,7 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     expect(agentIdOf(key)).toBe('3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW')
   })
 
-  test('property: it is what long division gives, and is recognized', () => {
+  test('property: it equals long division, and is recognized', () => {
     fc.assert(
       fc.property(bytes(32), (key) => {
         const id = agentIdOf(key)
@@ -60,7 +60,7 @@ describe('spec 2.3: an agent id is base58 of SHA-256 of the 32 raw key bytes', (
     ['58^43, the least with 44', 58n ** 43n, true],
     ['2^256 - 1, the greatest', 2n ** 256n - 1n, true],
     ['2^256, which has 33 bytes', 2n ** 256n, false],
-  ])('the borders: %s', (_, value, valid) => {
+  ])('the bounds: %s', (_, value, valid) => {
     const hex = value.toString(16)
     const data = Uint8Array.from(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, 'hex'))
     expect(isAgentId(slowBase58(data))).toBe(valid)

@@ -16,7 +16,7 @@ function asEngine(verify: VerifyRaw, isAllowed: Engine['isPublicKey'] = isPublic
   }
 }
 
-describe('spec 3.4: a process refuses to start on an engine that verifies otherwise', () => {
+describe('spec 3.4: a process refuses to start on an engine with another verdict', () => {
   test('this runtime passes, and so does the portable verifier', () => {
     for (const engine of engines) expect(() => assertVerifier(engine)).not.toThrow()
     expect(() => assertVerifier(asEngine(verifySignature))).not.toThrow()
@@ -40,7 +40,7 @@ describe('spec 3.4: a process refuses to start on an engine that verifies otherw
     ],
     ['everything', () => true, ['accepts another message', 'accepts S + L', 'accepts a key of small order']],
     ['nothing', () => false, ['refuses RFC 8032']],
-  ])('one that goes by %s does not', (_, verify, rules) => {
+  ])('one with the rules of %s does not', (_, verify, rules) => {
     for (const rule of rules) expect(() => assertVerifier(asEngine(verify))).toThrow(rule)
   })
 })

@@ -19,7 +19,7 @@ describe('spec 2.4: base64 is RFC 4648 section 4, padded, canonical', () => {
     expect(base64ByteLength(base64)).toBe(plain.length)
   })
 
-  test('property: encoding is what Buffer gives, and decoding gives it back', () => {
+  test("property: encoding equals Buffer's, and decoding reverses it", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 300 }), (bytes) => {
         const text = encodeBase64(bytes)
@@ -39,10 +39,10 @@ describe('spec 2.4: base64 is RFC 4648 section 4, padded, canonical', () => {
         return text.slice(0, at) + stray + text.slice(at + stray.length)
       }),
   )
-  test('property: exactly those texts decode that encoding gives', () => {
+  test('property: exactly the outputs of encoding decode', () => {
     fc.assert(
       fc.property(nearly, (text) => {
-        const lax = Buffer.from(text, 'base64') // ignores what it does not know, so only a round trip proves anything
+        const lax = Buffer.from(text, 'base64') // Buffer ignores characters that it does not know, so only a round trip proves anything
         const expected = lax.toString('base64') === text ? Uint8Array.from(lax) : undefined
         expect(decodeBase64(text)).toEqual(expected)
         expect(base64ByteLength(text)).toBe(expected?.length)

@@ -4,11 +4,11 @@ import { engines } from '../test/engines.ts'
 import { rfc8032 } from '../test/vectors.ts'
 import { chooseEngine, ENGINE, logEngine, NODE_ENGINE } from './engine.ts'
 
-test('libsodium is chosen if it can be loaded, which it can where tests run', () => {
+test('libsodium is chosen if it can be loaded, as on test machines', () => {
   expect([ENGINE.name, engines.map(({ name }) => name)]).toEqual(['libsodium', ['libsodium', 'node:crypto']])
 })
 
-test('without its binary node:crypto is chosen, and the reason is kept for the log', () => {
+test('without its binary node:crypto is chosen, and the log has the reason', () => {
   const error = new Error('Cannot find addon')
   const choice = chooseEngine(() => {
     throw error
@@ -21,7 +21,7 @@ test('without its binary node:crypto is chosen, and the reason is kept for the l
   expect(logger.info.mock.calls).toEqual([[{ engine: 'libsodium' }, expect.any(String)]])
 })
 
-test('threads load it too, again after others have ended', async () => {
+test('threads load it too, even after other threads have ended', async () => {
   const source = `
     const { parentPort, workerData: { engine, key } } = require('node:worker_threads')
     import(engine).then(({ ENGINE }) => parentPort.postMessage([ENGINE.name, ENGINE.isPublicKey(key)]))`

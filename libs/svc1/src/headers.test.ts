@@ -8,7 +8,7 @@ const signature = Uint8Array.from({ length: 64 }, (_, i) => i * 4)
 const base64 = Buffer.from(signature).toString('base64')
 
 describe('spec 3.2: Authorization is SVC <AGENT_ID>:<BASE64_ED25519_SIGNATURE>', () => {
-  test('what is formatted is parsed back', () => {
+  test('a formatted header parses back', () => {
     const value = formatAuthorization({ agentId, signature })
     expect(value).toBe(`SVC ${agentId}:${base64}`)
     expect(parseAuthorization(value)).toEqual({ agentId, signature })
@@ -79,7 +79,7 @@ describe('spec 3.2: X-SVC-Timestamp is Unix seconds as a decimal string', () => 
 })
 
 describe('spec 3.2: X-SVC-Nonce is 32 to 128 hex digits', () => {
-  test('spec 3.7: nonces are compared by their bytes, so both cases give the same', () => {
+  test('spec 3.7: nonces are compared by their bytes, so both cases are equal', () => {
     expect(parseNonce('AB'.repeat(16))).toEqual(parseNonce('ab'.repeat(16)))
     expect(parseNonce('aB'.repeat(16))).toEqual(new Uint8Array(16).fill(0xab))
   })

@@ -21,7 +21,7 @@ describe('spec 5.5: proof of work', () => {
     )
   })
 
-  test('the hash is over the UTF-8 bytes of <challenge>:<nonce>, and the border is exact', () => {
+  test('the hash is over the UTF-8 bytes of <challenge>:<nonce>, and the bound is exact', () => {
     for (const nonce of ['0', '!', '~', 'abc', 'x'.repeat(128)]) {
       const bits = leadingZeroBits(createHash('sha256').update(`chällenge:${nonce}`).digest())
       expect(checkWork('chällenge', nonce, bits)).toBe(true)
@@ -49,7 +49,7 @@ describe('spec 5.5: proof of work', () => {
     }
   })
 
-  test('progress is reported, the event loop turns meanwhile, and the search can be stopped', async () => {
+  test('it reports progress, yields to the event loop, and can be stopped', async () => {
     const controller = new AbortController()
     const reports: SolveProgress[] = []
     let turns = 0
@@ -68,7 +68,7 @@ describe('spec 5.5: proof of work', () => {
     expect(reports[0]?.hashes).toBeGreaterThan(0)
   })
 
-  test('where there is no setImmediate, as in browsers, it goes by messages and leaves nothing open', async () => {
+  test('without setImmediate, as in browsers, it uses messages and leaves nothing open', async () => {
     vi.stubGlobal('setImmediate', undefined)
     let slices = 0
     const stop = new AbortController()
@@ -78,7 +78,7 @@ describe('spec 5.5: proof of work', () => {
     expect(process.getActiveResourcesInfo()).not.toContain('MessagePort')
   })
 
-  test('a signal that was aborted before stops the search before it begins', async () => {
+  test('a signal that is already aborted stops the search before it begins', async () => {
     await expect(solveWork('c', 0, { signal: AbortSignal.abort(new Error('never mind')) })).rejects.toThrow(
       'never mind',
     )

@@ -35,7 +35,7 @@ describe('spec 2.2: a public key is ed25519: and 64 hex digits', () => {
     expect(parsePublicKey(text)).toBeUndefined()
   })
 
-  test('formatting throws for another length than 32', () => {
+  test('formatting throws for a length other than 32', () => {
     expect(() => formatPublicKey(new Uint8Array(31))).toThrow(RangeError)
   })
 })
@@ -47,7 +47,7 @@ describe.each(engines)(
       expect(isPublicKey(publicKey)).toBe(true)
     })
 
-    test('every multiple of the base point but the identity is accepted', () => {
+    test('every multiple of the base point except the identity is accepted', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: 1n, max: ORDER - 1n }), (scalar) => {
           expect(isPublicKey(Point.BASE.multiply(scalar).toBytes())).toBe(true)
@@ -56,7 +56,7 @@ describe.each(engines)(
       )
     })
 
-    test('a point of mixed order is refused, whichever torsion it has', () => {
+    test('a point of mixed order is refused, with any torsion', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: 1n, max: ORDER - 1n }), fc.bigInt({ min: 1n, max: 7n }), (scalar, torsion) => {
           const point = Point.BASE.multiply(scalar).add(TORSION.multiply(torsion))
@@ -74,14 +74,14 @@ describe.each(engines)(
       expect(parsePublicKey(`ed25519:${key}`, isPublicKey)).toBeUndefined()
     })
 
-    test('a y that is not reduced is refused, with either sign of x', () => {
+    test('an unreduced y is refused, with either sign of x', () => {
       const p = 2n ** 255n - 19n
       for (let y = p; y < 2n ** 255n; y++) {
         for (const sign of [0n, 2n ** 255n]) expect(isPublicKey(encodeScalar(y + sign)), `y = p + ${y - p}`).toBe(false)
       }
     })
 
-    test('bytes that are no point are refused, and other lengths are', () => {
+    test('bytes that are no point, and other lengths, are refused', () => {
       expect(isPublicKey(encodeScalar(2n))).toBe(false)
       expect(isPublicKey(hex(KEY).subarray(1))).toBe(false)
       expect(isPublicKey(Uint8Array.from([...hex(KEY), 0]))).toBe(false)

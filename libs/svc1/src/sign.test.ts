@@ -84,12 +84,12 @@ describe('signing a request', () => {
     )
   })
 
-  test('an empty body hashes as zero bytes, given or not', () => {
+  test('an empty body hashes as zero bytes, given or absent', () => {
     const fixed = { ...request, timestamp: 1, nonce: 'a'.repeat(32) }
     expect(signRequest(key, fixed)).toEqual(signRequest(key, { ...fixed, body: new Uint8Array() }))
   })
 
-  test('every signature has a new nonce of 16 bytes, and the time of the clock', () => {
+  test("every signature has a new nonce of 16 bytes, and the clock's time", () => {
     const before = Math.floor(Date.now() / 1000)
     const [one, two] = [signRequest(key, request), signRequest(key, request)]
     expect(one['x-svc-nonce']).toMatch(/^[0-9a-f]{32}$/)

@@ -28,7 +28,7 @@ describe('spec 3.4: one verdict on every vector', () => {
   })
 
   const wellFormed = wycheproof.filter(({ signature }) => signature.length === 64)
-  test('wycheproof: all its keys are of prime order, so its own verdicts are ours', () => {
+  test('wycheproof: all its keys are of prime order, so its verdicts are ours', () => {
     expect(wellFormed.length).toBeGreaterThan(120)
     expect(wycheproof.every(({ publicKey }) => isPublicKey(publicKey))).toBe(true)
   })
@@ -87,7 +87,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
   const messages = fc.uint8Array({ maxLength: 100 })
   const scalars = fc.bigInt({ min: 1n, max: ORDER - 1n })
 
-  test('property: an honest signature is accepted, one with any bit changed is not, nor is another message', () => {
+  test('property: an honest signature is accepted; one with any bit changed, or for another message, is not', () => {
     fc.assert(
       fc.property(messages, fc.nat(511), (message, bit) => {
         const signature = signBytes(message, secretKey)
@@ -111,7 +111,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     )
   })
 
-  test('property: R with torsion is refused, though the equation with the cofactor holds', () => {
+  test('property: R with torsion is refused, although the equation with the cofactor holds', () => {
     fc.assert(
       fc.property(messages, scalars, fc.bigInt({ min: 0n, max: 7n }), (message, r, torsion) => {
         const point = torsion === 0n ? Point.BASE.multiply(r) : Point.BASE.multiply(r).add(TORSION.multiply(torsion))
@@ -123,14 +123,14 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
   })
 
   // S·B − k·A is the identity. Each R differs from it by a point of small order, and one R has exactly its bytes.
-  test.each(smallOrder)('R of small order is refused, though the equation with the cofactor holds: %s', (r) => {
+  test.each(smallOrder)('R of small order is refused, although the equation with the cofactor holds: %s', (r) => {
     const message = Uint8Array.of(1)
     expect(
       agreed({ signature: signWith({ r: 0n, rBytes: hex(r) }, { secret, publicKey }, message), message, publicKey }),
     ).toBe(false)
   })
 
-  test('an imported key keeps its own 32 bytes alone, and not the buffer that they were read from', () => {
+  test('an imported key keeps only its own 32 bytes, and not the buffer that they were read from', () => {
     const pooled = Buffer.from(Buffer.from(publicKey).toString('hex'), 'hex')
     expect(pooled.buffer.byteLength).toBeGreaterThan(32)
     const { bytes } = importPublicKey(pooled)
@@ -143,7 +143,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     expect(agreed({ signature, message: new Uint8Array(), publicKey })).toBe(false)
   })
 
-  test('more senders than the cache of points holds all verify', () => {
+  test('signatures of more senders than the cache of points holds all verify', () => {
     const message = Uint8Array.of(1)
     const signed = Array.from({ length: 300 }, (_, i) => {
       const key = createKeyPair(new Uint8Array(32).fill(i % 256).fill(i >> 8, 0, 1))
@@ -154,7 +154,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     expect(signed.slice(0, 3).every((item) => verifySignature(item.signature, item.message, item.publicKey))).toBe(true)
   })
 
-  test('a length that is wrong throws RangeError', () => {
+  test('a wrong length throws RangeError', () => {
     expect(() => verifySignature(new Uint8Array(63), new Uint8Array(), publicKey)).toThrow(RangeError)
     expect(() => verifySignature(new Uint8Array(64), new Uint8Array(), publicKey.subarray(1))).toThrow(RangeError)
     expect(() => verifyRequestNode(new Uint8Array(65), new Uint8Array(), importPublicKey(publicKey))).toThrow(

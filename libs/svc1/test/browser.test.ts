@@ -8,12 +8,12 @@ const files = readdirSync(SOURCES).filter(
   (name) => name.endsWith('.ts') && !name.endsWith('.test.ts') && !name.endsWith('.d.ts'),
 )
 
-test.each(files.filter((name) => !NODE_ONLY.includes(name)))('%s runs in browsers: nothing of Node in it', (name) => {
+test.each(files.filter((name) => !NODE_ONLY.includes(name)))('%s runs in browsers: it uses nothing of Node', (name) => {
   const source = readFileSync(new URL(name, SOURCES), 'utf8')
   expect(source).not.toMatch(/from 'node:|import\('node:|\bprocess\.|\bBuffer\.|require\(|sodium-native/)
   for (const nodeOnly of NODE_ONLY) expect(source).not.toContain(`'./${nodeOnly}'`)
 })
 
-test('the files for Node alone are there', () => {
+test('the Node-only files exist', () => {
   expect(files).toEqual(expect.arrayContaining(NODE_ONLY))
 })

@@ -20,7 +20,7 @@ test.each([
   ['a query', Object.assign(new Error('failed'), { query: 'select', parameters: [SECRET], args: [SECRET] })],
   ['a value', new Error(`invalid input syntax for type uuid: "${SECRET}"`)],
   ['a cause', new Error('outer', { cause: errorOf(() => JSON.parse(SECRET)) })],
-])('ADR 22: of %s the log has what happened, and not what was in it', (_, error) => {
+])('ADR 22: of %s the log has the event, without its data', (_, error) => {
   const text = JSON.stringify(describeError(error))
   expect(text).toContain(String(error.message.split(/[:,]/)[0]).slice(0, 5))
   expect(text).not.toContain('words')

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 
-// The registry belongs to a process, and test files share one. This is a registry of its own, where nothing is counted yet.
+// The registry belongs to a process, and test files share one process. This is a separate registry, where nothing is counted
+// yet.
 vi.resetModules()
 const { defineCount, defineDistribution, defineLevel, renderMetrics, startMetrics } = await import('./metrics.ts')
 
@@ -20,7 +21,7 @@ async function samples(name: string): Promise<string[]> {
 }
 
 describe('metrics', () => {
-  test('nothing is counted before somebody can ask', async () => {
+  test('nothing is counted until metrics can be scraped', async () => {
     count.add({ kind: 'early' })
     seconds.observe({ kind: 'early' }, 1)
     startMetrics({ service: 'test', version: '1', logger })
@@ -29,7 +30,7 @@ describe('metrics', () => {
     expect(await samples('agentmsg_test_seconds')).toEqual([])
   })
 
-  test('what cannot be read is missing, and neither 0 nor the end of the others', async () => {
+  test('a value that cannot be read is missing: it is not 0, and the others are reported', async () => {
     const failing = level.read(() => Promise.reject(new Error('away')))
     byKind.read(() => [
       [{ kind: 'a' }, 1],

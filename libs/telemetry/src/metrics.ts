@@ -65,7 +65,11 @@ export function startMetrics({ service, version, logger }: Metered): void {
   warn = sayOnce((text) => logger.warn(text))
   registry.setDefaultLabels({ component: service })
   collectDefaultMetrics({ register: registry })
-  const info = defineLevel({ name: 'agentmsg_build_info', help: 'Always 1; what runs', labels: ['version', 'node'] })
+  const info = defineLevel({
+    name: 'agentmsg_build_info',
+    help: 'Always 1; its labels say which code runs',
+    labels: ['version', 'node'],
+  })
   info.read(() => [[{ version, node: process.versions.node }, 1]])
 }
 

@@ -25,7 +25,7 @@ test('live, started and ready differ, from the start to the end of the drain', a
   wrong.ready = ['the database does not answer']
   seen.push(await ask())
   wrong.ready = []
-  wrong.live = ['the loop outbox stands still']
+  wrong.live = ['the loop outbox is stalled']
   seen.push(await ask())
   wrong.live = []
   server.draining()
@@ -39,7 +39,7 @@ test('live, started and ready differ, from the start to the end of the drain', a
   await expect(ask()).rejects.toThrow('fetch failed')
 })
 
-test('what hangs is not ready, and says so in time', async () => {
+test('a hanging dependency makes the process not ready, in time', async () => {
   await using server = await startProcessServer(options)
   server.started({ live: () => [], ready: () => new Promise(() => {}) })
   const [ready, metrics] = await Promise.all(
@@ -58,7 +58,7 @@ test('the process itself is measured, under the name of its service', async () =
   expect(text).toMatch(/^process_resident_memory_bytes\{component="test"\} \d+$/m)
 })
 
-test('without a port nothing listens; one that is taken is said by its variable', async () => {
+test('without a port nothing listens; if the port is taken, the error names its variable', async () => {
   await using none = await startProcessServer({ ...options, metrics: undefined })
   expect(none.port).toBeUndefined()
   const other = createServer().listen(0, '127.0.0.1')

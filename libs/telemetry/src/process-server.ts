@@ -41,13 +41,13 @@ interface Answer {
 
 const readiness = defineLevel({
   name: 'agentmsg_ready',
-  help: '1 where the process is ready for work, 0 where it is not',
+  help: '1 if the process is ready for work, otherwise 0',
   labels: [],
 })
 
 const unhandled = defineCount({
   name: 'agentmsg_unhandled_errors_total',
-  help: 'Exceptions and rejections that nobody handled; the process drains and ends after the first',
+  help: 'Exceptions and rejections that no code handled; the process drains and ends after the first',
   labels: [],
 })
 
@@ -83,7 +83,7 @@ export async function startProcessServer(options: ProcessServerOptions): Promise
     },
     noteUnhandled(error: unknown): void {
       const err = error instanceof Error ? error : new Error(`a thrown value of type ${typeof error}`)
-      logger.error({ err }, 'nobody handled this error: the process drains and ends')
+      logger.error({ err }, 'unhandled error: the process drains and ends')
       unhandled.add({})
       // Without scrapes there is nothing to wait for.
       if (isScraped) lastScrape ??= Promise.withResolvers()

@@ -11,7 +11,7 @@ import { activeTrace, inBatchSpan, inRootSpan, inSpan, isSampled, isTracing } fr
 
 afterEach(() => vi.unstubAllEnvs())
 
-test('without an endpoint nothing is traced, and work is done as it is', async () => {
+test('without an endpoint nothing is traced, and work runs as usual', async () => {
   await using _ = await startTracing({ service: 'test', version: '1', tracing: undefined })
   const traceparent = newTraceparent()
   expect(isTracing()).toBe(false)
@@ -21,7 +21,7 @@ test('without an endpoint nothing is traced, and work is done as it is', async (
   ])
 })
 
-test('what is not sampled is not traced, and passes its trace on', async () => {
+test('an unsampled request is not traced, and passes its trace on', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:1')
   await using _ = await startTracing({ service: 'test', version: '1', tracing: { ratio: 0, delayMs: 60_000 } })
   const traceparent = newTraceparent()
@@ -29,7 +29,7 @@ test('what is not sampled is not traced, and passes its trace on', async () => {
   expect(await inSpan('call', { kind: 'client', parent: traceparent }, async (own) => own)).toBe(traceparent)
 })
 
-test('a trace has the id of its request; a batch is its items’ alone, whoever began it', async () => {
+test('a trace has the id of its request; a batch belongs only to its items’ traces, whichever call began it', async () => {
   vi.stubEnv('OTEL_EXPORTER_OTLP_ENDPOINT', 'http://127.0.0.1:1')
   await using _ = await startTracing({ service: 'test', version: '1', tracing: { ratio: 1, delayMs: 60_000 } })
   const traceparent = newTraceparent()
@@ -42,7 +42,7 @@ test('a trace has the id of its request; a batch is its items’ alone, whoever 
   })
 })
 
-test('whoever takes the spans and does not answer does not hold up a drain', async () => {
+test('a collector that does not answer does not delay a drain', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const { port } = silent.address() as AddressInfo

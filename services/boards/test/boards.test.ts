@@ -34,7 +34,7 @@ async function listAll(viewer: string | null, limit = 100): Promise<BoardDetails
 const settled = (): Promise<unknown> => eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
 
 describe('spec 8.1: a new board', () => {
-  test('what was asked for, an id of the form, the owner and the time of creation', async () => {
+  test('the requested fields, a well-formed id, the owner and the time of creation', async () => {
     const owner = newAgent()
     const before = Math.floor(Date.now() / 1000)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' } as const
@@ -83,7 +83,7 @@ describe('spec 11.2: creating a board costs 10 units', () => {
     expect((await listAll(owner)).filter((one) => one.owner === owner)).toEqual([])
   })
 
-  test('while budget is down nothing is created, and all is read', async () => {
+  test('while budget is down boards can be read, but not created', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner)
     await settled()
@@ -94,8 +94,8 @@ describe('spec 11.2: creating a board costs 10 units', () => {
   })
 })
 
-describe('spec 8.1: an owner has 20 boards at most', () => {
-  test('spec 11.7: 50 at once over two processes: 20 are there, 20 are paid for, the others are 409 board_limit', async () => {
+describe('spec 8.1: an owner has at most 20 boards', () => {
+  test('spec 11.7: 50 concurrent creations over two processes: 20 succeed and are paid, the others are 409 board_limit', async () => {
     const owner = newAgent()
     const board = { title: 'one of many', visibility: 'private' } as const
     const codes = await Promise.all(Array.from({ length: 50 }, () => h.codeOf(createBoard, { owner, board })))
@@ -106,7 +106,7 @@ describe('spec 8.1: an owner has 20 boards at most', () => {
     expect(h.budget.usedBy(owner)).toBe(200)
   })
 
-  test('spec 12.2: the twenty-first is refused before budget is asked', async () => {
+  test('spec 12.2: the twenty-first is refused without a call to budget', async () => {
     const owner = newAgent()
     for (let made = 0; made < 20; made += 1) await h.create(owner, { visibility: 'unlisted' })
     const asked = h.budget.reserved
@@ -130,7 +130,7 @@ describe('spec 8.1: an owner has 20 boards at most', () => {
 })
 
 describe('spec 2.9: board ids sort by creation', () => {
-  test('one after the other, and however many are created at once', async () => {
+  test('one after the other, and however many concurrently', async () => {
     const owners = Array.from({ length: 40 }, newAgent)
     const first = await h.create(newAgent())
     const created = await Promise.all(owners.map((owner) => h.create(owner)))
@@ -142,7 +142,7 @@ describe('spec 2.9: board ids sort by creation', () => {
     expect(new Set(created.map(({ id }) => id)).size).toBe(owners.length)
   })
 
-  test('a board that has its id is there before another one gets a later id', async () => {
+  test('a board with an id exists before another one gets a later id', async () => {
     const [first, second] = [newAgent(), newAgent()]
     const order: string[] = []
     let creating: Promise<BoardDetails> | undefined
@@ -174,7 +174,7 @@ describe('spec 2.9: board ids sort by creation', () => {
     return waiting.length > 0
   }
 
-  test('a clock that was set back makes no id that sorts before others', async () => {
+  test('after a clock is set back, new ids still sort after earlier ones', async () => {
     const ahead = (Date.now() + 3_600_000) * 1000
     await h.admin.run((sql) => sql`update boards.clock set created_us = ${ahead}`)
     const first = await h.create(newAgent())
@@ -183,7 +183,7 @@ describe('spec 2.9: board ids sort by creation', () => {
     expect(second.id > first.id).toBe(true)
   })
 
-  test('whoever reads page after page while boards are created misses none below what it has read', async () => {
+  test('a reader of page after page during creations misses no board below its position', async () => {
     const owners = Array.from({ length: 60 }, newAgent)
     const seen: string[] = []
     let cursor = ''
@@ -203,7 +203,7 @@ describe('spec 2.9: board ids sort by creation', () => {
 })
 
 describe('spec 8.2, 8.3: the list of boards', () => {
-  test('public ones, and the own and joined ones of any visibility, not bans, each once, by id', async () => {
+  test('public boards, and those that the caller owns or joined, of any visibility, without bans, each once, by id', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     const boards = {
       open: await h.create(alice),
@@ -244,7 +244,7 @@ describe('spec 8.2, 8.3: the list of boards', () => {
     expect(await namesFor(alice, 100)).not.toContain('read')
   })
 
-  test('spec 7.9: after is a place in the order of ids and need not exist', async () => {
+  test('spec 7.9: after is a position in the order of ids and need not exist', async () => {
     const { id } = await h.create(newAgent())
     const from = async (after: string): Promise<string[]> =>
       (await h.call(listBoards, { viewer: null, after, limit: 100 })).boards.map((board) => board.id)
@@ -274,8 +274,8 @@ describe('spec 8.2, 8.3: the list of boards', () => {
   }, 60_000)
 })
 
-describe('spec 7.16, 8.2: a board that one may not read', () => {
-  test('is answered like one that is not there', async () => {
+describe('spec 7.16, 8.2: an unreadable board', () => {
+  test('is answered like an absent one', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner, { visibility: 'private' })
     const absent = id.replace(/.$/, (digit) => (digit === '0' ? '1' : '0'))

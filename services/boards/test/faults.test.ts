@@ -86,7 +86,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of an additi
 
 describe('SIGTERM', () => {
   test.concurrent(
-    'ends the process with code 0, and another one goes on',
+    'ends the process with code 0, and another one continues',
     async () => {
       const h = await startHarness({ replicas: 1 })
       await using _ = h

@@ -13,7 +13,7 @@ import type { BoardsConfig } from '../src/config.ts'
 import { startBoards } from '../src/service.ts'
 
 const silent = createLogger('test', 'silent')
-/** A gateway's is 5 s; these are for what is right, on a machine that others use as well. */
+/** A gateway waits 5 s. These timeouts are longer, because the machine is shared and the tests are about correctness. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
 
 export interface Harness extends AsyncDisposable, ServiceCalls {
@@ -23,20 +23,20 @@ export interface Harness extends AsyncDisposable, ServiceCalls {
   /** As superuser. */
   readonly admin: Database
   readonly budget: BudgetPeer
-  /** A board as asked for, public where nothing is said. */
+  /** Creates a board, public by default. */
   create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
-  /** Sets a role. @returns the code that it is refused with, or `ok`. */
+  /** Sets a role. @returns the code of the refusal, or `ok`. */
   assign(boardId: string, caller: string, agentId: string, role: AssignableRole): Promise<string>
-  /** Serves in this process, beside what the harness runs. */
+  /** Runs another instance in this process. */
   start(): Promise<AsyncDisposable>
-  /** Starts a process of the service: for one that is killed. */
+  /** Starts a process of the service, for tests that kill it. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
 interface HarnessOptions {
-  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  /** The number of instances; 2, so that a test fails if state is hidden in one. */
   replicas?: number
-  /** How long a call waits for its answer. */
+  /** The timeout of a call. */
   callTimeoutMs?: number
 }
 
@@ -79,7 +79,7 @@ export async function startHarness({
   }
 }
 
-/** The id of an agent that nobody else is. */
+/** The id of a new agent. */
 export function newAgent(): string {
   return agentIdOf(randomBytes(32))
 }

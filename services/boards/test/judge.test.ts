@@ -38,7 +38,7 @@ async function boardWithRoles(
   return { board, agents: { owner, writer, reader, banned, none } }
 }
 
-describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: what messaging is told of a viewer', () => {
+describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: the rights that messaging gets for a viewer', () => {
   const BOARDS = [
     ['public', 'members'],
     ['public', 'anyone'],
@@ -88,7 +88,7 @@ describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: what messaging is told of a viewer', ()
     expect((await judge(id, first)).subscribers).toEqual([owner, ...agents.slice(1)].toSorted())
   })
 
-  test('many questions at once are each answered for its own board and viewer', async () => {
+  test('each of many concurrent questions is answered for its own board and viewer', async () => {
     const rows = await Promise.all(
       Array.from({ length: 30 }, async (_, at) => {
         const owner = newAgent()
@@ -108,7 +108,7 @@ describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: what messaging is told of a viewer', ()
 })
 
 describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => {
-  test('of many boards those that the agent may read, also one that left or was banned, and those that everybody may', async () => {
+  test('of many boards those that the agent may read, also one that it left or that banned it, and those that are open to everybody', async () => {
     const kinds = [
       ['public', 'members'],
       ['unlisted', 'anyone'],
@@ -139,11 +139,11 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
     expect(await h.call(listSubscribers, { board_id: board.id })).toEqual({ open, subscribers })
   })
 
-  test('of a board that is not there nobody', async () => {
+  test('nobody for an absent board', async () => {
     expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ open: false, subscribers: [] })
   })
 
-  test('as many as one question may name', async () => {
+  test('the maximum number of boards in one question', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner)
     const ids = Array.from({ length: JUDGED_BOARDS_MAX - 1 }, (_, at) => String(at).padStart(20, '0'))
@@ -152,7 +152,7 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
   })
 })
 
-describe('a judgement is of one moment', () => {
+describe('a judgement holds for one moment', () => {
   /** Swaps the two in one transaction, so that at any moment exactly one of them is a member. */
   const swap = (boardId: string, out: string, into: string): Promise<unknown> =>
     h.admin.transaction(async (tx) => {
@@ -160,7 +160,7 @@ describe('a judgement is of one moment', () => {
       await tx`insert into boards.memberships (board_id, agent_id, role) values (${boardId}, ${into}, 'writer')`
     })
 
-  test('verdicts and subscribers never mix what was before a change with what was after it', async () => {
+  test('verdicts and subscribers never mix the states before and after a change', async () => {
     const [owner = '', first = '', second = ''] = newAgents(3)
     const { id } = await h.create(owner)
     await h.assign(id, owner, first, 'writer')
@@ -186,7 +186,7 @@ describe('a judgement is of one moment', () => {
     expect(seen).toEqual(new Set([first, second]))
   })
 
-  test('what a change has answered is seen by every judgement that begins after it, at any process', async () => {
+  test('every judgement that begins after a change was answered sees it, in any process', async () => {
     const [owner = '', agent = ''] = newAgents(2)
     const { id } = await h.create(owner, { visibility: 'private' })
     for (let round = 0; round < 20; round += 1) {

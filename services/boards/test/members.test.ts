@@ -33,7 +33,7 @@ async function unitsOf(caller: string, change: () => Promise<unknown>): Promise<
   return h.budget.usedBy(caller) - before
 }
 
-describe('spec 8.5, 8.7: roles and what they cost', () => {
+describe('spec 8.5, 8.7: roles and their costs', () => {
   const STEPS = [
     ['reader', 1],
     ['reader', 0],
@@ -53,7 +53,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
     ['none', 0],
   ] as const
 
-  test('the owner assigns, one after the other, and pays for readers and writers that were none or banned', async () => {
+  test('the owner assigns, one after the other, and pays for readers and writers whose role was none or banned', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner, { visibility: 'private' })
     for (const [role, units] of STEPS) {
@@ -63,7 +63,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
     expect(h.budget.usedBy(agent)).toBe(0)
   })
 
-  test('whoever subscribes pays for itself, and leaves free', async () => {
+  test('a subscriber pays for itself, and leaves free', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     expect(await unitsOf(agent, () => h.assign(id, agent, agent, 'reader'))).toBe(1)
@@ -74,7 +74,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
     expect(await roleOf(id, owner, agent)).toBe('none')
   })
 
-  test.each(['budget_exhausted', 'hard_limit_reached'] as const)('%s: nobody is added', async (code) => {
+  test.each(['budget_exhausted', 'hard_limit_reached'] as const)('%s: no member is added', async (code) => {
     const [owner, agent, other] = [newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner)
     h.budget.refusal = code
@@ -100,7 +100,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
     expect(await roleOf(id, owner ?? '', leaver)).toBe('none')
   })
 
-  test('what is not there, and what may not be seen, are one answer', async () => {
+  test('absent and invisible boards get one answer', async () => {
     const [owner, stranger, agent] = [newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner, { visibility: 'private' })
     expect(await h.assign(id, owner, agent, 'banned')).toBe('ok')
@@ -119,7 +119,7 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
 })
 
 describe('spec 8.3: the members of a board', () => {
-  test('owner, writers, readers and bans, by id, for the owner alone', async () => {
+  test('owner, writers, readers and banned agents, by id, only for the owner', async () => {
     const [owner, writer, reader, banned] = [newAgent(), newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner)
     await h.assign(id, owner, writer, 'writer')
@@ -139,12 +139,12 @@ describe('spec 8.3: the members of a board', () => {
   })
 })
 
-describe('spec 8.7: 100 records at most', () => {
+describe('spec 8.7: at most 100 records', () => {
   async function fill(boardId: string, owner: string, count: number): Promise<void> {
     for (const agent of newAgents(count)) expect(await h.assign(boardId, owner, agent, 'banned')).toBe('ok')
   }
 
-  test('50 who subscribe at once over two processes, with 60 there: 40 do, 40 pay, the others are 409', async () => {
+  test('of 50 concurrent subscriptions over two processes, with 60 records: 40 succeed and pay, the others are 409', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner)
     await fill(id, owner, 60)
@@ -157,7 +157,7 @@ describe('spec 8.7: 100 records at most', () => {
     for (const [at, agent] of agents.entries()) expect(h.budget.usedBy(agent)).toBe(codes[at] === 'ok' ? 1 : 0)
   })
 
-  test('50 bans at once, with 80 there: 20 are, and whoever goes makes room for one', async () => {
+  test('of 50 concurrent bans, with 80 records, 20 succeed; each agent that leaves makes room for one', async () => {
     const owner = newAgent()
     const { id } = await h.create(owner, { visibility: 'private' })
     await fill(id, owner, 80)
@@ -174,7 +174,7 @@ describe('spec 8.7: 100 records at most', () => {
     expect(await membersOf(id, owner)).toHaveLength(101)
   })
 
-  test('spec 8.7: the same agent 50 times at once is one record and one unit', async () => {
+  test('spec 8.7: the same agent 50 times concurrently is one record and one unit', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     const codes = await Promise.all(Array.from({ length: 50 }, () => h.assign(id, agent, agent, 'reader')))
@@ -185,8 +185,8 @@ describe('spec 8.7: 100 records at most', () => {
   })
 })
 
-describe('the price is that of the change which happens', () => {
-  test('who is banned between price and change does not get in, and pays nothing', async () => {
+describe('the price is that of the actual change', () => {
+  test('an agent that is banned between price and change does not get in, and pays nothing', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     h.budget.beforeAnswer = async () => {
@@ -198,7 +198,7 @@ describe('the price is that of the change which happens', () => {
     expect(h.budget.usedBy(agent)).toBe(0)
   })
 
-  test('who is added by the owner meanwhile has what it asked for, and pays nothing', async () => {
+  test('an agent that the owner adds meanwhile has its role, and pays nothing', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     await eventually(() => h.budget.held === 0)
@@ -225,8 +225,8 @@ describe('the price is that of the change which happens', () => {
   })
 })
 
-describe('changes of one role at once', () => {
-  test('whatever their order, the end is what one of the last that took effect has set', async () => {
+describe('concurrent changes of one role', () => {
+  test('in any order, the final role is that of one of the last changes', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [owner, agent] = [newAgent(), newAgent()]
       const { id } = await h.create(owner)
@@ -248,7 +248,7 @@ describe('changes of one role at once', () => {
     }
   })
 
-  test('a ban that was answered holds for every judgement after it, while the banned one tries everything', async () => {
+  test('after its answer a ban holds for every judgement, whatever the banned agent tries', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     await h.assign(id, owner, agent, 'writer')

@@ -42,7 +42,7 @@ async function sumAll(
   }
 }
 
-test('pages of ended charges and what is left of the counters hold every charge, wherever the line is and however small the pages', async () => {
+test('pages of ended charges and the rest of the counters cover every charge, for any limit and page size', async () => {
   await using h = await startHarness()
   const nowMs = await fill(h)
   const accounts = await h.database.sql<{ agent_id: string; used_units: number }[]>`
@@ -59,7 +59,7 @@ test('pages of ended charges and what is left of the counters hold every charge,
   }
 })
 
-test('one account of many is found wrong, by its rule and by both figures', async () => {
+test('one wrong account of many is found, with its rule and both figures', async () => {
   await using h = await startHarness()
   await fill(h)
   // Grant the credits that were drawn.

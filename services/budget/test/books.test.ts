@@ -72,7 +72,7 @@ const history = fc.record({
   steps: fc.array(step, { minLength: 20, maxLength: 60 }),
 })
 
-test('spec 11.3, 11.4, 11.5: the SQL does what the plain model does, on any history, and the books add up', async () => {
+test('spec 11.3, 11.4, 11.5: the SQL agrees with the plain model, on any history, and the books add up', async () => {
   await using h = await startHarness()
   let run = 0
   await fc.assert(

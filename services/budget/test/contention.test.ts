@@ -99,7 +99,7 @@ describe('two processes of the service', () => {
   const grant = (agent: string, units: number) =>
     operator.call(calls.grantCredits, { agent_id: agent, units, reference: agent }, context())
 
-  test('spec 11.3, 11.7: 50 at the end of the free units: as many as are left, exactly', async () => {
+  test('spec 11.3, 11.7: 50 at the end of the free units: exactly as many succeed as are left', async () => {
     const agent = newAgent()
     await spend(0, { agent, units: 23 })
     const outcomes = await many(() => ({ agent }))
@@ -140,14 +140,14 @@ describe('two processes of the service', () => {
     expect(await budget(agent)).toMatchObject({ used_units: 40, used_introductions: 1 })
   })
 
-  test('ADR 21: 50 attempts at one operation are one charge, each with a deadline of its own', async () => {
+  test('ADR 21: 50 attempts at one operation are one charge, each with its own deadline', async () => {
     const [agent, operation] = [newAgent(), newOperation()]
     const replies = await Promise.all(Array.from({ length: PARALLEL }, (_, at) => reserve(at, { agent, operation })))
     expect(new Set(replies.map((reply) => reply.deadline_ms)).size).toBe(PARALLEL)
     expect(await budget(agent)).toMatchObject({ used_units: 1 })
   })
 
-  test('and both of them took part, and the books add up', async () => {
+  test('both processes took part, and the books add up', async () => {
     // The client does not wait for a process that answers 0.3 s after the other, so ask again.
     const requests = await eventually(async () => {
       const counts: number[] = []
@@ -161,7 +161,7 @@ describe('two processes of the service', () => {
   })
 })
 
-test('repeats that meet the end of their operations wait for it, and never in a circle', async () => {
+test('repeats that meet the end of their operations wait for it, and never deadlock', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
@@ -186,7 +186,7 @@ test('repeats that meet the end of their operations wait for it, and never in a 
   }
 })
 
-test('spec 11.1, 11.7: at midnight, under load, each day takes what it allows and every charge is on its own day', async () => {
+test('spec 11.1, 11.7: at midnight, under load, each day admits its allowance and every charge is on its own day', async () => {
   await using database = await createTestDatabase(['budget'])
   await using first = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })
   await using second = openDatabase({ url: database.urlFor('budget'), application: 'test', logger })

@@ -37,7 +37,7 @@ export async function startHarness() {
   let made = 0
   return {
     database,
-    /** Calls with agents of their own, so that tests which share a database do not collide. `agentId` is the stored id. */
+    /** Calls with new agents, so that tests which share a database do not collide. `agentId` is the stored id. */
     calls(allowances: Partial<Allowances> = {}) {
       made += 1
       const world = made

@@ -87,21 +87,21 @@ describe('spec 7.2: introductions, ceiling, units, in this order', () => {
     expect(await ask({ ...fresh, ...standing }, { units: 1, introduces: true }, allowances)).toEqual(expected)
   })
 
-  test('a pair that was introduced needs no introduction', async () => {
+  test('an introduced pair needs no introduction', async () => {
     expect(await ask({ ...fresh, usedIntroductions: 10 }, { units: 1, introduces: false }, allowances)).toEqual({
       credits: 0,
     })
   })
 })
 
-test('an operator may allow nothing at all', async () => {
+test('an operator may allow nothing', async () => {
   const nothing = { freeUnits: 0, hardLimit: 0, introductions: 0 }
   const price = { units: 1, introduces: false }
   expect(await ask(fresh, price, nothing)).toBe('hard_limit_reached')
   expect(await ask({ ...fresh, creditBalance: 1 }, price, { ...nothing, hardLimit: 1 })).toEqual({ credits: 1 })
 })
 
-test('on any numbers it answers as the model, takes at most the balance, and leaves no free unit unused', async () => {
+test('for any numbers it agrees with the model, takes at most the balance, and leaves no free unit unused', async () => {
   const amount = fc.nat({ max: 30 })
   const cases = fc.sample(
     fc.record({

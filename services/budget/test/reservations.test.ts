@@ -17,7 +17,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]())
 
 describe('reserve', () => {
-  test('ADR 21: the same operation again is not charged again, and its attempt ends later', async () => {
+  test('ADR 21: a repeat of the same operation costs nothing, and its attempt ends later', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3, peer: 'peer' })
@@ -27,7 +27,7 @@ describe('reserve', () => {
     expect(await h.budget()).toMatchObject({ used_units: 3, used_introductions: 1 })
   })
 
-  test('ADR 21: a settled operation is answered so, with the deadline it was done under', async () => {
+  test('ADR 21: a settled operation is answered as settled, with its deadline', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation, units: 3 })
@@ -55,17 +55,20 @@ describe('reserve', () => {
     ['agent', { agent: 'other' }],
     ['owner', { owner: 'boards' as const }],
     ['introduction', { peer: 'peer' }],
-  ])('an operation that comes with another %s is a fault of its owner and changes nothing', async (_what, other) => {
-    const h = harness.calls()
-    const operation = newOperation()
-    await h.reserve({ operation })
-    await expect(h.reserve({ operation, ...other })).rejects.toMatchObject({ code: 'internal' })
-    expect(await h.budget()).toMatchObject({ used_units: 1, used_introductions: 0 })
-    expect(await h.budget('other')).toMatchObject({ used_units: 0 })
-  })
+  ])(
+    'an operation that is repeated with another %s is an error of its owner and changes nothing',
+    async (_what, other) => {
+      const h = harness.calls()
+      const operation = newOperation()
+      await h.reserve({ operation })
+      await expect(h.reserve({ operation, ...other })).rejects.toMatchObject({ code: 'internal' })
+      expect(await h.budget()).toMatchObject({ used_units: 1, used_introductions: 0 })
+      expect(await h.budget('other')).toMatchObject({ used_units: 0 })
+    },
+  )
 
-  describe('spec 8.8, 11.2: a post that is repeated after somebody subscribed or left costs what it costs then', () => {
-    test('given back: it is charged anew, at its new price', async () => {
+  describe('spec 8.8, 11.2: a post that is repeated after subscribers changed costs its present price', () => {
+    test('released: it is charged again, at its new price', async () => {
       const h = harness.calls()
       const operation = newOperation()
       const first = await h.reserve({ operation, units: 2 })
@@ -77,7 +80,7 @@ describe('reserve', () => {
       expect(await h.budget()).toMatchObject({ used_units: 0 })
     })
 
-    test('settled: it is paid for, whatever it would cost now', async () => {
+    test('settled: it is paid, whatever it would cost now', async () => {
       const h = harness.calls()
       const operation = newOperation()
       await h.reserve({ operation, units: 2 })
@@ -86,7 +89,7 @@ describe('reserve', () => {
       expect(await h.budget()).toMatchObject({ used_units: 2 })
     })
 
-    test('under way: what becomes of the attempt before is waited for', () =>
+    test('under way: the outcome of the earlier attempt is awaited', () =>
       untilInTime(async () => {
         const h = harness.calls()
         const [paid, givenUp] = [newOperation(), newOperation()]
@@ -103,7 +106,7 @@ describe('reserve', () => {
         expect(await h.budget()).toMatchObject({ used_units: 5 })
       }))
 
-    test('under way for long: nothing is known, and the attempt before ends when it would have ended', async () => {
+    test('under way for long: the outcome is unknown, and the earlier attempt keeps its deadline', async () => {
       const h = harness.calls()
       const operation = newOperation()
       const first = await h.reserve({ operation, units: 2 })
@@ -113,7 +116,7 @@ describe('reserve', () => {
     })
   })
 
-  test('a caller that waits no longer is not charged', async () => {
+  test('a caller that has given up is not charged', async () => {
     const h = harness.calls()
     const [late, live] = await Promise.allSettled([h.reserve({}, Date.now() - 1), h.reserve({ agent: 'other' })])
     expect(late).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } })
@@ -144,7 +147,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
     expect(row).toBeUndefined()
   })
 
-  test('spec 4.2: every refusal says how long it is to the next UTC midnight', async () => {
+  test('spec 4.2: every refusal has the time to the next UTC midnight', async () => {
     const h = harness.calls({ hardLimit: 0 })
     const earliest = secondsToMidnight(Date.now())
     const error = await h.reserve().catch((thrown: unknown) => thrown)
@@ -157,7 +160,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
     expect((await h.budget()).resets_at % 86_400).toBe(0)
   })
 
-  test('spec 7.2: introductions are asked before the ceiling, the ceiling before the units', async () => {
+  test('spec 7.2: introductions are checked before the ceiling, the ceiling before the units', async () => {
     const h = harness.calls({ freeUnits: 0, hardLimit: 0, introductions: 0 })
     await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
     await expect(h.reserve()).rejects.toMatchObject({ code: 'hard_limit_reached' })
@@ -166,7 +169,7 @@ describe('spec 11.3: a refused operation leaves no trace', () => {
   })
 })
 
-describe('spec 11.3: a refusal is final, or there is none', () => {
+describe('spec 11.3: every refusal is final', () => {
   /** Uses up an allowance with an operation that may still be released. */
   async function atTheEnd(h: Calls, cost: Attempt): Promise<{ operation: string; deadlineMs: number }> {
     const operation = newOperation()
@@ -180,7 +183,7 @@ describe('spec 11.3: a refusal is final, or there is none', () => {
   ]
   const another: Attempt = { peer: 'carol' }
 
-  test.each(ends)('%s: what the one under way gives back is there for the one that waits', (_code, cost, most) =>
+  test.each(ends)('%s: a waiting operation can use the units that the one under way releases', (_code, cost, most) =>
     untilInTime(async () => {
       const h = harness.calls(most)
       const { operation, deadlineMs } = await atTheEnd(h, cost)
@@ -189,7 +192,7 @@ describe('spec 11.3: a refusal is final, or there is none', () => {
     }),
   )
 
-  test.each(ends)('%s: it is answered when the one under way is done', (code, cost, most) =>
+  test.each(ends)('%s: it is answered when the one under way has ended', (code, cost, most) =>
     untilInTime(async () => {
       const h = harness.calls(most)
       const { operation } = await atTheEnd(h, cost)
@@ -198,13 +201,13 @@ describe('spec 11.3: a refusal is final, or there is none', () => {
     }),
   )
 
-  test.each(ends)('%s: as long as that is open, nothing is known: unavailable', async (_code, cost, most) => {
+  test.each(ends)('%s: while that is open, the answer is unavailable', async (_code, cost, most) => {
     const h = harness.calls(most)
     await atTheEnd(h, cost)
     await expect(h.spend(another)).rejects.toMatchObject({ code: 'unavailable' })
   })
 
-  test('what would be refused whatever comes of those under way is refused at once', async () => {
+  test('a refusal that no operation under way can change is answered at once', async () => {
     const h = harness.calls({ hardLimit: 200 })
     await h.grant('agent', 50, 'r')
     await h.reserve({ units: 120 })
@@ -236,7 +239,7 @@ describe('spec 11.1, 11.4: credits', () => {
     await expect(h.reserve({ peer: 'p' })).rejects.toMatchObject({ code: 'introduction_limit_reached' })
   })
 
-  test('spec 11.3: what failed later gives back the credits that it drew; free units it leaves are free again', async () => {
+  test('spec 11.3: a failed operation returns the credits that it drew; the free units that it leaves are free again', async () => {
     const h = harness.calls()
     await h.grant('agent', 50, 'r')
     const [free, paid] = [newOperation(), newOperation()]
@@ -252,7 +255,7 @@ describe('spec 11.1, 11.4: credits', () => {
 })
 
 describe('spec 11.4: grants', () => {
-  test('the same reference with the same values does nothing and says so, with other values it is refused', async () => {
+  test('the same reference with the same values does nothing and says so; with other values it is refused', async () => {
     const h = harness.calls()
     expect(await h.grant('agent', 5, 'r1')).toEqual({ granted: true, credit_balance: 5 })
     expect(await h.grant('agent', 5, 'r1')).toEqual({ granted: false, credit_balance: 5 })
@@ -263,7 +266,7 @@ describe('spec 11.4: grants', () => {
     expect(await h.budget('other')).toMatchObject({ credit_balance: 0 })
   })
 
-  test('20 at once with one reference grant once', async () => {
+  test('20 concurrent grants with one reference grant once', async () => {
     const h = harness.calls()
     const results = await Promise.all(Array.from({ length: 20 }, () => h.grant('agent', 5, 'r')))
     expect(results.filter((result) => result.granted)).toHaveLength(1)
@@ -285,7 +288,7 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
     expect(await h.budget('bob')).toMatchObject({ used_introductions: 1 })
   })
 
-  test('one that was given back counts for nothing, and the next is the first', () =>
+  test('a released one does not count, and the next is the first', () =>
     untilInTime(async () => {
       const h = harness.calls({ introductions: 1 })
       const first = newOperation()
@@ -298,7 +301,7 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
   test.each([
     ['the one that counted it', 0],
     ['the one that joined it', 1],
-  ])('two that wait share one; %s may be given back, the other keeps it', async (_which, released) => {
+  ])('two waiting operations share one; %s may be released, and the other keeps it', async (_which, released) => {
     const h = harness.calls({ introductions: 1 })
     const operations = [newOperation(), newOperation()]
     const deadlines: number[] = []
@@ -312,7 +315,7 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
     expect(await h.budget()).toMatchObject({ used_introductions: 1 })
   })
 
-  test('when all that share it are given back it is gone; when one is settled it stays whatever the others do', async () => {
+  test('it is gone when all that share it are released; it stays when one is settled, whatever the others do', async () => {
     const h = harness.calls()
     const [a, b, c, d] = [newOperation(), newOperation(), newOperation(), newOperation()]
     const take = async (operation: string, peer: string) => (await h.reserve({ operation, peer })).deadline_ms
@@ -340,7 +343,7 @@ describe('spec 11.1: a UTC day', () => {
   const pastDays = (h: Calls) => harness.database.sql`
     select used_units, used_introductions, credits_drawn from budget.past_days where agent_id = ${h.agentId()}`
 
-  test('the free units, the ceiling and the introductions are there again after midnight, credits are not', async () => {
+  test('after midnight the free units, the ceiling and the introductions are available again, credits are not', async () => {
     const h = harness.calls()
     await h.grant('agent', 10, 'r')
     expect(await take(h, '2026-11-20T23:59:59.998Z', 110, 'bob')).toMatchObject({ outcome: 'taken' })
@@ -356,7 +359,7 @@ describe('spec 11.1: a UTC day', () => {
     expect(await pastDays(h)).toEqual([{ used_units: 110, used_introductions: 1, credits_drawn: 10 }])
   })
 
-  test('spec 11.3: what failed after midnight is given back on the day before', async () => {
+  test('spec 11.3: an operation that failed after midnight is released on the day before', async () => {
     const h = harness.calls()
     await h.grant('agent', 10, 'r')
     const evening = await take(h, '2026-11-20T23:59:59Z', 105, 'bob')
@@ -377,7 +380,7 @@ describe('spec 11.1: a UTC day', () => {
     expect(await pastDays(h)).toEqual([])
   })
 
-  test('the budget of an agent that has not been charged today is whole', async () => {
+  test('the budget of an agent without charges today is full', async () => {
     const h = harness.calls()
     await take(h, new Date(Date.now() - 24 * HOUR_MS).toISOString(), 50, 'bob')
     for (const agent of ['agent', 'nobody']) {
@@ -396,7 +399,7 @@ describe('spec 11.1: a UTC day', () => {
 })
 
 describe('settle and release', () => {
-  test('are idempotent, and leave alone what is unknown or has ended', async () => {
+  test('are idempotent, and leave unknown and ended operations alone', async () => {
     const h = harness.calls()
     const [settled, released] = [newOperation(), newOperation()]
     const { deadline_ms: settledDeadline } = await h.reserve({ operation: settled, units: 2 })
@@ -411,7 +414,7 @@ describe('settle and release', () => {
     expect(await h.budget()).toMatchObject({ used_units: 2 })
   })
 
-  test('a release gives nothing back where a later attempt holds the reservation', async () => {
+  test('a release does nothing if a later attempt holds the reservation', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const first = await h.reserve({ operation })
@@ -422,7 +425,7 @@ describe('settle and release', () => {
     expect(await h.budget()).toMatchObject({ used_units: 0 })
   })
 
-  test('what was given back is not settled any more: that is an error in the log and nothing else', async () => {
+  test('settling a released operation does nothing but log an error', async () => {
     const h = harness.calls()
     const operation = newOperation()
     const { deadline_ms: deadline } = await h.reserve({ operation })
@@ -433,7 +436,7 @@ describe('settle and release', () => {
     expect(await h.reserve({ operation })).toMatchObject({ settled: false })
   })
 
-  test('many at once, over shared operations, end each once and without a deadlock', async () => {
+  test('many concurrent ones, over shared operations, end each once and without a deadlock', async () => {
     const h = harness.calls()
     const operations = Array.from({ length: 40 }, newOperation)
     const deadlines = await Promise.all(
@@ -479,7 +482,7 @@ test('overdue reservations are listed to their owner, oldest first, until they a
 describe('purge', () => {
   const LONG_AGO = new Date(Date.now() - 3 * HOUR_MS).toISOString()
 
-  test('forgets what has ended long ago and nothing that is held or young; the books stay', async () => {
+  test('forgets what ended long ago, and nothing held or young; the books stay', async () => {
     await using own = await startHarness()
     const { sql } = own.database
     const h = own.calls()
@@ -503,7 +506,7 @@ describe('purge', () => {
     expect(await books()).toEqual(before)
   })
 
-  test('leaves a released reservation whose account is in use for the next pass', async () => {
+  test('leaves a released reservation whose account is locked for the next pass', async () => {
     await using own = await startHarness()
     const { sql } = own.database
     const h = own.calls()

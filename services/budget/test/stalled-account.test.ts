@@ -7,7 +7,7 @@ const HELD = { agent: 'held' }
 test.each([
   ['an account', true],
   ['a new account', false],
-])('%s that another transaction holds does not hold up the reservations of others', async (_name, isKnown) => {
+])('a lock on %s by another transaction does not delay the reservations of others', async (_name, isKnown) => {
   await using h = await startHarness()
   const calls = h.calls()
   if (isKnown) await calls.spend(HELD)

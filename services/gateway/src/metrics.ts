@@ -3,19 +3,19 @@ import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/met
 /** By operation, never by path: a path is the client's to choose. */
 export const httpRequests = defineCount({
   name: 'agentmsg_http_requests_total',
-  help: 'Requests that were answered, by operation, status, and code: ok, or that of the error',
+  help: 'Answered requests, by operation, status, and code: ok or the code of the error',
   labels: ['operation', 'status', 'code'],
 })
 
 export const httpSeconds = defineDistribution({
   name: 'agentmsg_http_request_seconds',
-  help: 'From the head of a request to its answer; of a stream, to its first byte',
+  help: 'From the head of a request to its answer; for a stream, to its first byte',
   labels: ['operation'],
 })
 
 export const httpUnderWay = defineLevel({
   name: 'agentmsg_http_under_way',
-  help: 'Requests that have no answer yet',
+  help: 'Requests without an answer yet',
   labels: [],
 })
 
@@ -27,13 +27,13 @@ export const httpConnections = defineLevel({
 
 export const httpRefused = defineCount({
   name: 'agentmsg_http_refused_total',
-  help: 'Connections whose bytes were no request that could be understood, by what was wrong',
+  help: 'Connections whose bytes were no valid request, by fault',
   labels: ['reason'],
 })
 
 export const httpClosed = defineCount({
   name: 'agentmsg_http_closed_total',
-  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many requests without an answer), expelled (others of such a client)',
+  help: 'Connections that were closed to protect others, by reason: slow_reader, unsent (answers hold too much), crowded (too many connections), pipelined (too many unanswered requests), expelled (other connections of such a client)',
   labels: ['reason'],
 })
 
@@ -51,7 +51,7 @@ export const httpUnsent = defineLevel({
 
 export const openStreams = defineLevel({
   name: 'agentmsg_gateway_streams',
-  help: 'Event streams that this gateway passes on',
+  help: 'Event streams that pass through this gateway',
   labels: [],
 })
 

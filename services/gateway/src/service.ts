@@ -117,7 +117,7 @@ export async function startGateway(
     listening = await listenFor(app, config)
     const { port } = listening
     // Each gateway for itself: where all went away with a service that is missing, clients would get no answer at all.
-    server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is away']) })
+    server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is not connected']) })
     logger.info({ host: config.httpHost, port }, 'ready')
     return {
       port,

@@ -32,19 +32,19 @@ describe('the directory over the bus', () => {
   })
 
   test.each(['Alice', 'alic', 'alicee', 'alice ', 'a%', '', 'alice\0', '\ud800'])(
-    'spec 5.9: exact names only; %j is nobody’s',
+    'spec 5.9: exact names only; no agent has %j',
     async (name) => {
       expect(await h.call(findAgentByName, { name })).toEqual({ agent: null })
     },
   )
 
-  test('an id that nobody has: null to find, not_found to get', async () => {
+  test('an unknown id: null to find, not_found to get', async () => {
     const { agentId } = newKey()
     expect(await h.call(findAgent, { agent_id: agentId })).toEqual({ agent: null })
     expect(await h.codeOf(getIdentity, { agent_id: agentId })).toBe('not_found')
   })
 
-  test('spec 2.8, 5.8: the address, and what a new identity has', async () => {
+  test('spec 2.8, 5.8: the address, and the settings of a new identity', async () => {
     const key = await h.register('bob')
     expect(await h.call(getIdentity, { agent_id: key.agentId })).toEqual({
       agent: expect.objectContaining({ agent_id: key.agentId, name: 'bob', revoked: false }),
@@ -54,7 +54,7 @@ describe('the directory over the bus', () => {
     })
   })
 
-  test('spec 5.9, 12.1: GET /v2/agents: those alone that are discoverable', async () => {
+  test('spec 5.9, 12.1: GET /v2/agents: only discoverable identities', async () => {
     const shown = await h.register('shown')
     await h.register('hidden')
     await h.call(updateSettings, { agent_id: shown.agentId, settings: { discoverable: true } })
@@ -68,7 +68,7 @@ describe('the directory over the bus', () => {
 })
 
 describe('spec 5.9, 7.9: the list of agents', () => {
-  test('is in byte order of the name; pages of any size hold each once; revoked ones are not listed', async () => {
+  test('is in byte order of the name; pages of any size contain each once; revoked ones are not listed', async () => {
     await using store = await openTestStore()
     // A locale's collation would sort these differently: digits, `-` and `_` beside letters.
     const names = [
@@ -103,7 +103,7 @@ describe('spec 5.9, 7.9: the list of agents', () => {
     }
   })
 
-  test('after is a place in that order and need not exist, whatever text it is', async () => {
+  test('after is a position in that order and need not exist, whatever its text', async () => {
     await using h = await startHarness({ replicas: 1 })
     const names = ['abc', 'abd', 'b-0', 'b00', 'bbb', '000']
     for (const name of names) await h.register(name)
@@ -145,7 +145,7 @@ describe('spec 5.9, 7.9: the list of agents', () => {
 })
 
 describe('reads of single agents', () => {
-  test('50 asked for together are one query, each with its own answer', async () => {
+  test('50 concurrent reads are one query, each with its own answer', async () => {
     await using store = await openTestStore()
     const names = Array.from({ length: 25 }, (_, index) => `agent-${index}`)
     const ids = await store.addAgents(...names)

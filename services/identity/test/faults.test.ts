@@ -121,7 +121,7 @@ describe('spec 5.6: a process killed after a registration was committed', () => 
 
 describe('spec 3.7: a nonce is consumed durably', () => {
   test.concurrent(
-    'one that was admitted is replayed after kill -9 of the process that admitted it',
+    'an admitted nonce is replayed after kill -9 of the process that admitted it',
     async () => {
       const h = await startHarness({ replicas: 0 })
       await using _ = h
@@ -138,7 +138,7 @@ describe('spec 3.7: a nonce is consumed durably', () => {
 
 describe('SIGTERM', () => {
   test.concurrent(
-    'ends the process with code 0, and another one goes on',
+    'ends the process with code 0, and another one continues',
     async () => {
       const h = await startHarness({ replicas: 1 })
       await using _ = h

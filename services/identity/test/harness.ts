@@ -17,7 +17,7 @@ import { newKey, silent } from './store.ts'
 
 export const AUTHORITY = 'agents.example:8443'
 const DIFFICULTY = 4
-/** A gateway's is 5 s; these are for what is right, on a machine that others use as well. */
+/** A gateway waits 5 s. These timeouts are longer, because the machine is shared and the tests are about correctness. */
 const DEFAULT_CALL_TIMEOUT_MS = 20_000
 
 export interface Harness extends AsyncDisposable, ServiceCalls {
@@ -31,21 +31,21 @@ export interface Harness extends AsyncDisposable, ServiceCalls {
   prepare(key: KeyPair, name: string): Promise<Registration>
   /** Registers a new key. @returns the key. */
   register(name: string): Promise<KeyPair>
-  /** Serves in this process, beside what the harness runs. */
+  /** Runs another instance in this process. */
   start(): Promise<AsyncDisposable>
-  /** Starts a process of the service: for one that is killed. */
+  /** Starts a process of the service, for tests that kill it. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
 interface HarnessOptions {
-  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  /** The number of instances; 2, so that a test fails if state is hidden in one. */
   replicas?: number
   challengeKeys?: string[]
-  /** How long a call waits for its answer. */
+  /** The timeout of a call. */
   callTimeoutMs?: number
 }
 
-/** The service on real engines, with stand-ins for those that it calls. */
+/** The service on real engines, with stand-ins for the services that it calls. */
 export async function startHarness({
   replicas = 2,
   challengeKeys = [randomKey()],

@@ -94,7 +94,7 @@ describe('spec 3.7: a nonce is remembered for at least ten minutes', () => {
     )
   })
 
-  test('it is forgotten after 21 minutes at most, and what is stored does not grow', async () => {
+  test('it is forgotten after 21 minutes at most, and storage does not grow', async () => {
     await using own = await openTestStore()
     const nonce = newNonce()
     const perSlot = SLOT_SECONDS / 20
@@ -117,7 +117,7 @@ describe('spec 3.7: a nonce is remembered for at least ten minutes', () => {
     expect(await admitOne(store.database, nonce, 300)).toBe('replayed')
   })
 
-  test('the longest nonce is told from others of the same begin', async () => {
+  test('the longest nonce differs from others with the same beginning', async () => {
     const head = newNonce(63)
     expect(await admitOne(store.database, `${head}00`, 300)).toBe('new')
     expect(await admitOne(store.database, `${head}01`, 300)).toBe('new')
@@ -138,7 +138,7 @@ describe('nonces of one batch', () => {
     },
   )
 
-  test('50 requests with one nonce at once, over two processes: one is new, 49 are replayed', async () => {
+  test('of 50 concurrent requests with one nonce, over two processes, one is new and 49 are replayed', async () => {
     await using store = await openTestStore()
     const admits = [createAdmit(store.database), createAdmit(store.other)]
     for (let round = 0; round < 10; round += 1) {
@@ -170,7 +170,7 @@ describe('nonces of one batch', () => {
   )
 })
 
-describe('at the border of two slots, a commit that is late is waited for', () => {
+describe('at the border of two slots, a late commit is awaited', () => {
   const BEFORE = SLOT_SECONDS - MS
 
   test.each([
@@ -215,7 +215,7 @@ describe('the truncation', () => {
     [540 - MS, true],
     [540, false],
     [SLOT_SECONDS - MS, false],
-  ])('%d s into a slot, it removes what the slot before the last one wrote: %s', async (seconds, truncates) => {
+  ])('%d s into a slot, it empties the slot before the last one: %s', async (seconds, truncates) => {
     await using store = await openTestStore()
     await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
     expect(await truncateAt(store.database, seconds)).toBe(truncates)
@@ -237,7 +237,7 @@ describe('the truncation', () => {
     expect(await countNonces(store.database)).toBe(100)
   })
 
-  test('waits for batches of one and of several that share a nonce, and never in a circle', async () => {
+  test('waits for batches of one and of several that share a nonce, and never deadlocks', async () => {
     for (let attempt = 0; attempt < 10; attempt += 1) {
       await using store = await openTestStore()
       await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
@@ -282,7 +282,7 @@ describe('the truncation', () => {
     throw new Error('the truncation gives up each time')
   })
 
-  test('gives up after a second where somebody holds the partition, so that requests do not wait behind it', async () => {
+  test('gives up after a second if another transaction holds the partition, so that requests do not wait behind it', async () => {
     await using store = await openTestStore()
     await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
     await store.other.transaction(async (tx) => {
@@ -306,7 +306,7 @@ describe('spec 3.5: whether the signer is revoked', () => {
     expect(again).toEqual(results.map(({ revoked }) => ({ revoked, replayed: true })))
   })
 
-  test.each([0, 300])('is answered for one alone, %d s into a slot', async (seconds) => {
+  test.each([0, 300])('is answered for a single request, %d s into a slot', async (seconds) => {
     await using store = await openTestStore()
     const [active = '', revoked = ''] = await store.addAgents('active', 'revoked')
     await store.database.run((sql) => revokeAgent(sql, revoked))
@@ -317,7 +317,7 @@ describe('spec 3.5: whether the signer is revoked', () => {
     }
   })
 
-  test('an unknown signer, as one who registers, is not revoked, and its nonce counts', async () => {
+  test('an unknown signer, as in a registration, is not revoked, and its nonce counts', async () => {
     await using store = await openTestStore()
     const item = { agentId: SIGNER, nonce: newNonce() }
     const admit = createAdmit(store.database)

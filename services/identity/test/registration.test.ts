@@ -71,7 +71,7 @@ describe('spec 5.4: a challenge', () => {
     expect(answer.expires_at).toBeLessThanOrEqual(Math.floor(Date.now() / 1000) + 300)
   })
 
-  test('writes nothing to any store: what issues it is given none, and every process takes it', async () => {
+  test('is issued without any store, and every process accepts it', async () => {
     const [key, name] = [newKey(), newName()]
     const [secret = ''] = h.config.challengeKeys
     const storeless = { challengeKeys: [createSecretKey(secret, 'utf8')] as const, powDifficulty: 4 }
@@ -81,7 +81,7 @@ describe('spec 5.4: a challenge', () => {
     expect(await h.codeOf(registerAgent, registration)).toBe('ok')
   })
 
-  test('is another one every time, for one key too', async () => {
+  test('is different every time, also for the same key', async () => {
     const pubkey = formatPublicKey(newKey().publicKey)
     const answers = await Promise.all(Array.from({ length: 20 }, () => h.call(issueChallenge, { pubkey })))
     expect(new Set(answers.map(({ challenge }) => challenge)).size).toBe(20)
@@ -115,7 +115,7 @@ describe('spec 5.4: a challenge', () => {
     expect(await h.codeOf(issueChallenge, request)).toBe('ok')
   })
 
-  test('a key is replaced by another without a registration failing: the first makes, all are believed', async () => {
+  test('a rotation of keys fails no registration: the first key makes challenges, and all keys validate them', async () => {
     const [oldKey, newKeyText] = [randomKey(), randomKey()]
     await using before = await startHarness({ replicas: 1, challengeKeys: [oldKey] })
     await using during = await startHarness({ replicas: 1, challengeKeys: [newKeyText, oldKey] })
@@ -147,7 +147,7 @@ describe('spec 5.6: registration', () => {
     ['the same challenge', (first: Registration) => first],
     ['no challenge at all', (first: Registration) => ({ ...first, challenge: '', nonce: '' })],
     ['a challenge that is nobody’s', (first: Registration) => ({ ...first, challenge: 'x.y' })],
-  ])('identical repeat with %s: the same answer, and nothing consumed', async (_, change) => {
+  ])('identical repeat with %s: the same answer, and nothing is consumed', async (_, change) => {
     const registration = await h.prepare(newKey(), newName())
     const answer = await h.call(registerAgent, registration)
     const consumed = await countConsumed()
@@ -246,7 +246,7 @@ describe('spec 5.6: registration', () => {
     expect(await h.codeOf(registerAgent, await h.prepare(newKey(), name))).toBe('ok')
   })
 
-  test('only success consumes: a challenge that was refused for its name or work is good afterwards', async () => {
+  test('only success consumes: a challenge that was refused for its name or work is valid afterwards', async () => {
     const [key, taken] = [newKey(), newName()]
     await h.register(taken)
     const consumed = await countConsumed()
@@ -260,7 +260,7 @@ describe('spec 5.6: registration', () => {
   })
 })
 
-describe('spec 5.6: over two processes at once', () => {
+describe('spec 5.6: concurrent, over two processes', () => {
   const CROWD = 50
   const crowd = <T>(make: (index: number) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: CROWD }, (_, index) => make(index)))
@@ -316,7 +316,7 @@ describe('spec 5.6: over two processes at once', () => {
     ).toHaveLength(1)
   })
 
-  test('50 pairs of key and name that cross each other never deadlock, and each name has one owner', async () => {
+  test('50 conflicting pairs of key and name never deadlock, and each name has one owner', async () => {
     const keys = Array.from({ length: 10 }, newKey)
     const rivals = Array.from({ length: 5 }, newName)
     const registrations = await Promise.all(keys.flatMap((key) => rivals.map((name) => h.prepare(key, name))))
@@ -330,7 +330,7 @@ describe('spec 5.6: over two processes at once', () => {
 describe('consumed challenges', () => {
   const seconds = (): number => Math.floor(Date.now() / 1000)
 
-  test('are stored until nobody can consume them, so storage is bounded', async () => {
+  test('are stored until they cannot be consumed any more, so storage is bounded', async () => {
     await using store = await openTestStore()
     const expiries = [-3_600, -601, -540, -301, 0, 300].map((age) => seconds() + age)
     await store.database.run(
@@ -344,7 +344,7 @@ describe('consumed challenges', () => {
     expect(await store.database.run((sql) => sql`select from identity.consumed_challenges`)).toHaveLength(4)
   })
 
-  test('one that was purged is not taken for a fresh one, whatever a process believes the time to be', async () => {
+  test('a purged one cannot be consumed again, whatever time a process believes it is', async () => {
     await using store = await openTestStore()
     for (const [age, consumable] of [
       [-301, false],

@@ -22,7 +22,7 @@ afterEach(async () => {
 })
 
 describe('spec 5.11: revocation', () => {
-  test('the next request is refused, whichever process admits it, and its nonce is consumed', async () => {
+  test('the next request is refused, by any process, and its nonce is consumed', async () => {
     const { agentId } = await h.register('next-request')
     expect(await h.call(admitRequest, { agent_id: agentId, nonce: newNonce() })).toMatchObject({ revoked: false })
     expect(await h.call(revokeAgent, { agent_id: agentId })).toEqual({ status: 'revoked' })
@@ -34,7 +34,7 @@ describe('spec 5.11: revocation', () => {
     }
   })
 
-  test('messaging takes nothing more for it before the client is answered', async () => {
+  test('messaging accepts nothing more for it before the client is answered', async () => {
     const { agentId } = await h.register('mailbox')
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open' } })
     await h.call(revokeAgent, { agent_id: agentId })
@@ -50,7 +50,7 @@ describe('spec 5.11: revocation', () => {
     expect(h.webhook.closed).toContain(agentId)
   })
 
-  test('with the webhook service away it is answered all the same, and the webhook deleted when it is back', async () => {
+  test('while the webhook service is down it is answered all the same, and the webhook is deleted afterwards', async () => {
     const { agentId } = await h.register('webhook-away')
     await h.webhook.down()
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
@@ -71,7 +71,7 @@ describe('spec 5.11: revocation', () => {
     expect(await h.call(getIdentity, { agent_id: agentId })).toMatchObject(expected)
   })
 
-  test('a repeat, 20 at once too, is answered alike and changes nothing', async () => {
+  test('a repeat, also 20 concurrent ones, gets the same answer and changes nothing', async () => {
     const { agentId } = await h.register('repeated')
     const answers = await Promise.all(Array.from({ length: 20 }, () => h.codeOf(revokeAgent, { agent_id: agentId })))
     expect(new Set(answers)).toEqual(new Set(['ok']))
@@ -86,7 +86,7 @@ describe('spec 5.11: revocation', () => {
     expect(h.budget.usedBy(agentId)).toBe(0)
   })
 
-  test('while messaging is down it holds all the same, and a loop tells messaging later', async () => {
+  test('while messaging is down it takes effect all the same, and a loop tells messaging later', async () => {
     const { agentId } = await h.register('messaging-down')
     await h.messaging.down()
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('unavailable')
@@ -96,11 +96,11 @@ describe('spec 5.11: revocation', () => {
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
   })
 
-  test('an id that nobody has: not_found', async () => {
+  test('an unknown id: not_found', async () => {
     expect(await h.codeOf(revokeAgent, { agent_id: newKey().agentId })).toBe('not_found')
   })
 
-  test('nothing reverses it: the service’s own role may not rename, replace or remove an identity either', async () => {
+  test('it is final: the service’s own role may not rename, replace or remove an identity either', async () => {
     const { agentId } = await h.register('for-ever')
     const denied = 'permission denied'
     const { database } = h

@@ -39,7 +39,7 @@ async function versionsOf(agentId: string): Promise<{ mailbox_version: number; m
 const patch = (agentId: string, settings: Settings): Promise<string> =>
   h.codeOf(updateSettings, { agent_id: agentId, settings })
 
-describe('spec 5.10, 11.2: what a PATCH costs', () => {
+describe('spec 5.10, 11.2: the cost of a PATCH', () => {
   test.each<[string, Settings, Settings, number]>([
     ['another policy', {}, { inbox_policy: 'open' }, 1],
     ['being listed', {}, { discoverable: true }, 1],
@@ -72,7 +72,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     expect(await versionsOf(agentId)).toEqual(before)
   })
 
-  test('spec 11.2: closing, and changing nothing, work while budget is down; what costs does not', async () => {
+  test('spec 11.2: closing, and changing nothing, work while budget is down; paid changes do not', async () => {
     const agentId = await newAgent()
     await h.budget.down()
     expect(await patch(agentId, { inbox_policy: 'closed' })).toBe('ok')
@@ -82,7 +82,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     expect(await settingsOf(agentId)).toEqual({ inbox_policy: 'closed', discoverable: false })
   })
 
-  test('20 identical PATCHes at once: one unit, the others changed nothing', async () => {
+  test('20 identical concurrent PATCHes: one unit, the others change nothing', async () => {
     const agentId = await newAgent()
     const codes = await Promise.all(Array.from({ length: 20 }, () => patch(agentId, { discoverable: true })))
     expect(new Set(codes)).toEqual(new Set(['ok']))
@@ -91,7 +91,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
   })
 
-  test('the price is that of the change which happens: what is closing alone by then is free', async () => {
+  test('the price is that of the actual change: it is free if by then it only closes the inbox', async () => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: 'open', discoverable: true } })
     await eventually(() => h.budget.held === 0, { what: 'the charge being settled' })
@@ -107,7 +107,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
     expect(h.budget.held).toBe(0)
   })
 
-  test('the price is that of the change which happens: closing that is more by then is paid for', async () => {
+  test('the price is that of the actual change: closing is paid for if by then it changes more', async () => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { discoverable: true } })
     const before = h.budget.usedBy(agentId)
@@ -130,7 +130,7 @@ describe('spec 5.10, 11.2: what a PATCH costs', () => {
   })
 })
 
-describe('spec 7.6: messaging knows the policy before the client is answered', () => {
+describe('spec 7.6: messaging has the policy before the client is answered', () => {
   test.each<InboxPolicy>(['open', 'contacts', 'closed'])('%s', async (policy) => {
     const agentId = await newAgent()
     await h.call(updateSettings, { agent_id: agentId, settings: { inbox_policy: policy } })
@@ -138,14 +138,14 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
     expect(await versionsOf(agentId)).toEqual({ mailbox_version: 1, mailbox_pushed: 1 })
   })
 
-  test('being listed is none of its business, and works while it is down', async () => {
+  test('it gets no push about being listed, which works while it is down', async () => {
     const agentId = await newAgent()
     await h.messaging.down()
     expect(await patch(agentId, { discoverable: true })).toBe('ok')
     expect(await versionsOf(agentId)).toEqual({ mailbox_version: 0, mailbox_pushed: 0 })
   })
 
-  test('while it is down the answer is unavailable, the change holds, and a repeat is free and finishes it', async () => {
+  test('while it is down the answer is unavailable, the change takes effect, and a repeat is free and completes it', async () => {
     const agentId = await newAgent()
     await h.messaging.down()
     expect(await patch(agentId, { inbox_policy: 'open' })).toBe('unavailable')
@@ -157,7 +157,7 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
     expect(h.budget.usedBy(agentId)).toBe(1)
   })
 
-  test('what it could not be told is pushed by a loop, without anybody asking', async () => {
+  test('a loop makes the pushes that are missing, without any request', async () => {
     const agentId = await newAgent()
     await h.messaging.down()
     expect(await patch(agentId, { inbox_policy: 'closed' })).toBe('unavailable')
@@ -166,7 +166,7 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
     await eventually(async () => (await versionsOf(agentId))?.mailbox_pushed === 1, { what: 'its record' })
   })
 
-  test('one mailbox that it does not take holds back no other', async () => {
+  test('a mailbox that it refuses delays no other', async () => {
     const [stuck, ...others] = await Promise.all(Array.from({ length: 5 }, newAgent))
     h.messaging.beforeAnswer = () => {
       throw new Error('broken')
@@ -179,7 +179,7 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
     expect(h.messaging.mailboxes.has(stuck ?? '')).toBe(false)
   })
 
-  test('PATCHes at once: the last committed is what both have in the end, whatever order the pushes arrive in', async () => {
+  test('of concurrent PATCHes both sides have the last committed one in the end, in any order of pushes', async () => {
     const agentId = await newAgent()
     h.messaging.beforeAnswer = () => new Promise((resolve) => setTimeout(resolve, Math.random() * 20))
     const policies: InboxPolicy[] = ['open', 'contacts', 'closed', 'requests']
@@ -200,14 +200,14 @@ describe('spec 7.6: messaging knows the policy before the client is answered', (
   })
 })
 
-describe('whose settings', () => {
-  test('an id that nobody has: not_found, and nothing is charged', async () => {
+describe('the agent', () => {
+  test('an unknown id: not_found, and nothing is charged', async () => {
     const { agentId } = newKey()
     expect(await patch(agentId, { inbox_policy: 'open' })).toBe('not_found')
     expect(h.budget.usedBy(agentId)).toBe(0)
   })
 
-  test('spec 5.11: one revoked after its request was admitted: signer_revoked, and nothing is changed or charged', async () => {
+  test('spec 5.11: revoked after its request was admitted: signer_revoked, and nothing is changed or charged', async () => {
     const agentId = await newAgent()
     h.budget.beforeAnswer = async () => {
       h.budget.beforeAnswer = () => {}

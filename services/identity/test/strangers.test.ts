@@ -23,7 +23,7 @@ async function askAsAgent(agentId: string): Promise<unknown> {
   return [revoked, replayed, agent?.agent_id]
 }
 
-test('a burst of challenges is refused past its bound, and takes nothing from nonces and keys', async () => {
+test('a burst of challenges is refused past its bound, and takes no capacity from nonces and keys', async () => {
   const { agentId } = await h.register('alice')
   const pubkey = formatPublicKey(newKey().publicKey)
   const burst = Array.from({ length: BURST }, () => h.codeOf(issueChallenge, { pubkey }))
@@ -34,7 +34,7 @@ test('a burst of challenges is refused past its bound, and takes nothing from no
   expect(taken).toBeLessThan(MAX_TAKEN)
 })
 
-test('registrations that the database does not finish leave it to nonces and keys', async () => {
+test('registrations that stall in the database leave capacity to nonces and keys', async () => {
   const { agentId } = await h.register('ben')
   const registration = await h.prepare(newKey(), 'carol')
   const over = Promise.withResolvers<void>()

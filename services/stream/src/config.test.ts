@@ -12,7 +12,7 @@ test('spec 9.7, 9.8, 11.7: 200 streams per process, 5 minutes, 15 s', () => {
   })
 })
 
-test('every mistake is reported at once; an address on all interfaces is none that a gateway can be told', () => {
+test('every mistake is reported at once; gateways cannot use an address on all interfaces', () => {
   const env = { SVC_STREAM_HOST: '0.0.0.0', SVC_STREAMS_PER_PROCESS: '0', SVC_STREAM_HEARTBEAT_SECONDS: '60' }
   expect(() => readConfig(env)).toThrow(
     /SVC_NATS_URL.*SVC_DATABASE_URL.*SVC_STREAMS_PER_PROCESS.*SVC_STREAM_HEARTBEAT_SECONDS.*SVC_STREAM_ADVERTISED_HOST/,

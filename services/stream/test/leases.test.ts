@@ -37,13 +37,13 @@ const silence = (processId: string, seconds: number) =>
   admin`update stream.processes set seen_at = clock_timestamp() - make_interval(secs => ${seconds}) where id = ${processId}`
 
 describe('spec 9.8: two for each agent', () => {
-  test('of 50 at once two are taken', async () => {
+  test('of 50 concurrent ones two are taken', async () => {
     const agent = newAgent()
     const taken = await Promise.all(Array.from({ length: 50 }, () => take(agent)))
     expect(taken.filter(Boolean)).toHaveLength(2)
   })
 
-  test('one that is given back is free at once', async () => {
+  test('a released one is free at once', async () => {
     const agent = newAgent()
     const [first, second] = [randomUUID(), randomUUID()]
     expect([await take(agent, first), await take(agent, second), await take(agent)]).toEqual([true, true, false])
@@ -68,7 +68,7 @@ describe('the leases of a process', () => {
     expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
 
-  test('a process that was removed is told so by its next report, and takes no lease before that', async () => {
+  test('a removed process learns it from its next report, and takes no lease before that', async () => {
     expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(false)
     expect(await database.run((sql) => reportProcess(sql, 'removed', 0))).toBe(true)
     await silence('removed', SILENCE_SECONDS)
@@ -89,7 +89,7 @@ describe('the leases of a process', () => {
   })
 })
 
-describe('beside processes of the release before, which renew the time of each lease', () => {
+describe('beside processes of the previous release, which renew the time of each lease', () => {
   const takeOld = (agent: string, slot: number, seconds: number) => admin`
     insert into stream.leases (agent_id, slot, id, expires_at)
     values (${agent}, ${slot}, ${randomUUID()}, clock_timestamp() + make_interval(secs => ${seconds}))`
@@ -101,7 +101,7 @@ describe('beside processes of the release before, which renew the time of each l
     expect([await take(agent), await take(agent)]).toEqual([true, false])
   })
 
-  test('what they left is removed after a while', async () => {
+  test('their remains are removed after a while', async () => {
     const agent = newAgent()
     await takeOld(agent, 1, -61)
     await takeOld(agent, 2, -1)
@@ -110,7 +110,7 @@ describe('beside processes of the release before, which renew the time of each l
   })
 })
 
-test('processes with room, the emptiest first, but this one, full ones, and those that were not seen for a while', async () => {
+test('processes with room, the emptiest first, without this one, full ones, and those that were not seen for a while', async () => {
   for (const [id, room] of [
     ['self', 9],
     ['full', 0],

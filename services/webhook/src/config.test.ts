@@ -20,7 +20,7 @@ test('spec 10.7: defaults', () => {
   })
 })
 
-test('several keys, the present one first; targets in lower case', () => {
+test('several keys, the current one first; targets in lower case', () => {
   const config = readConfig({
     ...LEAST,
     SVC_WEBHOOK_SECRET_KEY: `${'n'.repeat(32)}, ${KEY}`,

@@ -2,7 +2,7 @@ import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/met
 
 export const attempts = defineCount({
   name: 'agentmsg_webhook_attempts_total',
-  help: 'Attempts at deliveries, by how they ended: delivered, status_3xx to status_5xx, timeout, connection, address, expired, secret, void',
+  help: 'Attempts at deliveries, by result: delivered, status_3xx to status_5xx, timeout, connection, address, expired, secret, void',
   labels: ['result'],
 })
 
@@ -15,13 +15,13 @@ export const attemptSeconds = defineDistribution({
 
 export const outcomes = defineCount({
   name: 'agentmsg_webhook_outcomes_total',
-  help: 'What became of jobs after an attempt: delivered, retry, failed, postponed',
+  help: 'State of jobs after an attempt: delivered, retry, failed, postponed',
   labels: ['outcome'],
 })
 
 export const events = defineCount({
   name: 'agentmsg_webhook_events_total',
-  help: 'Events taken from JetStream, by what became of them: done, again, never',
+  help: 'Events taken from JetStream, by how they were handled: done, again, never',
   labels: ['handled'],
 })
 
@@ -33,24 +33,24 @@ export const inFlight = defineLevel({
 
 export const oldestDue = defineLevel({
   name: 'agentmsg_webhook_oldest_due_seconds',
-  help: 'How long the oldest job is due; every process says the same',
+  help: 'How long the oldest job has been due; every process reports the same value',
   labels: [],
 })
 
 export const consumerLag = defineLevel({
   name: 'agentmsg_webhook_consumer_lag',
-  help: 'Events of JetStream that no process has finished; every process says the same, and nothing while JetStream is away',
+  help: 'Events of JetStream that no process has finished; every process reports the same value, and none while JetStream is down',
   labels: [],
 })
 
 export const madeUp = defineCount({
   name: 'agentmsg_webhook_made_up_total',
-  help: 'Jobs made of entries of the logs: JetStream had forgotten their events, or had them on their way',
+  help: 'Jobs made from entries of the logs, because JetStream had forgotten their events or had not delivered them yet',
   labels: [],
 })
 
 export const covered = defineLevel({
   name: 'agentmsg_webhook_covered_seconds',
-  help: 'Since the beginning of the last complete comparison with the logs: older messages have their jobs; every process says the same',
+  help: 'Since the start of the last complete comparison with the logs: older messages have their jobs; every process reports the same value',
   labels: [],
 })

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => h[Symbol.asyncDispose]())
 
 describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
-  test('a webhook is answered with its counts, and without its secret', async () => {
+  test('a webhook is returned with its counts, and without its secret', async () => {
     const agent_id = newAgent()
     const webhook = { url: 'https://example.com/hook', secret: SECRET }
     const state = { url: webhook.url, pending: 0, failed: 0 }
@@ -18,7 +18,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(await h.call(getWebhook, { agent_id })).toEqual(state)
   })
 
-  test('with none configured GET and DELETE are 404', async () => {
+  test('without one GET and DELETE are 404', async () => {
     const agent_id = newAgent()
     expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
     expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('not_found')
@@ -28,7 +28,7 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(await h.codeOf(deleteWebhook, { agent_id })).toBe('not_found')
   })
 
-  test('every PUT costs 1 unit, also one that repeats what is there; GET and DELETE cost nothing', async () => {
+  test('every PUT costs 1 unit, also an identical one; GET and DELETE cost nothing', async () => {
     const agent_id = newAgent()
     for (const units of [1, 2, 3]) {
       await h.set(agent_id, '/same')
@@ -39,14 +39,14 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
     expect(h.budget.usedBy(agent_id)).toBe(3)
   })
 
-  test('spec 12.2: a URL that is refused costs nothing', async () => {
+  test('spec 12.2: a refused URL costs nothing', async () => {
     const agent_id = newAgent()
     const webhook = { url: 'https://10.0.0.1/', secret: SECRET }
     expect(await h.codeOf(setWebhook, { agent_id, webhook, after: 0 })).toBe('invalid_webhook_url')
     expect(h.budget.usedBy(agent_id)).toBe(0)
   })
 
-  test('one identity has one webhook, whichever of many requests at once is the last', async () => {
+  test('one identity has one webhook, that of the last of many concurrent requests', async () => {
     const agent_id = newAgent()
     await Promise.all(Array.from({ length: 20 }, (_, at) => h.set(agent_id, `/many-${at}`)))
     expect((await h.state(agent_id)).url).toContain('/many-')
@@ -55,8 +55,8 @@ describe('spec 10.1, 11.2: PUT, GET and DELETE', () => {
   })
 })
 
-describe('spec 11.2, 11.3: what is free works without budget', () => {
-  test('DELETE and the end by revocation; PUT does not', async () => {
+describe('spec 11.2, 11.3: free calls work without budget', () => {
+  test('DELETE and the end by revocation do; PUT does not', async () => {
     const [first, second] = [newAgent(), newAgent()]
     await h.set(first, '/x')
     await h.set(second, '/x')
@@ -96,7 +96,7 @@ describe('spec 5.11: the webhook of a revoked identity is deleted', () => {
     expect(await h.codeOf(getWebhook, { agent_id })).toBe('not_found')
   })
 
-  test('one that never had a webhook cannot set one either', async () => {
+  test('an agent that never had a webhook cannot set one either', async () => {
     const agent_id = newAgent()
     await h.call(closeWebhook, { agent_id })
     const webhook = { url: 'https://example.com/', secret: SECRET }
@@ -105,7 +105,7 @@ describe('spec 5.11: the webhook of a revoked identity is deleted', () => {
 })
 
 describe('secrets at rest', () => {
-  test('the database does not hold the secret', async () => {
+  test('the database does not contain the secret', async () => {
     const agent_id = newAgent()
     await h.set(agent_id, '/x')
     const [row] = await h.database.run(
@@ -116,7 +116,7 @@ describe('secrets at rest', () => {
     expect(row?.text).not.toContain(Buffer.from(SECRET.slice(0, 8)).toString('hex'))
   })
 
-  test('with a new key in front everything is sealed anew, and is delivered as before', async () => {
+  test('with a new key in front everything is sealed again, and is delivered as before', async () => {
     const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
     await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
     const keyIds = async (): Promise<string[]> =>
@@ -136,7 +136,7 @@ describe('secrets at rest', () => {
     await eventually(() => one.receiver.received.length === agents.length)
   })
 
-  test('a secret that does not open holds up no other: it is counted, said, and left as it is', async () => {
+  test('a secret that does not open delays no other: it is counted, logged, and left as it is', async () => {
     const [old, next] = ['o'.repeat(32), 'n'.repeat(32)]
     await using one = await startHarness({ replicas: 0, config: { secretKeys: [old] } })
     const before = await one.start()

@@ -48,7 +48,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
     expect(h.receiver.at('/lanes').map(({ headers }) => headers['x-svc-message-id'])).toEqual(['msg-inbox'])
   })
 
-  test('ADR 20: an event that comes again, and again later, makes no second job', async () => {
+  test('ADR 20: an event that is repeated, at once or later, makes no second job', async () => {
     const agent = newAgent()
     await h.set(agent, '/again')
     const event = { agentId: agent, cursor: 1, messageId: 'msg-again' }
@@ -65,7 +65,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
     await eventually(() => h.set(agent, '/again', 2))
   }, 60_000)
 
-  test('a message whose time is over makes none', async () => {
+  test('an expired message makes none', async () => {
     const agent = newAgent()
     await h.set(agent, '/expired')
     await h.accept(agent, 1, { messageId: 'msg-expired', expiresAt: 1 })
@@ -81,7 +81,7 @@ describe('spec 10.7: attempts', () => {
     ['a redirect, which is not followed', 302],
     ['304', 304],
     ['404', 404],
-  ])('%s: five, with one delivery id, and then the job is given up', async (_, status) => {
+  ])('%s: five, with one delivery id, and then the job has failed', async (_, status) => {
     const agent = newAgent()
     const path = `/status-${status}`
     h.receiver.answer(path, (_request, response) => {
@@ -108,7 +108,7 @@ describe('spec 10.7: attempts', () => {
     expect(h.receiver.at(path)).toHaveLength(1)
   })
 
-  test('one that fails and then succeeds is neither pending nor failed', async () => {
+  test('an endpoint that fails and then succeeds is neither pending nor failed', async () => {
     const agent = newAgent()
     h.receiver.answer('/third', (_request, response) => {
       response.writeHead(h.receiver.at('/third').length < 3 ? 503 : 200).end()
@@ -138,7 +138,7 @@ describe('spec 10.7: attempts', () => {
     expect(one.receiver.at('/later')).toHaveLength(2)
   })
 
-  test('spec 10.4: a message whose time ends between two attempts is not tried again', async () => {
+  test('spec 10.4: a message that expires between two attempts is not tried again', async () => {
     await using one = await startHarness({ replicas: 1, config: { backoff: [0, 3_600, 3_600, 3_600, 3_600] } })
     const agent = newAgent()
     one.receiver.answer('/too-late', 500)
@@ -154,7 +154,7 @@ describe('spec 10.7: attempts', () => {
     expect(one.receiver.at('/too-late')).toHaveLength(1)
   })
 
-  test('an answer is read to 64 KiB, and one without an end is a success all the same: it is the status that counts', async () => {
+  test('at most 64 KiB of an answer are read, and an endless one is a success all the same: its status counts', async () => {
     const agent = newAgent()
     const state = { ended: false }
     h.receiver.answer('/endless', (_request, response) => {
@@ -188,7 +188,7 @@ describe('spec 10.7: attempts', () => {
   })
 })
 
-describe('spec 10.1: changing or deleting it cancels what is pending', () => {
+describe('spec 10.1: changing or deleting it cancels pending deliveries', () => {
   test.each(['changed', 'deleted', 'set again as it was'])('%s: nothing old is sent any more', async (how) => {
     await using one = await startHarness({ config: { backoff: [0, 1, 1, 1, 1] } })
     const agent = newAgent()
@@ -216,7 +216,7 @@ describe('spec 10.1: changing or deleting it cancels what is pending', () => {
     )
   })
 
-  test('old messages are never sent to a new configuration, also those that were not jobs yet', async () => {
+  test('old messages are never sent to a new configuration, even if they were not jobs yet', async () => {
     const agent = newAgent()
     await h.set(agent, '/boundary', 5)
     await h.acceptAll(
@@ -231,7 +231,7 @@ describe('spec 10.1: changing or deleting it cancels what is pending', () => {
     ).toEqual([6, 7, 8, 9, 10].map((cursor) => `msg-cursor-${cursor}`).toSorted())
   })
 
-  test('the counts begin anew with every PUT', async () => {
+  test('every PUT resets the counts', async () => {
     const agent = newAgent()
     h.receiver.answer('/counts', 500)
     await h.set(agent, '/counts')
@@ -243,7 +243,7 @@ describe('spec 10.1: changing or deleting it cancels what is pending', () => {
 })
 
 describe('endpoints do not slow each other down', () => {
-  test('at most 2 requests are in flight for an endpoint, over all processes, whatever waits', async () => {
+  test('at most 2 requests are under way for an endpoint, over all processes, however many jobs wait', async () => {
     await using one = await startHarness({ replicas: 3 })
     const agent = newAgent()
     const waiting: (() => void)[] = []
@@ -262,7 +262,7 @@ describe('endpoints do not slow each other down', () => {
     expect(one.receiver.at('/two')).toHaveLength(30)
   }, 60_000)
 
-  test('an endpoint that hangs with 10,000 jobs holds two requests, and no other waits for it', async () => {
+  test('an endpoint that hangs with 10,000 jobs holds two requests, and delays no other', async () => {
     await using one = await startHarness({ replicas: 2 })
     const [hanging, ...others] = Array.from({ length: 11 }, newAgent)
     if (hanging === undefined) throw new Error('there are eleven')
@@ -280,7 +280,7 @@ describe('endpoints do not slow each other down', () => {
     expect(one.receiver.maxInFlight('/hanging')).toBe(2)
   }, 120_000)
 
-  test('many endpoints at one host that hangs hold a part of each process, and no other host waits for them', async () => {
+  test('many hanging endpoints of one host hold a part of each process, and delay no other host', async () => {
     await using one = await startHarness({
       replicas: 0,
       config: { concurrency: 32, attemptSeconds: 4, backoff: [0, 60, 60, 60, 60] },
@@ -304,7 +304,7 @@ describe('endpoints do not slow each other down', () => {
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
 
-  test('many endpoints that hang leave their part of the host to others there: to one that is new, and to one that is proven however many they are', async () => {
+  test('many hanging endpoints leave room on their host for a new endpoint, and for proven ones however many there are', async () => {
     await using one = await startHarness({
       replicas: 0,
       config: { concurrency: 256, attemptSeconds: 60, leaseSeconds: 65, backoff: [0, 60, 60, 60, 60] },
@@ -344,7 +344,7 @@ describe('endpoints do not slow each other down', () => {
     for (const end of held) end()
   }, 60_000)
 
-  test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row have proved it', async () => {
+  test('an endpoint that is slow, or fails, is struggling until five quick deliveries in a row', async () => {
     await using one = await startHarness({ replicas: 1 })
     const agent = newAgent()
     // More than 3 s of an attempt's 10 s count as slow.
@@ -364,7 +364,7 @@ describe('endpoints do not slow each other down', () => {
     expect(struggling).toEqual([true, true, true, true, true, true, true, true, false])
   }, 60_000)
 
-  test('each connection is its own: none is shared, by endpoints or by deliveries', async () => {
+  test('every delivery has its own connection', async () => {
     const [alice, bob] = [newAgent(), newAgent()]
     await h.set(alice, '/own-alice')
     await h.set(bob, '/own-bob')

@@ -5,7 +5,7 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { describe, expect, test } from 'vitest'
 import { type Harness, newAgent, SECRET, startHarness } from './harness.ts'
 
-/** An attempt is over soon, and so is the lease of a dead process. */
+/** Attempts and leases of dead processes end soon. */
 const CONFIG = { attemptSeconds: 1, leaseSeconds: 1.5, backoff: [0, 0.1, 0.1, 0.1, 0.1] }
 const PLACES = [
   'webhook.ingested',
@@ -17,7 +17,7 @@ const PLACES = [
 ]
 const EVENTS = 6
 const RECOVERY = { timeoutMs: 40_000 }
-/** Where no process dies: attempts that end when the test lets them, and are not made again. */
+/** For tests without a kill: attempts end when the test lets them, and are not repeated. */
 const HELD = { attemptSeconds: 10, leaseSeconds: 15 }
 
 interface Endpoint {
@@ -26,7 +26,7 @@ interface Endpoint {
   messageIds: string[]
 }
 
-/** Three agents, each with a webhook of its own, whose messages are accepted while a process dies at the place. */
+/** Three agents with webhooks, whose messages are accepted while a process dies at the failpoint. */
 async function startDying(place: string): Promise<{ h: Harness; endpoints: Endpoint[] }> {
   const h = await startHarness({ replicas: 0, config: CONFIG })
   const first = await h.start()
@@ -74,22 +74,22 @@ describe('spec 10.4, 10.7: at least once, whatever is killed', () => {
 
 describe('spec 10.1: never after a change of configuration', () => {
   test.concurrent.each(PLACES)(
-    '%s: what a dead process held is sent neither to the old endpoint nor to the new one',
+    '%s: pending deliveries of a dead process go neither to the old endpoint nor to the new one',
     async (place) => {
       const { h, endpoints } = await startDying(place)
       await using _ = h
-      // Another process takes the change; it may take up what was pending until then.
+      // Another process makes the change. Until then it may take over pending deliveries.
       await h.start()
       for (const { agentId } of endpoints) await h.set(agentId, '/new', EVENTS)
       const answered = endpoints.map(({ path }) => h.receiver.at(path).length)
       const accept = (cursor: number): Promise<void> =>
         h.acceptAll(endpoints.map(({ agentId }, at) => ({ agentId, cursor, messageId: `msg-after-${at}-${cursor}` })))
       await accept(EVENTS + 1)
-      // Each of them: an attempt that ran out of time is made again.
+      // Each of them, because an attempt that timed out is repeated.
       await eventually(() => new Set(idsAt(h, '/new')).size === endpoints.length, RECOVERY)
       await eventually(async () => (await countJobs(h)) === endpoints.length, RECOVERY)
       await eventually(() => endpoints.every(({ path }) => h.receiver.inFlight(path) === 0))
-      // A request that had passed its last look cannot be recalled (spec 10.1): two slots, two requests.
+      // A request that had passed its last check cannot be recalled (spec 10.1). Two slots, so two requests.
       const sent = endpoints.map(({ path }) => h.receiver.at(path).length)
       for (const [at, count] of sent.entries()) expect(count - (answered[at] ?? 0)).toBeLessThanOrEqual(2)
       await accept(EVENTS + 2)
@@ -120,8 +120,8 @@ describe('ADR 21: a process killed between any two steps of a PUT', () => {
   )
 })
 
-describe('deliveries go on after an outage, and metrics show what waits', () => {
-  test('NATS killed and restarted, and then without its data: events go on to become jobs', async () => {
+describe('deliveries continue after an outage, and metrics show the backlog', () => {
+  test('NATS killed and restarted, and then without its data: events still become jobs', async () => {
     await using h = await startHarness({ config: { ...CONFIG, ...HELD } })
     const agent = newAgent()
     await h.set(agent, '/nats')
@@ -137,9 +137,9 @@ describe('deliveries go on after an outage, and metrics show what waits', () => 
     expect(idsAt(h, '/nats').toSorted()).toEqual(['msg-nats-1', 'msg-nats-2', 'msg-nats-3'])
   }, 200_000)
 
-  test('Postgres gone in the middle of a delivery: it is made again when its lease has ended, as the same one, and no attempt is lost', async () => {
+  test('Postgres down in the middle of a delivery: after its lease it is repeated with the same id, and no attempt is lost', async () => {
     await using proxy = await startTcpProxy()
-    // Time enough for what is held here to be let go, and not for long waiting.
+    // Enough time to release the held request, but not to wait long.
     const config = { ...CONFIG, attemptSeconds: 4, leaseSeconds: 5 }
     await using h = await startHarness({ replicas: 1, config, databaseUrl: (url) => proxy.through(url) })
     const agent = newAgent()
@@ -160,7 +160,7 @@ describe('deliveries go on after an outage, and metrics show what waits', () => 
     expect((await jobsOf(h, agent)).map(({ attempts }) => attempts)).toEqual([1, 1])
   }, 60_000)
 
-  test('NATS gone in the middle of a delivery: it ends as it would have, and what comes again makes no second one', async () => {
+  test('NATS down in the middle of a delivery: it ends normally, and a repeated event makes no second one', async () => {
     await using h = await startHarness({ replicas: 1, config: { ...CONFIG, ...HELD } })
     const agent = newAgent()
     const held: (() => void)[] = []
@@ -179,7 +179,7 @@ describe('deliveries go on after an outage, and metrics show what waits', () => 
     expect(idsAt(h, '/held')).toEqual(['msg-held', 'msg-next'])
   }, 60_000)
 
-  test('the oldest due job, the lag of the consumer and the requests under way are numbers', async () => {
+  test('the metrics: the oldest due job, the lag of the consumer and the requests under way', async () => {
     await using h = await startHarness({ replicas: 1 })
     expect(await h.call(healthOf('webhook'), {})).toEqual({ ready: true })
     const agent = newAgent()
@@ -192,7 +192,7 @@ describe('deliveries go on after an outage, and metrics show what waits', () => 
     })
   }, 60_000)
 
-  test('SIGTERM: what is under way ends, and the process with code 0', async () => {
+  test('SIGTERM: deliveries under way end, and the process ends with code 0', async () => {
     await using h = await startHarness({ replicas: 0, config: { ...CONFIG, ...HELD } })
     const child = await h.spawn()
     const agent = newAgent()

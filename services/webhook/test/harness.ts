@@ -34,18 +34,24 @@ export interface Harness extends AsyncDisposable, ServiceCalls {
   readonly messaging: MessagingPeer
   readonly nats: TestNats
   readonly receiver: WebhookReceiver
-  /** Sets a webhook of an agent to a path of the receiver. */
+  /** Sets an agent's webhook to a path of the receiver. */
   set(agentId: string, path: string, after?: number): Promise<WebhookState>
   state(agentId: string): Promise<WebhookState>
-  /** Publishes an event as messaging does. @returns the envelope's text. */
+  /**
+   * Publishes an event like messaging.
+   * @returns the envelope's text.
+   */
   accept(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): Promise<string>
-  /** Appends to the log as messaging does, and JetStream hears nothing of it. @returns the message's id. */
+  /**
+   * Appends to the log like messaging, but without JetStream.
+   * @returns the message's id.
+   */
   acceptUnheard(agentId: string, cursor: number, event?: Partial<AcceptedEvent>): string
-  /** Many at once. */
+  /** Appends many entries at once. */
   acceptAll(events: readonly (Partial<AcceptedEvent> & { agentId: string; cursor: number })[]): Promise<void>
-  /** Serves in this process, beside what the harness runs. */
+  /** Runs another instance in this process. */
   start(changes?: Partial<WebhookConfig>): Promise<AsyncDisposable>
-  /** Starts a process of the service: for one that is killed. */
+  /** Starts a process of the service, for tests that kill it. */
   spawn(env?: NodeJS.ProcessEnv): Promise<TestProcess>
 }
 
@@ -57,15 +63,15 @@ interface AcceptedEvent {
 }
 
 interface HarnessOptions {
-  /** Processes that serve, as far as state goes; 2, so that state hidden in one fails a test. */
+  /** The number of instances; 2, so that a test fails if state is hidden in one. */
   replicas?: number
   config?: Partial<WebhookConfig>
   resolve?: Resolve
-  /** Makes of the database's URL the one that the service is told, e.g. that of a proxy. */
+  /** Replaces the URL of the database that the service gets, e.g. by that of a proxy. */
   databaseUrl?: (url: string) => string
 }
 
-/** The service on real engines, with a stand-in for budget, a stream as messaging makes it, and a receiver. */
+/** The service on real engines, with a stand-in for budget, a stream like messaging's, and a receiver. */
 export async function startHarness({
   replicas = 2,
   config: changes = {},
@@ -108,7 +114,7 @@ export async function startHarness({
     const publications = events.map(({ agentId, cursor, ...event }) => append(agentId, cursor, completed(event)))
     for (let at = 0; at < publications.length; at += 500) {
       const part = publications.slice(at, at + 500)
-      // NATS may be coming back.
+      // NATS may still be starting.
       await eventually(async () => {
         await stream.state()
         return stream.publish(part)
@@ -145,7 +151,7 @@ export async function startHarness({
   }
 }
 
-/** The configuration as a process of the service is told it. */
+/** The configuration in the form that a process gets. */
 function environmentOf(config: WebhookConfig, receiver: WebhookReceiver): NodeJS.ProcessEnv {
   return {
     SVC_NATS_URL: config.natsUrl,
@@ -179,7 +185,7 @@ function publicationOf(agentId: string, cursor: number, { kind, envelope, expire
   }
 }
 
-/** The id of an agent that nobody else is. */
+/** The id of a new agent. */
 export function newAgent(): string {
   return agentIdOf(randomBytes(32))
 }

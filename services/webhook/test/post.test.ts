@@ -24,33 +24,33 @@ function at(host: string, path: string): string {
 }
 
 describe('spec 10.6: the connection goes to a checked address', () => {
-  test('whatever the name resolves to: it is not asked for again; SNI and certificate are by the name', async () => {
+  test('whatever the name resolves to: there is no second lookup; SNI and certificate are by the name', async () => {
     // No resolver knows this name, so only the given address can have led here.
     expect(await send(at('receiver.test', '/pinned'))).toBe(204)
     expect(receiver.at('/pinned')[0]).toMatchObject({ servername: 'receiver.test', method: 'POST' })
     expect(receiver.at('/pinned')[0]?.headers.host).toBe(`receiver.test:${receiver.port}`)
   })
 
-  test('a certificate for another name is refused, although the address is the right one', async () => {
+  test('a certificate for another name is refused, although the address is right', async () => {
     await expect(send(at('other.test', '/other'))).rejects.toThrow()
     await expect(send(at('localhost', '/other'))).rejects.toThrow()
     expect(receiver.at('/other')).toHaveLength(0)
   })
 
-  test('a certificate of nobody who is trusted is refused', async () => {
+  test('a certificate of an unknown authority is refused', async () => {
     await using stranger = await startReceiver({ names: ['receiver.test'], trusted: false })
     await expect(send(`https://receiver.test:${stranger.port}/`)).rejects.toThrow()
     expect(stranger.received).toHaveLength(0)
   })
 
-  test('where the first address is dead, the next one is tried, and only those given', async () => {
+  test('if the first address is dead, the next one is tried, and only the given ones', async () => {
     // 127.0.0.2 is loopback too, but nothing listens on it.
     expect(await send(at('receiver.test', '/second'), { addresses: ['127.0.0.2', '127.0.0.1'] })).toBe(204)
     await expect(send(at('receiver.test', '/none'), { addresses: ['127.0.0.2'] })).rejects.toThrow()
   })
 })
 
-describe('spec 10.6: what else a delivery does not do', () => {
+describe('spec 10.6: things that a delivery does not do', () => {
   test('redirects are answers, and not followed', async () => {
     receiver.answer('/away', (_request, response) =>
       response.writeHead(307, { location: at('receiver.test', '/target') }).end(),
@@ -59,7 +59,7 @@ describe('spec 10.6: what else a delivery does not do', () => {
     expect(receiver.at('/target')).toHaveLength(0)
   })
 
-  test('proxies of the environment are not asked', async () => {
+  test('proxies of the environment are not used', async () => {
     const asked: unknown[] = []
     await using proxy = await startPlain((socket) => {
       asked.push(socket)
@@ -94,12 +94,12 @@ describe('spec 10.7: times and sizes', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000)
   })
 
-  test('an answer that does not begin in time is none', async () => {
+  test('an answer that does not begin in time is an error', async () => {
     receiver.answer('/never', () => {})
     await expect(send(at('receiver.test', '/never'), { timeoutMs: 300 })).rejects.toThrow()
   })
 
-  test('an answer that drips is over when the time is; its status counts', async () => {
+  test('an answer that drips ends with its time; its status counts', async () => {
     receiver.answer('/drips', (_request, response) => {
       response.writeHead(200)
       const timer = setInterval(() => response.write('.'), 20)
@@ -111,14 +111,14 @@ describe('spec 10.7: times and sizes', () => {
     expect(performance.now() - startedMs).toBeLessThan(10_000)
   })
 
-  test('headers without an end are refused', async () => {
+  test('endless headers are refused', async () => {
     receiver.answer('/headers', (_request, response) => {
       response.writeHead(200, { 'x-long': 'a'.repeat(200_000) }).end()
     })
     await expect(send(at('receiver.test', '/headers'))).rejects.toThrow()
   })
 
-  test('of a long answer some 64 KiB are read, and the connection ends', async () => {
+  test('of a long answer about 64 KiB are read, and the connection ends', async () => {
     let written = 0
     let ended = false
     receiver.answer('/long', (_request, response) => {
@@ -142,7 +142,7 @@ describe('spec 10.7: times and sizes', () => {
   test.each([
     ['informational answers', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500)],
     ['extensions of a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;x=', 'x'.repeat(16_384)],
-  ])('%s without an end are not read for as long as the time lasts', async (_, beginning, more) => {
+  ])('endless %s are read only until the time is over', async (_, beginning, more) => {
     let written = 0
     await using server = await startTls((socket) => {
       socket.once('data', () => {
@@ -163,7 +163,7 @@ describe('spec 10.7: times and sizes', () => {
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('a peer that takes the connection, and reads nothing of a large request: an error, within the time, and nothing stays', async () => {
+  test('a peer that accepts the connection, and does not read a large request: an error, within the time, and nothing stays', async () => {
     await using server = await startTls((socket) => void socket.pause())
     const startedMs = performance.now()
     const body = JSON.stringify('x'.repeat(96 * 1024))
@@ -171,7 +171,7 @@ describe('spec 10.7: times and sizes', () => {
     expect(performance.now() - startedMs).toBeLessThan(5_000)
   })
 
-  test('a peer that wants key exchange in a finite field, of whatever size, is refused', async () => {
+  test('a peer that wants key exchange in a finite field, of any size, is refused', async () => {
     await using rsa = await startReceiver({ names: ['receiver.test'], keyType: 'rsa' })
     const options = { maxVersion: 'TLSv1.2', dhparam: 'auto', ...rsa.credentials } as const
     const answer = (socket: Socket) => void socket.end('HTTP/1.1 204 No Content\r\n\r\n')
@@ -181,7 +181,7 @@ describe('spec 10.7: times and sizes', () => {
     await expect(send(`https://receiver.test:${field.port}/`)).rejects.toThrow(/handshake failure/)
   })
 
-  test('a body of 96 KiB arrives as it is', async () => {
+  test('a body of 96 KiB arrives unchanged', async () => {
     const body = JSON.stringify('ü'.repeat(48_000))
     expect(await send(at('receiver.test', '/large'), { body })).toBe(204)
     expect(receiver.at('/large')[0]?.body.toString('utf8')).toBe(body)

@@ -24,14 +24,14 @@ async function untilCovered(h: Harness): Promise<void> {
   }, RECOVERY)
 }
 
-describe('what JetStream forgot is made up from the logs', () => {
+describe('jobs that JetStream lost are made from the logs', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness({ config: OFTEN })
   })
   afterAll(() => h[Symbol.asyncDispose]())
 
-  test('every inbox entry behind the configuration becomes one job, and nothing else does', async () => {
+  test('every inbox entry after the configuration becomes one job, and nothing else does', async () => {
     const agent = newAgent()
     h.acceptUnheard(agent, 1)
     h.acceptUnheard(agent, 2)
@@ -51,7 +51,7 @@ describe('what JetStream forgot is made up from the logs', () => {
     expect(idsAt(h, '/forgotten').toSorted()).toEqual(expected.toSorted())
   })
 
-  test('a log that lacks many holds up no other, also where an answer has room for few', async () => {
+  test('a log that lacks many jobs delays no other, even if an answer has room for few', async () => {
     const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
     if (long === undefined) throw new Error('four agents were asked for')
     // Ten answers of two entries are too few for the long log, but enough for the others.
@@ -73,7 +73,7 @@ describe('what JetStream forgot is made up from the logs', () => {
     await eventually(() => idsAt(h, `/${long}`).length === 60, RECOVERY)
   })
 
-  test('a job that was removed when it had ended is not made again', async () => {
+  test('a job that was removed after its end is not made again', async () => {
     const agent = newAgent()
     await h.set(agent, '/removed')
     h.acceptUnheard(agent, 1)
@@ -88,7 +88,7 @@ describe('what JetStream forgot is made up from the logs', () => {
     expect(idsAt(h, '/removed')).toHaveLength(2)
   })
 
-  test('spec 10.4: a webhook that is set in the middle gets nothing that is older, and all that is newer', async () => {
+  test('spec 10.4: a webhook that is set in between gets nothing older, and everything newer', async () => {
     const agent = newAgent()
     await h.set(agent, '/before')
     let interrupt: (() => Promise<void>) | undefined = async () => {
@@ -108,7 +108,7 @@ describe('what JetStream forgot is made up from the logs', () => {
     expect(idsAt(h, '/after')).toEqual([newer])
   })
 
-  test('an endpoint of before begins where its log is, and gets all that comes then', async () => {
+  test('an endpoint from before starts at the present end of its log, and gets everything later', async () => {
     const agent = newAgent()
     h.acceptUnheard(agent, 1)
     await untilCovered(h)
@@ -133,7 +133,7 @@ describe('what JetStream forgot is made up from the logs', () => {
   })
 })
 
-test('jobs are kept until the logs have been looked at beyond them', async () => {
+test('jobs are kept until the logs have been compared beyond them', async () => {
   await using h = await startHarness({ replicas: 1 })
   const agent = newAgent()
   await h.set(agent, '/kept')
@@ -145,7 +145,7 @@ test('jobs are kept until the logs have been looked at beyond them', async () =>
 })
 
 test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
-  '%s: a process that dies there leaves every job to be made once, by whoever goes on',
+  '%s: if a process dies there, another makes every job once',
   async (place) => {
     await using h = await startHarness({ replicas: 0, config: OFTEN })
     const first = await h.spawn({ SVC_WEBHOOK_RECONCILE_SECONDS: '3600' })
@@ -170,6 +170,6 @@ test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
   60_000,
 )
 
-test('what is cut off behind has taken from every list', () => {
+test('cutting off the end takes from every list', () => {
   expect(takeTurns([['a1', 'a2', 'a3'], [], ['c1', 'c2']])).toEqual(['a1', 'c1', 'a2', 'c2', 'a3'])
 })

@@ -1,4 +1,4 @@
-/** Floor: Fastify answering a fixed 202 and nothing else. Prints its port. */
+/** Floor: Fastify with a fixed answer 202, and no work. Prints its port. */
 import Fastify from 'fastify'
 
 const app = Fastify()

@@ -1,8 +1,8 @@
 /**
  * Floor for live delivery: one process that verifies the request signature, inserts the message and notifies in one
- * transaction, and pushes what Postgres notifies to the recipient's event stream. No nonces, no history, no leases. Prints
- * its port. Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id →
- * public key in hex), FLOOR_NAMES (JSON: agent id → name).
+ * transaction, and forwards Postgres's notifications to the recipient's event stream. No nonces, no history, no leases.
+ * Prints its port. Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex),
+ * FLOOR_NAMES (JSON: agent id → name).
  */
 import { createHash } from 'node:crypto'
 import type { ServerResponse } from 'node:http'

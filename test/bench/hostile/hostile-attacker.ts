@@ -1,4 +1,4 @@
-/** A process that attacks: takes its orders from the parent, one at a time. */
+/** An attacker process. Its parent sends it commands, one at a time. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type BenchAgentData, createBenchAgent } from '../load/bench-agents.ts'
@@ -13,7 +13,7 @@ export interface FloodOrder {
 }
 
 export interface CrowdOrder {
-  /** Connections that ask for a large document and never read, or that send their headers byte by byte. */
+  /** Connections that request a large document and never read it, or that send their headers byte by byte. */
   readonly kind: 'unread' | 'slow headers'
   readonly connections: number
 }
@@ -26,14 +26,14 @@ export type AttackOrder = (FloodOrder | CrowdOrder) & {
   readonly seconds: number
 }
 
-/** Answers by status for a flood; connections that the gateway left open for a crowd. */
+/** For a flood: answers by status. For a crowd: connections that the gateway left open. */
 export interface AttackReport {
   readonly answers: Readonly<Record<string, number>>
   readonly elapsedMs: number
 }
 
 const DOCUMENT = '/docs/swagger-ui-bundle.js'
-/** Source addresses of a crowd, so that no limit for one address keeps it out at once. */
+/** Source addresses of a crowd, so that the limit for one address does not stop it at once. */
 const ADDRESSES = 8
 const BYTE_MS = 500
 

@@ -1,4 +1,4 @@
-/** Requests of a hostile client, ready to be sent. Each kind costs the service something that nobody has paid for. */
+/** Prepared requests of a hostile client. Each kind causes work that nobody has paid for. */
 import { randomBytes } from 'node:crypto'
 import { checkWork } from '@svc/svc1/pow.ts'
 import { formatPublicKey } from '@svc/svc1/public-key.ts'
@@ -20,7 +20,7 @@ interface Target {
   readonly authority: string
   /** A registered agent that attacks. */
   readonly attacker: BenchAgent
-  /** The name of an agent whose log a transaction holds. */
+  /** The name of an agent whose log is locked by a transaction. */
   readonly held: string
 }
 
@@ -29,7 +29,7 @@ const MEMBERS = 10_900
 const TARGET = '/v2/messages'
 const REGISTER = '/v2/agents/register'
 
-/** @returns what makes one request after the other. */
+/** @returns a function that makes one request after the other. */
 export async function createFlood(flood: Flood, target: Target): Promise<(index: number) => Buffer> {
   const { authority, attacker, held } = target
   switch (flood) {
@@ -75,7 +75,7 @@ function strangers(): BenchAgent[] {
   return Array.from({ length: STRANGERS }, (_, index) => createBenchAgent(`stranger-${index}`))
 }
 
-/** 64 bytes with S below the group order, so that a verifier has to do the whole work. */
+/** 64 bytes with S below the group order, so that a verifier must do all of its work. */
 function randomSignature(): string {
   const bytes = randomBytes(64)
   bytes[63] = 0

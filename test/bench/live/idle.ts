@@ -1,14 +1,14 @@
-/** Idle event streams: the memory that each of them holds, and the CPU time that they cost although nothing happens. */
+/** Idle event streams: the memory of each, and its CPU time although nothing happens. */
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
 import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
 import { record } from '../record.ts'
 import { askClient, CLOSED_MS, delay, QUIET_MS, startClient } from './live-client-process.ts'
 
-/** Two for each agent. So many that a heap that has just grown, or is about to be collected, is little of each. */
+/** Two for each agent. With so many streams, a recent growth of the heap or a pending collection matters little for each. */
 const STREAMS = 5_000
-/** The default, and the maximum. Two intervals tell the cost of a heartbeat from everything else. */
+/** The default, and the maximum. The difference between the two intervals is the cost of heartbeats. */
 const HEARTBEAT_SECONDS = { usual: 15, rare: 55 }
-/** Contains whole rounds of everything that a process does regularly. */
+/** Long enough for whole rounds of all periodic work of a process. */
 const WATCHED_MS = 30_000
 
 /** CPU time as percent of one core, by kind of process. */
@@ -45,7 +45,7 @@ async function measureIdle(heartbeatSeconds: number): Promise<Idle> {
   const client = stack.adopt(startClient(), (child) => void child.kill())
   const order = { kind: 'open', port: system.port, authority: system.authority } as const
   const open = async (some: readonly BenchAgent[]): Promise<void> => {
-    // A few at a time, as in production: the memory of all at once would be that of a crowd of requests.
+    // A few at a time, as in production. Opening all at once would measure the memory of concurrent requests.
     for (let at = 0; at < some.length; at += 10)
       await askClient(client, { ...order, agents: some.slice(at, at + 10).map(dataOf) })
   }

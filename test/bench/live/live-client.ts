@@ -1,6 +1,6 @@
 /**
- * A process that holds event streams and sends at a given rate, so that both ends of a delivery are told by one clock.
- * Takes its orders from the parent, one at a time.
+ * A process that holds event streams and sends at a given rate, so that one clock measures both ends of a delivery. Its
+ * parent sends it commands, one at a time.
  */
 import { connect, type Socket } from 'node:net'
 import {
@@ -32,14 +32,14 @@ export type LiveReport =
 
 const SENDING_CONNECTIONS = 32
 const TICK_MS = 2
-/** What was accepted last is waited for so long; what has not come by then counts as not delivered. */
+/** The wait for the last accepted messages. A message that has not arrived by then counts as not delivered. */
 const SETTLE_MS = 2_000
 
 /** When each message of this round was answered, and when it was pushed, by id. */
 const answeredAt = new Map<string, number>()
 const pushedAt = new Map<string, number>()
 const streams = new Set<Socket>()
-/** What is pushed is looked into while this process sends; beside another's load its own work would count as the system's. */
+/** Events are examined while this process sends. Beside another generator, that work would count as the system's. */
 let isWatching = false
 
 process.on('message', (order: LiveOrder) => {
@@ -78,7 +78,7 @@ async function carryOut(order: LiveOrder): Promise<LiveReport> {
   }
 }
 
-/** Settles with the stream's first bytes. Ids are found in what is pushed as they stand; nothing is parsed. */
+/** Settles with the stream's first bytes. Ids are found by searching the bytes; nothing is parsed. */
 function openStream(agent: BenchAgent, { port, authority }: { port: number; authority: string }): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = connect({ port, host: '127.0.0.1', noDelay: true })
@@ -96,7 +96,7 @@ function openStream(agent: BenchAgent, { port, authority }: { port: number; auth
       const now = performance.now()
       const text = left + chunk
       for (const match of text.matchAll(ID)) pushedAt.set(match[1] ?? '', pushedAt.get(match[1] ?? '') ?? now)
-      // An id may be cut in two.
+      // An id may be split between two chunks.
       left = text.slice(-64)
     })
   })
@@ -104,7 +104,7 @@ function openStream(agent: BenchAgent, { port, authority }: { port: number; auth
 
 const ID = /"id":"([\w-]{22})"/g
 
-/** Sends each message when its time has come, on whichever connection is free; one that finds none is late, not lost. */
+/** Sends each message at its time, on any free connection. If none is free, the message is sent later, not dropped. */
 async function sendAtRate(
   agents: BenchAgent[],
   { port, authority, perSecond, seconds }: Extract<LiveOrder, { kind: 'send' }>,

@@ -1,6 +1,6 @@
 /**
- * An HTTPS endpoint that answers 204 at once, and on `/hangs` never. Prints its port; tells its parent what came when.
- * Environment: RECEIVER_CERT, RECEIVER_KEY (files).
+ * An HTTPS endpoint that answers 204 at once, and never answers on `/hangs`. Prints its port, and reports to its parent when
+ * each delivery came. Environment: RECEIVER_CERT, RECEIVER_KEY (files).
  */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
@@ -10,9 +10,9 @@ export type ReceiverOrder = { kind: 'forget' } | { kind: 'await'; count: number;
 
 export type ReceiverReport =
   | { kind: 'forgotten' }
-  /** Epoch milliseconds of the first and last of them; fewer than were awaited where the time was over first. */
+  /** Epoch milliseconds of the first and the last delivery. `count` is lower than requested if the time ended first. */
   | { kind: 'awaited'; count: number; firstMs: number; lastMs: number }
-  /** By message id, epoch milliseconds, the first time. */
+  /** By message id, the epoch milliseconds of its first delivery. */
   | { kind: 'arrivals'; arrivals: [string, number][] }
 
 const arrivals = new Map<string, number>()

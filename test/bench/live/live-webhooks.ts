@@ -1,6 +1,6 @@
 /**
- * Webhooks: deliveries in a second, beside the same HTTPS client posting without a queue; and what an endpoint that hangs, with 10,000
- * jobs queued, does to the time in which others have theirs.
+ * Webhooks: deliveries per second, beside the same HTTPS client without a queue. Also measures how an endpoint that hangs,
+ * with 10,000 queued jobs, delays the deliveries of others.
  */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -25,19 +25,19 @@ import type { ReceiverOrder, ReceiverReport } from './live-receiver.ts'
 
 const ENDPOINTS = [1, 10, 100]
 const PER_ENDPOINT = 2
-/** Enough for a second or two; at one endpoint fewer, which takes two at once. */
+/** Enough for a second or two. Fewer for a single endpoint, which gets at most two at a time. */
 const JOBS = 1_500
 const JOBS_OF_ONE = 500
 const DRAIN_LIMIT_MS = 60_000
-/** Others than the one that hangs, and what is sent to them in a second: far below what the machine can do. */
+/** Endpoints besides the one that hangs, and the deliveries to them per second, far below the machine's capacity. */
 const OTHERS = 10
 const SENT_PER_SECOND = 40
 const QUEUED = 10_000
 const SETTLE_MS = 2_000
-/** Until what queueing has left is done, in both cases. */
+/** Waits until the work that queueing has left is done, in both cases. */
 const QUIET_MS = 3_000
 
-/** A process that can use the service's own client. */
+/** A process that can use the service's own HTTPS client. */
 const POSTER = '../../../services/webhook/test/bench-poster.ts'
 
 export interface PosterOrder {
@@ -104,7 +104,10 @@ async function benchRates(scene: Scene, poster: ChildProcess, { rounds }: LiveOp
   }
 }
 
-/** Queues jobs where the service finds them, and waits until all of them have come. @returns deliveries in a second. */
+/**
+ * Queues jobs in the service's table, and waits until all are delivered.
+ * @returns deliveries per second.
+ */
 async function deliverQueued({ agents, receiver, sql, host }: Scene, endpoints: number): Promise<number> {
   await ask(receiver, { kind: 'forget' })
   const count = endpoints === 1 ? JOBS_OF_ONE : JOBS
@@ -156,7 +159,7 @@ async function benchHanging(scene: Scene, { rounds, secondsPerRound }: LiveOptio
     beside.push(...(await measure()))
     await sql`delete from webhook.jobs where agent_id = ${hanging.agentId} and lease is null`
   }
-  // Of all rounds together: a round has too few for its hundredth.
+  // Over all rounds together, because one round has too few for a 99th percentile.
   for (const all of [without, beside]) all.sort((a, b) => a - b)
   const cells = (all: number[]): string => [0.5, 0.99].map((share) => percentile(all, share).toFixed(1)).join(' | ')
   console.log(
@@ -169,7 +172,7 @@ async function benchHanging(scene: Scene, { rounds, secondsPerRound }: LiveOptio
   console.log(`\np99 beside it, of that without: ${(percentile(beside, 0.99) / percentile(without, 0.99)).toFixed(2)}`)
 }
 
-/** As messaging's events become jobs, but all at once: due now, shared out evenly. */
+/** Creates jobs as messaging's events do, but all at once: due now, spread evenly. */
 async function queueJobs(
   sql: postgres.Sql,
   agents: readonly BenchAgent[],

@@ -1,6 +1,6 @@
 /**
- * Event streams: how long after its acceptance a message is pushed to its recipient, beside a floor of one process that
- * pushes what Postgres notifies; how much slower sending is with streams open.
+ * Event streams. Measures the time from the acceptance of a message to its delivery, beside a floor of one process that
+ * forwards Postgres's notifications, and how much open streams slow down sending.
  */
 import type { ChildProcess } from 'node:child_process'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
@@ -78,7 +78,7 @@ export async function benchStreams(options: LiveOptions): Promise<void> {
   console.log(`CPU milliseconds for each accepted message, without and with streams: ${cpuOf(without, withStreams)}`)
 }
 
-/** A table of how long deliveries took, of the system and of the floor. */
+/** A table of delivery times, of the system and of the floor. */
 function printDelivery(shares: readonly { share: number; system: Sent[]; floor: Sent[] }[], throughput: number): void {
   console.log(
     '| from acceptance to delivery | sent/s | p50 ms | p99 ms | floor p50 ms | floor p99 ms | p99 of the floor |',
@@ -106,7 +106,7 @@ function printDelivery(shares: readonly { share: number; system: Sent[]; floor: 
   }
 }
 
-/** `gateway 0.145 0.168, …`: of those to which the streams make a difference that shows. */
+/** `gateway 0.145 0.168, …`: the processes for which the streams make a visible difference. */
 function cpuOf(without: Round[], withStreams: Round[]): string {
   const [before, after] = [cpuPerRequest(without), cpuPerRequest(withStreams)]
   const names = Object.keys(after).filter((name) => Math.abs((after[name] ?? 0) - (before[name] ?? 0)) >= 0.005)

@@ -10,7 +10,7 @@ export interface BenchAgent extends KeyPair {
   key: KeyObject
 }
 
-/** What another process needs to sign as the agent. */
+/** The data with which another process can sign as the agent. */
 export interface BenchAgentData {
   name: string
   secretKeyHex: string
@@ -37,7 +37,7 @@ interface Unsigned {
   readonly timestamp?: number
 }
 
-/** A signed request, ready to be written to a socket; good for 60 seconds from `timestamp`. */
+/** A signed request as bytes for a socket, valid for 60 seconds from `timestamp`. */
 export function signedRequest(
   agent: BenchAgent,
   { authority, method, target, body = '', timestamp = Math.floor(Date.now() / 1000) }: Unsigned,
@@ -60,7 +60,11 @@ export function signedRequest(
   return requestBytes({ method, target, authority, headers, body })
 }
 
-/** An envelope with a body of about 100 bytes. @param ttlSeconds none if it is 0. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.3). */
+/**
+ * An envelope with a body of about 100 bytes.
+ * @param ttlSeconds 0 means no expiry. Its `sig` has only the right form, because the service verifies no envelope signature
+ * (spec 6.3).
+ */
 export function envelopeText(from: BenchAgent, to: string, ttlSeconds = 0): string {
   return JSON.stringify({
     id: randomBytes(16).toString('base64url'),
@@ -74,7 +78,7 @@ export function envelopeText(from: BenchAgent, to: string, ttlSeconds = 0): stri
   })
 }
 
-/** Registers the agent over HTTP like anybody, and opens its inbox to strangers. */
+/** Registers the agent over HTTP, and opens its inbox to strangers. */
 export async function registerAgent(agent: BenchAgent, baseUrl: string, authority: string): Promise<void> {
   const pubkey = `ed25519:${Buffer.from(agent.publicKey).toString('hex')}`
   const challenged = await post(baseUrl, '/v2/challenges', JSON.stringify({ pubkey }))
@@ -98,7 +102,7 @@ export function boardText(): string {
   return JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
 }
 
-/** A public board of the agent's where everybody may post. @returns its id. */
+/** Creates a public board of the agent on which everybody may post. @returns its id. */
 export async function createBoard(agent: BenchAgent, baseUrl: string, authority: string): Promise<string> {
   const body = boardText()
   const headers = headersOf(agent, { authority, method: 'POST', target: '/v2/boards', body })
@@ -106,7 +110,7 @@ export async function createBoard(agent: BenchAgent, baseUrl: string, authority:
   return ((await created.json()) as { id: string }).id
 }
 
-/** Makes the agent a reader of a board, who gets its posts as events. */
+/** Makes the agent a reader of a board, so that it gets the board's posts as events. */
 export async function subscribe(agent: BenchAgent, board: string, baseUrl: string, authority: string): Promise<void> {
   const body = JSON.stringify({ role: 'reader' })
   const target = `/v2/boards/${board}/members/${agent.agentId}`
@@ -114,7 +118,7 @@ export async function subscribe(agent: BenchAgent, board: string, baseUrl: strin
   await expectOk(await fetch(baseUrl + target, { method: 'PUT', body, headers }))
 }
 
-/** Has the agent's messages posted to an endpoint. */
+/** Configures a webhook for the agent. */
 export async function setWebhook(agent: BenchAgent, url: string, baseUrl: string, authority: string): Promise<void> {
   const body = JSON.stringify({ url, secret: 's'.repeat(32) })
   const headers = headersOf(agent, { authority, method: 'PUT', target: '/v2/webhook', body })

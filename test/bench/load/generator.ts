@@ -1,4 +1,4 @@
-/** A process that only sends, so that its own cost is told apart: takes its orders from the parent, one at a time. */
+/** A process that only sends, so that its CPU time is separate. Its parent sends it commands, one at a time. */
 import {
   type BenchAgent,
   type BenchAgentData,
@@ -9,7 +9,7 @@ import {
 } from './bench-agents.ts'
 import { type LoadResult, percentile, requestBytes, runLoad } from './http-load.ts'
 
-/** What is sent again and again. */
+/** The kind of requests in a round. */
 export type Work =
   /**
    * Each agent writes to the next one, so that every pair is known after the warm-up. With `at`, the first agent is one side of
@@ -20,19 +20,19 @@ export type Work =
   | { kind: 'boards' }
   /** The first agent posts to a board. */
   | { kind: 'posts'; board: string }
-  /** The first agent reads these pages in turn, or somebody who does not say who it is. */
+  /** The first agent, or an unsigned client, reads these pages in turn. */
   | { kind: 'pages'; targets: string[]; signed: boolean }
 
 export interface Order {
   work: Work
   port: number
   connections: number
-  /** Requests to prepare at most; fewer are sent when the time is over first. */
+  /** The most requests to prepare. Fewer are sent if the time ends first. */
   count: number
-  /** Sends the same ones again and again: for a server that does not look at them. */
+  /** Repeats the same requests, for a server that does not check them. */
   cycle: boolean
   limitMs: number
-  /** Between an answer and the next request. */
+  /** The pause between an answer and the next request. */
   restMs?: number
   authority: string
   agents: BenchAgentData[]

@@ -1,21 +1,24 @@
 import { connect, type Socket } from 'node:net'
 
 /**
- * A load generator that only sends: requests are ready bytes, answers are read just far enough to know the status and
- * where they end, so that its own cost stays small beside what it measures.
+ * A load generator that only sends. Requests are ready-made bytes, and answers are parsed only for their status and their
+ * end, so that the generator costs little compared with the measured system.
  */
 interface LoadOptions {
   port: number
   connections: number
-  /** Ready requests; whichever connection is free takes the next. */
+  /** Ready-made requests. Any free connection takes the next. */
   requests: Buffer[]
-  /** Begins again with the first after the last; without it each is sent once. */
+  /** Starts over after the last request. Otherwise each request is sent once. */
   cycle?: boolean
   /** Status that counts as success. */
   expected: number
-  /** Stops sending after this. */
+  /** Stops sending after this time. */
   limitMs: number
-  /** Between an answer and the next request of its connection, so that nothing of the one before is under way; 0 without it. */
+  /**
+   * The pause between an answer and the next request of its connection, so that no work of the previous request is left. 0
+   * means no pause.
+   */
   restMs?: number
 }
 
@@ -102,7 +105,7 @@ interface PlainRequest {
   readonly body?: string
 }
 
-/** A ready request with a JSON body. */
+/** A ready-made request with a JSON body. */
 export function requestBytes({ method, target, authority, headers = {}, body = '' }: PlainRequest): Buffer {
   const lines = [
     `${method} ${target} HTTP/1.1`,

@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { contentLength, percentile } from './http-load.ts'
 
-/** Requests that come when they come, however long the answers take: what a server is under that is asked too much. */
+/** Sends requests at fixed times, however long the answers take (open-loop load), as an overloaded server sees it. */
 interface OpenLoadOptions {
   port: number
-  /** Ready requests, each sent once. */
+  /** Ready-made requests, each sent once. */
   requests: Buffer[]
   perSecond: number
-  /** Clients, each with a connection that is there from before; what is due while all of them wait for an answer is not sent. */
+  /** The number of clients, each with an open connection. A request that is due while all connections wait is not sent. */
   connections: number
 }
 
@@ -22,17 +22,17 @@ export interface OpenLoadResult {
   /** By status. */
   answers: Record<string, Answers>
   sent: number
-  /** Due, and not sent for want of a connection. */
+  /** Requests that were due but not sent, for want of a free connection. */
   unsent: number
-  /** Connections that ended with a request on them. */
+  /** Connections that broke during a request. */
   broken: number
   elapsedMs: number
 }
 
 const TICK_MS = 2
-/** Connections are made so many at a time, as clients come. */
+/** The number of connections that are opened at a time. */
 const CONNECTED_AT_ONCE = 20
-/** For the last answers. */
+/** The wait for the last answers. */
 const LAST_MS = 7_000
 
 export async function runOpenLoad({
@@ -109,7 +109,7 @@ export async function runOpenLoad({
     const due = Math.min(requests.length, Math.floor(((performance.now() - begin) / 1_000) * perSecond))
     for (; next < due; next += 1) {
       const request = requests[next]
-      // The one that was idle for longest: a server ends those that never say anything.
+      // Takes the connection that was idle for longest, because a server closes idle connections.
       const connection = free.shift()
       if (request === undefined || connection === undefined) unsent += 1
       else {

@@ -1,4 +1,4 @@
-/** A process of its own that offers more than is taken: takes its orders from the parent, one at a time. */
+/** A process that offers more load than the system accepts. Its parent sends it commands, one at a time. */
 import { type BenchAgentData, createBenchAgent, envelopeText, signedRequest } from './bench-agents.ts'
 import { type OpenLoadResult, runOpenLoad } from './open-load.ts'
 

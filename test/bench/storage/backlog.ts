@@ -109,6 +109,6 @@ async function storeBacklog(sql: postgres.Sql, rows: number): Promise<void> {
     update messaging.logs l set head = (select max(e.position) from messaging.entries e where e.log = l.id)
     where l.id like 'backlog-%'`
   await sql.unsafe('vacuum analyze messaging.messages, messaging.entries, messaging.logs, messaging.outbox')
-  // From now on it is due.
+  // Makes all of these rows due now.
   await sql`update messaging.outbox set leased_until = '-infinity' where leased_until = 'infinity'`
 }

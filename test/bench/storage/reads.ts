@@ -1,6 +1,6 @@
 /**
- * Reads: what a page costs beside Fastify's fixed answer, and whether it takes as long with a million messages stored as
- * with a thousand. What is stored is put there with SQL, in the form in which messages are appended.
+ * Reads: the cost of a page beside Fastify's fixed answer, and whether a page takes as long with a million stored messages
+ * as with a thousand. Messages are stored with SQL, in the same form as an append.
  */
 import type { ChildProcess } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -92,7 +92,7 @@ export async function benchReads(options: ReadsOptions): Promise<void> {
   printRates(rateOf(fixedRounds), load, options)
 }
 
-/** The pages that are measured; the later half of what is stored is read from its middle, so that a cursor must be found. */
+/** The measured pages. For the later ones, the cursor is in the middle of the stored messages and must be looked up. */
 async function pagesOf(sql: postgres.Sql, who: { reader: string; board: string }): Promise<Page[]> {
   const [log] = await sql<{ head: string }[]>`select head from messaging.logs where id = ${who.reader}`
   const middle = Math.floor(Number(log?.head ?? 0) / 2)
@@ -131,14 +131,14 @@ function orderOf(
     cycle: false,
     limitMs: seconds * 1_000,
     authority: system.authority,
-    // The generator wants two; the first is the one that reads.
+    // The generator needs two agents. The first one reads.
     agents: [dataOf(reader), dataOf(reader)],
   }
 }
 
 /**
- * Stores messages until there are so many: half to the reader, a tenth posts on the board that it subscribes to, the others
- * between thousands of other agents. A third of the reader's are acknowledged.
+ * Stores messages up to this number: half to the reader, a tenth as posts on the board that it subscribes to, the others
+ * between thousands of other agents. A third of the reader's messages are acknowledged.
  */
 async function store(sql: postgres.Sql, who: { reader: string; writer: string; board: string }, total: number) {
   await sql`

@@ -1,9 +1,9 @@
-/** What Postgres counts of itself, and how large its tables are. */
+/** Postgres's own statistics, and the sizes of its tables. */
 import type { Sql } from 'postgres'
 
 export interface ServerCounts {
   readonly walBytes: number
-  /** Of them: whole pages, which are logged at the first change after a checkpoint. */
+  /** Of these, full pages, which are logged at the first change after a checkpoint. */
   readonly fullPageBytes: number
   /** Since the server was started. */
   readonly checkpoints: number

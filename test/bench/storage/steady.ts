@@ -1,6 +1,7 @@
 /**
- * The pace of direct messages over their number. Senders work at full speed until so many messages are stored. With a time to live,
- * as many messages expire as arrive, so the sizes of tables should stop growing. Each row is one period of sending.
+ * The pace of direct messages over their number. Senders work at full speed until a given number of messages is stored. With
+ * a time to live, as many messages expire as arrive, so the sizes of tables should stop growing. Each row is one period of
+ * sending.
  */
 import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
@@ -13,15 +14,15 @@ import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-
 interface SteadyOptions {
   readonly connections: number
   readonly agents: number
-  /** Ends when so many were accepted. */
+  /** Ends when this many were accepted. */
   readonly messages: number
   /** Seconds after which a message expires; 0 for the retention of the service. */
   readonly ttlSeconds: number
-  /** Where an SVG of the pace is written. */
+  /** The file for an SVG chart of the pace. */
   readonly chart: string | undefined
 }
 
-/** What a row shows, beside the counts of the server. */
+/** The values of a row, besides the counts of the server. */
 interface Row extends ServerCounts {
   readonly messages: number
   readonly perSecond: number
@@ -35,7 +36,7 @@ interface Row extends ServerCounts {
 const ROW_SECONDS = 10
 /** More than most machines accept. The generator signs them before the row begins, while nothing else happens. */
 const PREPARED_PER_SECOND = 6_000
-/** Requests that are signed for a row, compared with those that the row before needed. */
+/** Requests that are signed for a row, relative to the number that the previous row needed. */
 const PREPARED_SHARE = 1.3
 const WARM_UP_SECONDS = 12
 const MIB = 1024 * 1024
@@ -133,7 +134,7 @@ function print(row: Row): void {
   console.log(`| ${cells.join(' | ')} |`)
 }
 
-/** Which tables and indexes the messages have made larger. */
+/** The growth of each table and index. */
 function printRelations(before: readonly Relation[], after: readonly Relation[], messages: number): void {
   console.log('\n| table or index | bytes for each message |\n|---|---|')
   const grown = after

@@ -1,4 +1,7 @@
-/** What a direct message leaves on disks: rows and their indexes, Postgres's log, JetStream's stream. Load on the machine changes none of it. */
+/**
+ * The disk space of a direct message: rows and their indexes, Postgres's log, JetStream's stream. It does not depend on the
+ * load of the machine.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -58,9 +61,9 @@ export async function benchStorage({
       agents: agents.map(dataOf),
     })
 
-  await send() // every pair is known, every table begun
+  await send() // every pair is known, every table has rows
   await untilSettled(sql)
-  // Full pages are logged after a checkpoint: here as in a database that makes one every few minutes.
+  // Full pages are logged after a checkpoint, as in a database with a checkpoint every few minutes.
   await sql`checkpoint`
   const before = await measure(sql, nats)
   let messages = 0
@@ -110,7 +113,7 @@ async function measure(sql: postgres.Sql, nats: Nats): Promise<Disk> {
   }
 }
 
-/** Until all is published and settled, and the server has counted it. */
+/** Waits until everything is published and settled, and the server has updated its statistics. */
 async function untilSettled(sql: postgres.Sql): Promise<void> {
   const limit = Date.now() + SETTLED_LIMIT_MS
   for (;;) {

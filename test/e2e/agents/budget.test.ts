@@ -94,7 +94,7 @@ function expectRetryAfterMidnight({ headers }: HttpAnswer, sinceMs: number): voi
 }
 
 describe('spec 11.6: GET /v2/budget', () => {
-  test('every member and no other, for one who has done nothing', async () => {
+  test('exactly the specified members, for an agent that has done nothing', async () => {
     const [alice] = await h.agents(1)
     const nextMidnight = (): number => (Math.floor(Date.now() / DAY_MS) + 1) * 86_400
     const before = nextMidnight()
@@ -112,7 +112,7 @@ describe('spec 11.6: GET /v2/budget', () => {
     })
   })
 
-  test('both gateways show the same at once', async () => {
+  test('both gateways show a charge at once', async () => {
     const [alice] = await h.agents(1)
     for (let sent = 1; sent <= 5; sent += 1) {
       await got(sendAt(sent, alice, open))
@@ -123,7 +123,7 @@ describe('spec 11.6: GET /v2/budget', () => {
   })
 })
 
-describe('spec 11.2: what costs', () => {
+describe('spec 11.2: operations that cost units', () => {
   const steps: [string, (agent: Agent, other: Agent) => Promise<HttpAnswer>, number][] = [
     ['a policy', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 1],
     ['the policy that it has', (agent) => agent.patch('/v2/me', { inbox_policy: 'open' }), 0],
@@ -152,7 +152,7 @@ describe('spec 11.2: what costs', () => {
     ['the budget itself', (agent) => agent.get('/v2/budget'), 0],
     ['revoking', (agent) => agent.post('/v2/me/revoke', { confirm_agent_id: agent.id }), 0],
   ]
-  test('one after another, for one agent', async () => {
+  test('one agent, one operation after another', async () => {
     const [agent, other] = await h.agents(2)
     let used = 0
     for (const [name, work, units] of steps) {
@@ -163,7 +163,7 @@ describe('spec 11.2: what costs', () => {
   })
 })
 
-describe('spec 11.3: budget_exhausted where free units and credits do not cover the cost', () => {
+describe('spec 11.3: budget_exhausted if free units and credits do not cover the cost', () => {
   test('the last free unit is spent, and one more is refused', async () => {
     const [alice] = await h.agents(1)
     await spend(alice, FREE - 2)
@@ -179,7 +179,7 @@ describe('spec 11.3: budget_exhausted where free units and credits do not cover 
     })
   })
 
-  test('a retry of what was accepted stays 200, and what was refused is accepted once it is paid for', async () => {
+  test('a retry of an accepted message stays 200, and a refused message is accepted once it is paid for', async () => {
     const [alice] = await h.agents(1)
     const first = alice.envelope(open)
     await got(alice.post('/v2/messages', first))
@@ -193,7 +193,7 @@ describe('spec 11.3: budget_exhausted where free units and credits do not cover 
   })
 })
 
-describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing, and is not there', () => {
+describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing and does not exist', () => {
   test.each([
     ['between two that know each other', 1],
     ['between two that do not', 0],
@@ -222,7 +222,7 @@ describe('spec 3.7, 11.3: a message whose request is not admitted costs nothing,
 })
 
 describe('spec 11.1, 11.4: credits cover units above the free allowance', () => {
-  test('free units first, then credits, and never the ceiling', async () => {
+  test('free units are used first, then credits, and never more than the ceiling', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, `credits-${alice.id}`)
     await spend(alice, FREE - 1)
@@ -246,7 +246,7 @@ describe('spec 11.1, 11.4: credits cover units above the free allowance', () => 
 })
 
 describe('spec 11.4: credits are granted once for each reference', () => {
-  test('the same again does nothing and says so; other values are refused', async () => {
+  test('an identical repeat does nothing and says so; other values are refused', async () => {
     const [alice, bob] = await h.agents(2)
     const reference = `grant ${alice.id}`
     expect(await operator.grant(alice.id, 5, reference)).toEqual({ granted: true, credit_balance: 5 })
@@ -335,7 +335,7 @@ describe('spec 11.5: an introduction is the first accepted DM ever from this sen
     expect((await spendingOf(alice)).introductions).toBe(introductions)
   })
 
-  test('past the limit strangers are refused, and those known are not', async () => {
+  test('past the limit strangers are refused, and known agents are not', async () => {
     const [alice] = await h.agents(1)
     const others = await h.agents(INTRODUCTIONS)
     await Promise.all(others.map((other) => got(other.patch('/v2/me', { inbox_policy: 'open' }))))
@@ -367,7 +367,7 @@ describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
     expect(await spendingOf(alice)).toEqual({ units: FREE, introductions: 1, credits: 0 })
   })
 
-  test('settings: the same change by as many as the free units allow is one, and one is paid', async () => {
+  test('settings: of many identical concurrent changes, one takes effect and one is paid', async () => {
     const [alice] = await h.agents(1)
     const answers = await Promise.all(
       Array.from({ length: FREE }, (_, at) =>
@@ -380,7 +380,7 @@ describe('spec 11.3, 11.7: fifty at once over two gateways', () => {
 })
 
 describe('spec 11.3: an operation that failed later gives its units, credits and introduction back', () => {
-  test('of two envelopes with one id, the one that comes second, when both had been reserved', async () => {
+  test('of two envelopes with one id, the later one, if both had reserved', async () => {
     // Two requests meet between reservation and append only by chance. The result must not depend on it.
     for (let round = 0; round < 5; round += 1) {
       const senders = await h.agents(4)
@@ -403,7 +403,7 @@ describe('spec 11.3: an operation that failed later gives its units, credits and
   })
 })
 
-/** What spec 11.2 lists, in an order in which each changes something. */
+/** The operations of spec 11.2 that cost units, in an order in which each of them changes something. */
 const FREE_OPERATIONS: [string, (alice: Agent, bob: Agent) => Promise<HttpAnswer>][] = [
   ['blocking', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'blocked' })],
   ['removing a contact', (alice, bob) => alice.put(`/v2/contacts/${bob.id}`, { state: 'none' })],
@@ -419,7 +419,7 @@ const FREE_OPERATIONS: [string, (alice: Agent, bob: Agent) => Promise<HttpAnswer
 ]
 
 describe('spec 11.2: what is allowed with an exhausted budget', () => {
-  test('is free; what costs is refused and changes nothing', async () => {
+  test('free operations work; operations that cost units are refused and change nothing', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(bob.send(alice))).body
     await got(bob.send(bob))
@@ -474,7 +474,7 @@ describe('spec 11.2: while the budget service is down', () => {
     expect(outcomeOf(await carol.post('/v2/me/revoke', { confirm_agent_id: carol.id }))).toBe('200')
   })
 
-  test('spec 3.17: what costs is 503 within 5 s, and leaves nothing behind', async () => {
+  test('spec 3.17: an operation that costs units is 503 within 5 s, and leaves nothing behind', async () => {
     waiting = alice.envelope(open, bodyOf(2))
     const outcomes: Record<string, number>[] = []
     // Retry if it took longer: a busy machine is late now and then, but a missing timeout is late every time.
@@ -495,7 +495,7 @@ describe('spec 11.2: while the budget service is down', () => {
     expect((await alice.get('/v2/me')).body.discoverable).toBe(false)
   })
 
-  test('what a message cannot be is said all the same: budget is asked last', async () => {
+  test('an invalid message gets its own error all the same, because budget is called last', async () => {
     expect(outcomeOf(await alice.send(`nobody@${h.system.authority}`))).toBe('404 recipient_unavailable')
     expect(outcomeOf(await alice.send(open, 'hello', { reply_to: 'not-there' }))).toBe('400 invalid_reference')
   })

@@ -14,8 +14,9 @@ afterAll(() => h[Symbol.asyncDispose]())
 const STATES = ['none', 'accepted', 'blocked'] as const
 type State = (typeof STATES)[number]
 
-describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
-  // spec 7.7, 11.2: accepting costs 1 unit, all else is free. Every move is a row of services/messaging/test/change/contacts.test.ts.
+describe('spec 3.19, 7.7: one PUT makes every move', () => {
+  // spec 7.7, 11.2: accepting costs 1 unit, everything else is free. Every move is a row of
+  // services/messaging/test/change/contacts.test.ts.
   const moves = [
     { from: 'blocked', to: 'accepted', units: 1 },
     { from: 'accepted', to: 'none', units: 0 },
@@ -32,11 +33,11 @@ describe('spec 3.19, 7.7: every move is set by the same PUT', () => {
       contacts: to === 'none' ? [] : [{ agent_id: bob.id, state: to }],
       next_cursor: '',
     })
-    // Directional: nothing of it is the other's.
+    // A contact is directional: the other agent's list has not changed.
     expect((await bob.get('/v2/contacts')).body.contacts).toEqual([])
   })
 
-  test('twenty acceptances at once over two gateways are one change, and one is paid', async () => {
+  test('twenty concurrent acceptances over two gateways are one change, and one is paid', async () => {
     const [alice, bob] = await h.agents(2)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) => {
@@ -55,7 +56,7 @@ describe('spec 3.11, 7.7: PUT contact', () => {
     for (const state of STATES) expect(outcomeOf(await setContact(alice, alice, state))).toBe('400 invalid_request')
   })
 
-  test('on an unknown id: 404, and the same for what cannot be an id', async () => {
+  test('on an unknown id: 404, and the same for a malformed id', async () => {
     const [alice] = await h.agents(1)
     const unknown = new Agent(h.place)
     const ids = [unknown.id, 'x', '0'.repeat(44), 'a'.repeat(200), '%00', '..%2Fme']
@@ -114,7 +115,7 @@ describe('spec 7.9: contacts are listed in byte order of their ids', () => {
     expect(found).toEqual(entries)
   })
 
-  test('after is a place in that order and need not exist', async () => {
+  test('after is a position in that order and need not exist', async () => {
     const fourth = entries[3]?.agent_id ?? ''
     const places: [string, number][] = [
       ['', 0],
@@ -153,7 +154,7 @@ describe('spec 7.9: contacts are listed in byte order of their ids', () => {
 })
 
 describe('spec 7.7: accepting a contact moves its pending request into the inbox', () => {
-  test('its lane changes, it takes a new cursor with a new event, and the older event shows it as it is now', async () => {
+  test('its lane changes, it gets a new cursor with a new event, and the older event shows its present lane', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const request = alice.envelope(bob, 'may I?')
     expect((await got(alice.post('/v2/messages', request))).body.lane).toBe('requests')
@@ -176,13 +177,13 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(events[0].message).toEqual(message)
     expect(events[3].message).toEqual(message)
 
-    // In the inbox it comes by its new cursor, behind what came in between.
+    // In the inbox its position is that of its new cursor, after the messages that came in between.
     expect(await bodiesOf(bob, 'inbox')).toEqual(['in between', 'may I?'])
     expect(await bodiesOf(bob, 'requests')).toEqual(['me too'])
     expect(await bodiesOf(alice, 'inbox')).toEqual([])
   })
 
-  test('in every filter of the inbox it comes by its new cursor', async () => {
+  test('in every filter of the inbox its position is that of its new cursor', async () => {
     const [alice, bob] = await h.agents(2)
     const root = (await got(alice.send(bob, 'root'))).body.msg_id
     await got(bob.send(bob, 'first'))
@@ -199,7 +200,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     }
   })
 
-  test('a retry is answered with the lane it has now', async () => {
+  test('a retry is answered with its present lane', async () => {
     const [alice, bob] = await h.agents(2)
     const request = alice.envelope(bob)
     await got(alice.post('/v2/messages', request))
@@ -210,7 +211,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     })
   })
 
-  test('acknowledging a request does not end it being pending', async () => {
+  test('a request stays pending when it is acknowledged', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(alice.send(bob))).body
     await got(bob.post(`/v2/messages/${msg_id}/ack`))
@@ -220,7 +221,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await got(alice.send(bob))).body.lane).toBe('inbox')
   })
 
-  test('no request, no event; accepting again makes none either', async () => {
+  test('without a request there is no event; accepting again makes none either', async () => {
     const [alice, bob] = await h.agents(2)
     await got(setContact(bob, alice, 'accepted'))
     expect((await bob.get('/v2/events')).body.events).toEqual([])
@@ -244,7 +245,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(await bodiesOf(carol, 'requests')).toEqual(['bob'])
   })
 
-  test('accepting at once over two gateways promotes once', async () => {
+  test('concurrent acceptances over two gateways promote once', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob))
     await Promise.all(
@@ -257,7 +258,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(await bodiesOf(bob, 'inbox')).toEqual(['hello'])
   })
 
-  test('an export page taken before stays a place: promotion changes no order of acceptance', async () => {
+  test('an earlier export cursor stays valid: promotion changes no order of acceptance', async () => {
     const [alice, bob] = await h.agents(2)
     const first = (await got(alice.send(bob))).body.msg_id
     const second = (await got(bob.send(bob))).body.msg_id
@@ -267,7 +268,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
   })
 })
 
-describe('spec 7.7: blocking leaves messages already delivered where they are', () => {
+describe('spec 7.7: blocking leaves delivered messages in place', () => {
   test('in both lanes, with their events', async () => {
     const [alice, bob] = await h.agents(2)
     await got(setContact(bob, alice, 'accepted'))
@@ -287,7 +288,7 @@ describe('spec 7.7: blocking leaves messages already delivered where they are', 
     }
   })
 
-  test('a request stays pending behind a block: forgetting finds it, accepting promotes it', async () => {
+  test('a block keeps a request pending: it is still pending when the block is forgotten, and accepting promotes it', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob, 'request'))
     await got(setContact(bob, alice, 'blocked'))

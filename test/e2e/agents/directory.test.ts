@@ -1,10 +1,11 @@
+/** The public directory, the lookup by name, and the caller's own identity. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
-// In byte order; a collation of a language would put - and _ elsewhere, or ignore them.
+// In byte order. A language's collation would sort - and _ elsewhere, or ignore them.
 const LISTED = [
   '0-zero',
   '00zero',
@@ -23,14 +24,14 @@ const LISTED = [
   'aba',
   'abz',
   'b-0',
-  // More than a page has where nobody says how much.
+  // More than the default page size.
   ...Array.from({ length: 36 }, (_, at) => `c${String(at).padStart(2, '0')}`),
   'zz_',
 ]
 
-/** Registered at once: all of them would wait for each other, longer than a request may. */
+/** The number of concurrent registrations. If all ran at once, they would wait for each other longer than a request may. */
 const AT_ONCE = 10
-/** The database's clock may differ from this one by so much. */
+/** The most by which the database's clock may differ from this one. */
 const CLOCKS_SECONDS = 5
 
 let h: Harness
@@ -38,7 +39,7 @@ let startedSeconds: number
 const agents = new Map<string, Agent>()
 let revoked: Agent
 let hidden: Agent
-/** Was discoverable and is not any more. */
+/** Was discoverable, and no longer is. */
 let withdrawn: Agent
 
 beforeAll(async () => {
@@ -80,7 +81,7 @@ function namesOf({ status, text, body }: HttpAnswer): string[] {
 }
 
 describe('spec 12.1: GET /v2/agents', () => {
-  test('spec 5.9, 7.9: those that are discoverable and not revoked, in byte order of the name', async () => {
+  test('spec 5.9, 7.9: lists the discoverable identities that are not revoked, in byte order of the name', async () => {
     expect(LISTED).toEqual([...LISTED].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b))))
     for (const at of h.system.urls.keys()) {
       const answer = await list('?limit=100', at)
@@ -90,14 +91,14 @@ describe('spec 12.1: GET /v2/agents', () => {
     }
   })
 
-  test('spec 11.7: a page has 50 where nobody says how much', async () => {
+  test('spec 11.7: a page has 50 by default', async () => {
     const answer = await list()
     expect(namesOf(answer)).toEqual(LISTED.slice(0, 50))
     expect(answer.body.next_cursor).toBe(LISTED[49])
     expect(namesOf(await list(`?after=${answer.body.next_cursor}`))).toEqual(LISTED.slice(50))
   })
 
-  test('spec 5.3: each with all of its fields and no others', async () => {
+  test('spec 5.3: each entry has exactly the specified fields', async () => {
     const { body } = await list()
     for (const entry of body.agents) {
       const agent = agentOf(entry.name)
@@ -108,7 +109,7 @@ describe('spec 12.1: GET /v2/agents', () => {
     }
   })
 
-  test.each([1, 2, 7, 53, 54, 55, 100])('spec 7.9: pages of %d hold each of them once', async (limit) => {
+  test.each([1, 2, 7, 53, 54, 55, 100])('spec 7.9: pages of %d contain each identity once', async (limit) => {
     const seen: string[] = []
     for (let after = '', page = 0; ; page += 1) {
       const answer = await list(`?limit=${limit}${after === '' ? '' : `&after=${after}`}`, page % 2)
@@ -116,7 +117,7 @@ describe('spec 12.1: GET /v2/agents', () => {
       seen.push(...names)
       const last = seen.length >= LISTED.length
       expect(names).toHaveLength(Math.min(limit, LISTED.length - page * limit))
-      // spec 7.9: the cursor is the last name; empty where nothing follows, also behind a page that is full
+      // spec 7.9: the cursor is the last name; it is empty if nothing follows, also after a full page
       expect(answer.body.next_cursor).toBe(last ? '' : names.at(-1))
       if (answer.body.next_cursor === '') break
       after = answer.body.next_cursor
@@ -124,7 +125,7 @@ describe('spec 12.1: GET /v2/agents', () => {
     expect(seen).toEqual(LISTED)
   })
 
-  test('spec 7.9: after is a place in that order and need not exist', async () => {
+  test('spec 7.9: after is a position in that order and need not exist', async () => {
     const places = [
       '',
       '-',
@@ -165,12 +166,12 @@ describe('spec 12.1: GET /v2/agents', () => {
     }
   })
 
-  test('spec 5.9: who has withdrawn, was revoked or never asked to be listed is not', async () => {
+  test('spec 5.9: an identity that has withdrawn, was revoked or never asked to be listed is not listed', async () => {
     const names = namesOf(await list('?limit=100'))
     for (const { name } of [revoked, hidden, withdrawn]) expect(names).not.toContain(name)
   })
 
-  test('spec 5.10: who becomes discoverable is listed at once, at every gateway, and leaves at once', async () => {
+  test('spec 5.10: an identity that becomes discoverable is listed at once at every gateway, and leaves at once', async () => {
     for (const discoverable of [true, false, true, false]) {
       expect(await hidden.patch('/v2/me', { discoverable })).toMatchObject({ status: 200, body: { discoverable } })
       for (const at of h.system.urls.keys())
@@ -184,7 +185,7 @@ describe('spec 12.1: GET /v2/agents', () => {
 })
 
 describe('spec 12.1: GET /v2/agents/{name}', () => {
-  test('spec 5.9: finds whoever has the name, discoverable or not', async () => {
+  test('spec 5.9: finds the identity by name, discoverable or not', async () => {
     for (const agent of [agentOf('a_b'), hidden, withdrawn]) {
       for (const url of h.system.urls) {
         const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`)
@@ -200,7 +201,7 @@ describe('spec 12.1: GET /v2/agents/{name}', () => {
     }
   })
 
-  test('spec 5.11: also a revoked one, with revoked true', async () => {
+  test('spec 5.11: finds a revoked identity too, with revoked true', async () => {
     for (const url of h.system.urls) {
       const answer = await call({ ...h.place, url }, 'GET', `/v2/agents/${revoked.name}`)
       expect(answer).toMatchObject({
@@ -238,7 +239,7 @@ describe('spec 12.1: GET /v2/agents/{name}', () => {
     expect(await call(h.place, 'GET', `/v2/agents/${encoded}`)).toMatchObject({ status: 200, body: { name: 'a_b' } })
   })
 
-  test('a name that nobody has is found as soon as somebody has', async () => {
+  test('a free name is found as soon as it is registered', async () => {
     const agent = new Agent(h.place)
     for (const url of h.system.urls)
       expectError(await call({ ...h.place, url }, 'GET', `/v2/agents/${agent.name}`), 404, 'not_found')

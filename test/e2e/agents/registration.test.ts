@@ -6,7 +6,7 @@ import { expectError, expectStamped } from '../../support/client/expect-answer.t
 import { type Draft, draft, send, unixSeconds } from '../../support/client/signed-request.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 
-/** Of the systems that tests start. */
+/** Difficulty of the systems that tests start. */
 const DIFFICULTY = 4
 const CHALLENGE_SECONDS = 300
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   return () => h[Symbol.asyncDispose]()
 })
 
-/** A key and a name that nobody has, at one gateway and then at the other. */
+/** Calls with a free name and a new key, at one gateway and then at the other. */
 function newAgent(name?: string): Agent {
   made += 1
   return new Agent({ ...h.place, url: h.system.urls[made % h.system.urls.length] ?? '' }, name ?? `new-agent-${made}`)
@@ -52,7 +52,7 @@ function expectRegistered(answer: HttpAnswer, agent: Agent): void {
   expectStamped(answer)
 }
 
-/** A nonce whose work is not done. */
+/** A nonce that does not solve the challenge. */
 function wrongNonce(challenge: string): string {
   for (let counter = 0; ; counter += 1) if (!checkWork(challenge, String(counter), DIFFICULTY)) return String(counter)
 }
@@ -80,7 +80,7 @@ describe('spec 5.4: challenges', () => {
 
 // Every form of a key is in libs/svc1/src/public-key.test.ts.
 describe('spec 2.2: public keys', () => {
-  test('spec 2.2: any case is taken, and lower case is returned', async () => {
+  test('spec 2.2: any case is accepted, and lower case is returned', async () => {
     const agent = newAgent()
     const own = Buffer.from(agent.key.publicKey).toString('hex')
     const pubkey = `ed25519:${own.slice(0, 32)}${own.slice(32).toUpperCase()}`
@@ -105,7 +105,7 @@ describe('spec 2.2: public keys', () => {
 })
 
 describe('spec 5.6: registration', () => {
-  test('spec 2.8, 5.6: 201 with id and address, and what the identity is then', async () => {
+  test("spec 2.8, 5.6: 201 with id and address, and the new identity's state", async () => {
     const agent = newAgent()
     const before = unixSeconds()
     expectRegistered(await register(agent, await prepare(agent)), agent)
@@ -127,7 +127,7 @@ describe('spec 5.6: registration', () => {
     })
   })
 
-  test.each(['a-_', '000', 'register'])('spec 2.8: %s is a name', async (name) => {
+  test.each(['a-_', '000', 'register'])('spec 2.8: %s is a valid name', async (name) => {
     const agent = newAgent(name)
     expectRegistered(await register(agent, await prepare(agent)), agent)
     expect(await call(h.place, 'GET', `/v2/agents/${name}`)).toMatchObject({ status: 200, body: { name } })
@@ -160,7 +160,7 @@ describe('spec 5.6: registration', () => {
     }
   })
 
-  test('spec 5.6, 5.11: the name of a revoked identity is not free', async () => {
+  test('spec 5.6, 5.11: the name of a revoked identity stays taken', async () => {
     const [former, next] = [newAgent(), newAgent()]
     await register(former, await prepare(former))
     await former.post('/v2/me/revoke', { confirm_agent_id: former.id })
@@ -172,13 +172,13 @@ describe('spec 5.6: the order of the checks', () => {
   interface Fault {
     readonly status: number
     readonly code: string
-    /** Whether the key has to be registered already. */
+    /** Whether the key must be registered already. */
     readonly put: (registration: Registration, given: Given) => Registration
   }
   interface Given {
     /** A name that another key has. */
     readonly takenName: string
-    /** A challenge of the same key with which it was registered, under the name that it has, and its work. */
+    /** The challenge with which the same key was registered under its present name, with its work. */
     readonly consumed: { readonly challenge: string; readonly nonce: string }
   }
   const faults: readonly Fault[] = [
@@ -201,10 +201,10 @@ describe('spec 5.6: the order of the checks', () => {
     { status: 409, code: 'name_taken', put: (registration, { takenName }) => ({ ...registration, name: takenName }) },
     { status: 409, code: 'key_registered', put: (registration) => registration },
   ]
-  // Every set of them is a row of services/identity/src/domain/registration.test.ts.
+  // Every combination is a row of services/identity/src/domain/registration.test.ts.
   const pairs = faults.slice(1).map((second, at) => ({ first: faults[at] as Fault, second }))
 
-  /** A registered key asks for another name: that alone is the last of the faults. */
+  /** A registered key asks for another name. This is the last error in the order, and here the only one. */
   async function given(): Promise<{ agent: Agent; right: Registration; given: Given }> {
     const [owner, agent] = [newAgent(), newAgent()]
     expectRegistered(await register(owner, await prepare(owner)), owner)
@@ -234,7 +234,7 @@ describe('spec 5.6: the order of the checks', () => {
     expectError(await register(agent, await prepare(agent, { nonce: 'é' })), 400, 'pow_invalid')
   })
 
-  test('spec 5.6, 5.12: 409 name_taken also where the key is new, and the owner keeps the name', async () => {
+  test('spec 5.6, 5.12: 409 name_taken for a new key too, and the owner keeps the name', async () => {
     const [owner, taker] = [newAgent(), newAgent()]
     await register(owner, await prepare(owner))
     expectError(await register(taker, await prepare(taker, { name: owner.name })), 409, 'name_taken')
@@ -244,7 +244,7 @@ describe('spec 5.6: the order of the checks', () => {
   })
 })
 
-describe('spec 3.8: who signs a registration', () => {
+describe('spec 3.8: the signer of a registration', () => {
   test.each<[string, string, (agent: Agent, other: Agent) => Promise<Draft>]>([
     [
       'a registered key, in its own name',
@@ -272,7 +272,7 @@ describe('spec 3.8: who signs a registration', () => {
     expectError(await call(h.place, 'GET', `/v2/agents/${agent.name}`), 404, 'not_found')
   })
 
-  test('spec 12.1: nobody: 401 unauthenticated', async () => {
+  test('spec 12.1: without a signature: 401 unauthenticated', async () => {
     const agent = newAgent()
     const answer = await call(h.place, 'POST', '/v2/agents/register', { body: await prepare(agent) })
     expectError(answer, 401, 'unauthenticated')
@@ -305,7 +305,7 @@ describe('many registrations at once', () => {
     )
   }
 
-  test('spec 5.6: one name, many keys: one has it, and the others are 409 name_taken', async () => {
+  test('spec 5.6: one name, many keys: one gets it, and the others are 409 name_taken', async () => {
     for (let round = 0; round < 3; round += 1) {
       const name = `wanted-${round}`
       const agents = Array.from({ length: COUNT }, () => newAgent(name))

@@ -1,4 +1,4 @@
-/** POST /v2/me/revoke: what ends with it, what stays, and what cannot hold it up. */
+/** POST /v2/me/revoke: its effects, what stays, and that other failures cannot delay it. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { expectError, expectStamped } from '../../support/client/expect-answer.ts'
@@ -31,7 +31,7 @@ function expectRevoked(answer: HttpAnswer): void {
 }
 
 describe('spec 5.11: confirmation', () => {
-  test('spec 5.11: 400 confirmation_mismatch for anything but the own id, and nothing is revoked', async () => {
+  test("spec 5.11: 400 confirmation_mismatch for anything but the caller's id, and nothing is revoked", async () => {
     const [agent, other] = await pair()
     const { id, name, address, pubkey } = agent
     const spellings = [id.toLowerCase(), ` ${id}`, `${id}\n`, id.slice(0, -1)]
@@ -45,10 +45,10 @@ describe('spec 5.11: confirmation', () => {
 })
 
 describe('spec 5.11: revoked', () => {
-  test('spec 3.19, 5.11: the next request is 401 signer_revoked, whichever it is, at every gateway', async () => {
+  test('spec 3.19, 5.11: every later request is 401 signer_revoked, at every gateway', async () => {
     const [agent] = await pair()
     expectRevoked(await revoke(agent))
-    // A registration is the one thing that its key may repeat (spec 5.6).
+    // Only a registration may be repeated by its key (spec 5.6).
     for (const operation of OPERATIONS.filter(({ path }) => path !== '/v2/agents/register')) {
       const body = bodyTextOf(operation)?.replace(/"ed25519:[0-9a-f]{64}"/, JSON.stringify(agent.pubkey))
       for (const url of h.system.urls) {
@@ -59,7 +59,7 @@ describe('spec 5.11: revoked', () => {
     for (const url of h.system.urls) expectError(await revoke(agent, url), 401, 'signer_revoked')
   })
 
-  test('spec 5.11, 6.2: a DM to it is 404 recipient_unavailable, whoever sends it, under an open policy too, and sealed', async () => {
+  test('spec 5.11, 6.2: a DM to it is 404 recipient_unavailable, from any sender, also under an open policy, and sealed', async () => {
     for (const policy of ['requests', 'open'] as const) {
       const [agent, friend] = await pair()
       const [stranger] = await pair()
@@ -75,13 +75,13 @@ describe('spec 5.11: revoked', () => {
           }
         }
       }
-      // spec 11.3: what was refused leaves no trace
+      // spec 11.3: a refused message leaves no trace
       expect((await friend.get('/v2/budget')).body.used_units).toBe(used)
       expect((await stranger.get('/v2/budget')).body).toMatchObject({ used_units: 0, used_introductions: 0 })
     }
   })
 
-  test('spec 7.4: an identical retry of what it had received is still 200, and a conflict a conflict', async () => {
+  test('spec 7.4: an identical retry of a message that it had received is still 200, and a conflict a conflict', async () => {
     const [agent, sender] = await pair()
     const envelope = sender.envelope(agent)
     expect(await sender.post('/v2/messages', envelope)).toMatchObject({ status: 202 })
@@ -90,7 +90,7 @@ describe('spec 5.11: revoked', () => {
     expectError(await sender.post('/v2/messages', { ...envelope, body: 'other' }), 409, 'id_conflict')
   })
 
-  test('spec 5.11: what it had sent stays with those who received it', async () => {
+  test('spec 5.11: messages that it had sent stay with their recipients', async () => {
     const [agent, recipient] = await pair()
     const envelope = agent.envelope(recipient)
     expect(await agent.post('/v2/messages', envelope)).toMatchObject({ status: 202 })
@@ -103,7 +103,7 @@ describe('spec 5.11: revoked', () => {
     expect((await recipient.get('/v2/contacts')).body.contacts).toEqual([])
   })
 
-  test('spec 5.11: many at once revoke once: each is 200, or 401 signer_revoked where it came after', async () => {
+  test('spec 5.11: of many concurrent revocations each is 200, or 401 signer_revoked if it came later', async () => {
     for (let round = 0; round < 3; round += 1) {
       const [agent] = await pair()
       const answers = await Promise.all(Array.from({ length: 10 }, (_, at) => revoke(agent, h.system.urls[at % 2])))
@@ -115,7 +115,7 @@ describe('spec 5.11: revoked', () => {
     }
   })
 
-  test('spec 7.6: once it has been answered, nothing more gets in', async () => {
+  test('spec 7.6: after the answer nothing more gets in', async () => {
     for (let round = 0; round < 4; round += 1) {
       const [agent] = await pair()
       const senders = await h.agents(2)
@@ -144,12 +144,12 @@ describe('spec 5.11: revoked', () => {
 describe('spec 11.2: revoking is allowed with an exhausted budget', () => {
   test('spec 11.2: with no units left', async () => {
     const [agent] = await pair()
-    // Ten boards are the units of a day.
+    // Ten boards use up the units of a day.
     for (let at = 0; at < 10; at += 1) {
       const board = { title: 't', visibility: 'private' }
       expect(await agent.post('/v2/boards', board)).toMatchObject({ status: 201 })
     }
-    const refused = await untilAnswered(() => agent.patch('/v2/me', { inbox_policy: 'open' })) // when all is settled
+    const refused = await untilAnswered(() => agent.patch('/v2/me', { inbox_policy: 'open' })) // when all charges are settled
     expectError(refused, 429, 'budget_exhausted')
     expectRevoked(await revoke(agent))
   })

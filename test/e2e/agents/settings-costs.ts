@@ -1,4 +1,4 @@
-/** What PATCH /v2/me costs (spec 5.10), for every change that there is. */
+/** The cost of PATCH /v2/me (spec 5.10), for every possible change. */
 import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
 import { expect } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
@@ -19,7 +19,7 @@ export async function current(agent: Agent): Promise<Current> {
   return { inbox_policy: body.inbox_policy, discoverable: body.discoverable }
 }
 
-/** Every PATCH body that there is: each member absent or with each of its values. */
+/** Every possible PATCH body: each member absent, or with each of its values. */
 export const PATCHES: readonly Settings[] = [undefined, ...POLICIES].flatMap((inbox_policy) =>
   [undefined, false, true].map((discoverable) => ({
     ...(inbox_policy === undefined ? {} : { inbox_policy }),
@@ -30,7 +30,7 @@ export const STATES: readonly Current[] = POLICIES.flatMap((inbox_policy) =>
   [false, true].map((discoverable) => ({ inbox_policy, discoverable })),
 )
 
-/** spec 5.10: 1 unit where it changes anything besides closing the inbox; closing alone is free, and so is changing nothing. */
+/** spec 5.10: 1 unit if it changes anything besides closing the inbox. Closing alone is free, and so is changing nothing. */
 export function costOf(before: Current, patch: Settings): number {
   const after = { ...before, ...patch }
   const closes = after.inbox_policy === 'closed' && before.inbox_policy !== 'closed'

@@ -1,4 +1,4 @@
-/** PATCH /v2/me: what changes, what it costs, and when it is in force. */
+/** PATCH /v2/me: its changes, their cost, and when they take effect. */
 import type { InboxPolicy, Settings } from '@svc/contracts/resources.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
@@ -25,7 +25,7 @@ async function agents(count: number): Promise<[Agent, ...Agent[]]> {
   return [first, ...others]
 }
 
-/** Uses up the free units of the day but for some, with boards, and with settings in the end. */
+/** Uses up the free units of the day except the given number, with boards and then with settings. */
 async function exhaust(agent: Agent, left = 0): Promise<void> {
   const units = DAILY_FREE_UNITS - left
   for (let used = 0; used + BOARD_UNITS <= units; used += BOARD_UNITS)
@@ -41,21 +41,23 @@ function expectExhausted(answer: HttpAnswer): void {
   expect(Math.abs(Number(answer.headers.get('retry-after')) - left)).toBeLessThan(60)
 }
 
-/** A PATCH, repeated where it could not be decided in time: among many at once, or while a charge is being settled. */
+/**
+ * A PATCH, repeated if it could not be decided in time, e.g. among many concurrent ones or while a charge is being settled.
+ */
 function patch(agent: Agent, settings: Settings, url: string = agent.place.url): Promise<HttpAnswer> {
   return untilAnswered(() => agent.patch('/v2/me', settings, { url }))
 }
 
-describe('spec 5.10: what a PATCH costs', () => {
+describe('spec 5.10: the cost of a PATCH', () => {
   test('spec 5.10: the table below has every combination', () => {
     expect([STATES.length, PATCHES.length]).toEqual([8, 15])
     const costs = STATES.flatMap((before) => PATCHES.map((patch) => costOf(before, patch)))
-    // Discoverable absent or as it is; the policy absent, as it is or, from the six states that are not, closed.
+    // Discoverable: absent or unchanged. Policy: absent, unchanged or, from the six states that are not closed, closed.
     expect(costs.filter((cost) => cost === 0)).toHaveLength(8 * 2 * 2 + 6 * 2)
   })
 
   test.concurrent.each(STATES)('spec 5.10: from $inbox_policy, discoverable $discoverable', async (before) => {
-    // Half of them each, so that the units of a day are enough.
+    // Each gateway gets half of them, so that the units of a day are enough.
     const callers = await agents(2)
     for (const [at, patch] of PATCHES.entries()) {
       const agent = callers[at % callers.length] ?? callers[0]
@@ -69,7 +71,7 @@ describe('spec 5.10: what a PATCH costs', () => {
     }
   })
 
-  test('spec 3.19, 5.10: of many identical ones at once the first costs 1 unit, and the others change nothing', async () => {
+  test('spec 3.19, 5.10: of many identical concurrent changes the first costs 1 unit, and the others change nothing', async () => {
     const [agent] = await agents(1)
     const changes: Settings[] = [
       { discoverable: true },
@@ -86,7 +88,7 @@ describe('spec 5.10: what a PATCH costs', () => {
     }
   })
 
-  test('spec 5.10: many different ones at once cost 1 unit for each change, and one of them is what stays', async () => {
+  test('spec 5.10: many different concurrent changes cost 1 unit each, and one of them is the final state', async () => {
     const [agent] = await agents(1)
     const policies: InboxPolicy[] = ['open', 'contacts', 'requests']
     const answers = await Promise.all(
@@ -103,7 +105,7 @@ describe('spec 5.10: what a PATCH costs', () => {
     })
   })
 
-  test('spec 2.7, 11.3: a PATCH that is refused for its form costs nothing and changes nothing', async () => {
+  test('spec 2.7, 11.3: a malformed PATCH costs nothing and changes nothing', async () => {
     const [agent] = await agents(1)
     const before = await current(agent)
     for (const patch of [{ inbox_policy: 'friends' }, { discoverable: 'yes' }, { inbox_policy: 'open', x: 1 }]) {
@@ -115,12 +117,12 @@ describe('spec 5.10: what a PATCH costs', () => {
 })
 
 describe('spec 11.2: with an exhausted budget', () => {
-  test('spec 11.3: what costs something is 429 budget_exhausted and changes nothing; what is free is done', async () => {
+  test('spec 11.3: a change that costs is 429 budget_exhausted and changes nothing; a free change takes effect', async () => {
     const [agent] = await agents(1)
     await exhaust(agent)
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
 
-    // Nothing but closing can change from here on.
+    // From here on only closing can change anything.
     for (const policy of ['requests', 'closed'] as const) {
       if (policy === 'closed')
         expect(await agent.patch('/v2/me', { inbox_policy: 'closed' })).toMatchObject({ status: 200 })
@@ -139,7 +141,7 @@ describe('spec 11.2: with an exhausted budget', () => {
     expect(await usedUnits(agent)).toBe(DAILY_FREE_UNITS)
   })
 
-  test('spec 11.3: of many changes at once as many are done as there are units', async () => {
+  test('spec 11.3: of many concurrent changes as many take effect as there are units', async () => {
     const [agent] = await agents(1)
     await exhaust(agent, 3)
     const before = await current(agent)
@@ -152,12 +154,12 @@ describe('spec 11.2: with an exhausted budget', () => {
   })
 })
 
-describe('spec 7.6: an inbox policy is in force when it has been answered', () => {
+describe('spec 7.6: an inbox policy is in force once it is answered', () => {
   test('spec 7.6: at every gateway and every process of messaging', async () => {
     const [owner, friend, stranger] = await agents(3)
     if (friend === undefined || stranger === undefined) throw new Error('three agents were asked for')
     expect(await owner.put(`/v2/contacts/${friend.id}`, { state: 'accepted' })).toMatchObject({ status: 200 })
-    // What friend and stranger are answered under each policy; the stranger's one request stays pending.
+    // The answers to friend and stranger under each policy. The stranger's one request stays pending.
     expect(await owner.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
     expect(await stranger.send(owner)).toMatchObject({ status: 202, body: { lane: 'inbox' } })
     const rules: Record<Exclude<InboxPolicy, 'requests'>, { friend: string; stranger: string }> = {

@@ -27,7 +27,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const create = (owner: Agent, board: unknown): Promise<HttpAnswer> => owner.post('/v2/boards', board)
 
 describe('spec 8.1: the body that creates a board', () => {
-  test('201 with every field of BoardDetails, and the same at the other gateway, also for nobody', async () => {
+  test('201 with every field of BoardDetails, and the same at the other gateway, also unsigned', async () => {
     const [alice] = await h.agents(1)
     const board = { title: 'Plans', description: 'of ours', visibility: 'unlisted', posting: 'anyone' }
     const askedSeconds = Math.floor(Date.now() / 1000)
@@ -36,7 +36,7 @@ describe('spec 8.1: the body that creates a board', () => {
     const { id, created_at } = answer.body
     expect(answer.body).toStrictEqual({ id, owner: alice.id, ...board, created_at })
     expect(id).toMatch(/^[a-z0-9]{20,40}$/) // the form of a board id (spec 2.9)
-    // The database's clock may differ from this one a little.
+    // The database's clock may differ a little from this one.
     expect(created_at).toBeGreaterThan(askedSeconds - 5)
     expect(created_at).toBeLessThan(Date.now() / 1000 + 5)
     for (const url of h.system.urls) {
@@ -45,7 +45,7 @@ describe('spec 8.1: the body that creates a board', () => {
     }
   })
 
-  test('spec 8.1: posting is members and the description empty where they are left out', async () => {
+  test('spec 8.1: posting defaults to members, and the description to an empty text', async () => {
     const [alice] = await h.agents(1)
     for (const visibility of ['public', 'unlisted', 'private']) {
       expect((await create(alice, { title: 't', visibility })).body).toMatchObject({
@@ -76,9 +76,9 @@ describe('spec 8.1: the body that creates a board', () => {
     if (outcome === '201') expect(answer.body).toMatchObject(board as object)
     const { body } = await got(alice.get('/v2/boards?limit=100'))
     const own = (body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)
-    // A public board may be on a later page; what was refused is on none.
+    // A public board may be on a later page. A refused board is on no page.
     if (outcome !== '201') expect(own).toEqual([])
-    // spec 11.2: creating a board costs 10 units; spec 11.3: what is refused leaves no trace.
+    // spec 11.2: creating a board costs 10 units; spec 11.3: a refused creation leaves no trace.
     expect((await spendingOf(alice)).units).toBe(outcome === '201' ? 10 : 0)
   })
 
@@ -87,7 +87,7 @@ describe('spec 8.1: the body that creates a board', () => {
   })
 })
 
-/** Callers by what they are to the board; undefined: nobody. */
+/** Callers by their role on the board; undefined: no signature. */
 const STANDINGS = ['owner', 'writer', 'reader', 'banned', 'none', 'anonymous'] as const
 type Standing = (typeof STANDINGS)[number]
 
@@ -96,14 +96,14 @@ function ask(board: Staffed, standing: Standing, method: string, path: string, b
   return standing === 'anonymous' ? call(h.place, method, path, options) : board[standing].call(method, path, options)
 }
 
-// Every kind of board and every change of a role: services/boards/src/domain/access.test.ts and role-change.test.ts.
+// services/boards/src/domain/access.test.ts and role-change.test.ts have every kind of board and every change of a role.
 describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () => {
   let board: Staffed
   beforeAll(async () => {
     board = await staffedBoard(h, 'public', 'anyone')
   })
 
-  /** Of each standing, in the order of STANDINGS. */
+  /** For each role, in the order of STANDINGS. */
   const rows = (outcomes: readonly string[]): (readonly [Standing, string])[] =>
     STANDINGS.map((standing, at) => [standing, outcomes[at] ?? ''])
   test.each(STANDINGS)('spec 8.2, 8.3: GET the board by %s', async (standing) => {
@@ -133,7 +133,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       const answer = await got(board.writer.send(`board:${board.boardId}`, 'hello'))
       post = answer.body.msg_id
       expect(answer.body.lane).toBe('board')
-      // spec 8.8: owner and reader; the author gets none, and no ban does.
+      // spec 8.8: events go to owner and reader, but not to the author or to banned agents.
       expect((await spendingOf(board.writer)).units - before.units).toBe(2)
     })
 
@@ -150,7 +150,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       },
     )
 
-    test('spec 8.8, 9.2: an event for owner and reader, and for nobody else', async () => {
+    test('spec 8.8, 9.2: owner and reader get an event, and no others do', async () => {
       for (const standing of ['owner', 'writer', 'reader', 'banned', 'none'] as const) {
         const { body } = await got(board[standing].get('/v2/events?limit=100'))
         const has = JSON.stringify(body.events).includes(post)
@@ -158,7 +158,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       }
     })
 
-    // Last: nobody sees it then.
+    // Comes last, because nobody sees the post afterwards.
     test.each(rows(['200', refused, refused, refused, refused, '401 unauthenticated']).toReversed())(
       'spec 8.9: hiding it by %s: %s',
       async (standing, outcome) => {
@@ -167,7 +167,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
       },
     )
 
-    test('spec 8.9: hidden, it is there by id for the owner alone, and on no feed', async () => {
+    test('spec 8.9: a hidden post is visible only to the owner and only by its id, and is on no feed', async () => {
       for (const standing of STANDINGS) {
         const outcome = standing === 'owner' ? '200' : '404 not_found'
         expect(outcomeOf(await ask(board, standing, 'GET', `/v2/messages/${post}`))).toBe(outcome)
@@ -180,7 +180,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
   const ROLES: readonly Role[] = ['reader', 'writer', 'banned', 'none']
   const OTHERS: readonly Exclude<Standing, 'owner' | 'anonymous'>[] = ['writer', 'reader', 'banned', 'none']
 
-  test.each(OTHERS)('spec 8.5: a %s assigns nobody, nor the owner', async (standing) => {
+  test.each(OTHERS)('spec 8.5: a %s cannot assign a role to anybody, nor to the owner', async (standing) => {
     const before = await rolesOf(board.owner, board.boardId)
     for (const other of [board.owner, standing === 'none' ? board.reader : board.none]) {
       const answer = await putRole(board[standing], board.boardId, other, 'reader')
@@ -195,7 +195,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
     }
   })
 
-  test('spec 8.5, 8.7: an agent subscribes to what it may read, for 1 unit, and leaves free; it makes itself no writer', async () => {
+  test('spec 8.5, 8.7: an agent subscribes to a board that it may read, for 1 unit, and leaves free; it cannot make itself a writer', async () => {
     const [agent] = await h.agents(1)
     const set = async (role: Role): Promise<string> => {
       const answer = await putRole(agent, board.boardId, agent, role)
@@ -206,7 +206,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
     expect(outcomes).toEqual(['200, 1 in all', '200, 1 in all', '403 forbidden, 1 in all', '200, 1 in all'])
   })
 
-  test('spec 8.5, 8.7: the owner assigns every role, and pays 1 unit for a reader or writer that was none or banned', async () => {
+  test('spec 8.5, 8.7: the owner assigns every role, and pays 1 unit for a reader or writer whose role was none or banned', async () => {
     const [agent] = await h.agents(1)
     const steps: [Role, number][] = [
       ['reader', 1],
@@ -228,7 +228,7 @@ describe('the matrix of spec 8.2 to 8.7 on a board that is public, anyone', () =
 })
 
 test.each(['banned', 'none', 'anonymous'] as const)(
-  'spec 7.16, 8.2: a private board is not there for %s',
+  'spec 7.16, 8.2: a private board does not exist for %s',
   async (standing) => {
     const board = await staffedBoard(h, 'private', 'members')
     const path = `/v2/boards/${board.boardId}`
@@ -254,7 +254,7 @@ test.each(['banned', 'none', 'anonymous'] as const)(
 )
 
 describe('spec 8.3: the members of a board', () => {
-  test('spec 8.3: owner, writers, readers and bans, the owner among them, exactly agent_id and role', async () => {
+  test('spec 8.3: owner, writers, readers and banned agents, exactly agent_id and role', async () => {
     const { boardId, owner, writer, reader, banned } = await staffedBoard(h, 'private', 'members')
     const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
     const expected = [
@@ -275,7 +275,7 @@ describe('spec 8.3: the members of a board', () => {
     expectError(await alice.put(path, { role: 'reader', since: 1 }), 400, 'invalid_request')
   })
 
-  test('spec 3.11, 8.6: an agent that is unknown, and an id that cannot be one', async () => {
+  test('spec 3.11, 8.6: an unknown agent, and a malformed id', async () => {
     const [alice, bob] = await h.agents(2)
     const boardId = await newBoard(alice)
     for (const agent of ['3HhGPB6ht33n51YFaocqBtGePb3xqT4VgnjYbd81eeZW', 'nobody', `${bob.id}x0`]) {
@@ -287,8 +287,8 @@ describe('spec 8.3: the members of a board', () => {
   })
 })
 
-describe('spec 7.16: what is absent and what may not be seen is one answer, byte for byte', () => {
-  test('spec 8.2: a private board, an unknown one, and an id that cannot be one', async () => {
+describe('spec 7.16: absent and invisible things get one answer, byte for byte', () => {
+  test('spec 8.2: a private board, an unknown one, and a malformed id', async () => {
     const { boardId, none, banned } = await staffedBoard(h, 'private', 'members')
     const [other] = await h.agents(1)
     const paths = (id: string): [string, string, unknown?][] => [
@@ -339,7 +339,7 @@ describe('spec 7.9, 8.3: the list of boards', () => {
     }
   }
 
-  test('public boards for everybody, and the own and joined ones, page by page, each once and by id', async () => {
+  test('public boards for everybody, and the boards that the caller owns or joined, page by page, each once and by id', async () => {
     const [alice, bob] = await h.agents(2)
     const made = {
       open: await newBoard(alice),
@@ -378,7 +378,7 @@ describe('spec 7.9, 8.3: the list of boards', () => {
     expect(ids).toEqual(ids.toSorted())
   })
 
-  test('spec 7.9: after is a place in the order and need not exist; it may hold anything', async () => {
+  test('spec 7.9: after is a position in the order and need not exist; it may be any text', async () => {
     const [alice] = await h.agents(1)
     const id = await newBoard(alice)
     const first = async (after: string): Promise<unknown> =>
@@ -397,7 +397,7 @@ describe('spec 5.11, 8.5: revocation', () => {
   test.each<[Visibility, Posting]>([
     ['public', 'members'],
     ['private', 'members'],
-  ])('spec 8.5: a %s board whose owner is revoked goes on, and is nobody’s to change', async (visibility, posting) => {
+  ])('spec 8.5: a %s board whose owner is revoked stays up, and nobody can change it', async (visibility, posting) => {
     const { boardId, owner, writer, reader, none } = await staffedBoard(h, visibility, posting)
     await revoke(owner)
     expect((await got(reader.get(`/v2/boards/${boardId}`))).body.owner).toBe(owner.id)
@@ -411,7 +411,7 @@ describe('spec 5.11, 8.5: revocation', () => {
     expectError(await writer.get(`/v2/boards/${boardId}/members`), 403, 'forbidden')
   })
 
-  test('spec 8.6, 8.7: a revoked agent becomes no reader or writer, and stays what it is until it is removed', async () => {
+  test('spec 8.6, 8.7: a revoked agent cannot become a reader or writer, and keeps its role until it is removed', async () => {
     const [alice, bob, carol] = await h.agents(3)
     const boardId = await newBoard(alice)
     await got(putRole(alice, boardId, bob, 'reader'))
@@ -423,7 +423,7 @@ describe('spec 5.11, 8.5: revocation', () => {
     }
     expect(await spendingOf(alice)).toEqual(before)
     expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [bob.id]: 'reader' })
-    await got(putRole(alice, boardId, bob, 'reader')) // the role it has already
+    await got(putRole(alice, boardId, bob, 'reader')) // the role that it already has
     await got(putRole(alice, boardId, carol, 'banned'))
     await got(putRole(alice, boardId, bob, 'none'))
     expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [carol.id]: 'banned' })

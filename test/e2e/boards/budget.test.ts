@@ -1,4 +1,4 @@
-/** What boards cost, and what works without a budget (spec 8.7, 11.2, 11.3, 12.2). */
+/** The cost of boards, and what works without a budget (spec 8.7, 11.2, 11.3, 12.2). */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
 import { countOutcomes, got, spendingOf } from '../../support/client/answers.ts'
@@ -9,7 +9,7 @@ import { ABSENT_AGENT_ID } from '../../support/description/operations.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
-/** One board and two additions. */
+/** The cost of one board and two additions. */
 const FREE_UNITS = 12
 
 let h: Harness
@@ -22,14 +22,14 @@ beforeAll(async () => {
 afterAll(() => h[Symbol.asyncDispose]())
 
 /**
- * While operations under way may yet give something back, budget refuses nothing for good: it is 503, and the client repeats
- * the call (spec 3.17, 13.2).
+ * While running operations may still give units back, budget refuses nothing for good. It answers 503, and the client
+ * repeats the call (spec 3.17, 13.2).
  */
 async function expectExhausted(call: () => Promise<HttpAnswer>): Promise<void> {
   expectError(await untilAnswered(call), 429, 'budget_exhausted')
 }
 
-/** Spends what the agent has left. */
+/** Spends the rest of the agent's units. */
 async function exhaust(agent: Agent): Promise<void> {
   for (;;) {
     const { discoverable } = (await got(agent.get('/v2/me'))).body
@@ -37,8 +37,8 @@ async function exhaust(agent: Agent): Promise<void> {
   }
 }
 
-describe('spec 11.2: what boards cost', () => {
-  test('spec 11.3: 10 units a board: the second is 429 with Retry-After, is not there, and leaves no trace', async () => {
+describe('spec 11.2: the cost of boards', () => {
+  test('spec 11.3: 10 units a board: the second is 429 with Retry-After, does not exist, and leaves no trace', async () => {
     const [alice] = await h.agents(1)
     await newBoard(alice)
     const before = await spendingOf(alice)
@@ -49,7 +49,7 @@ describe('spec 11.2: what boards cost', () => {
     expect((body.boards as { owner: string }[]).filter(({ owner }) => owner === alice.id)).toHaveLength(1)
   })
 
-  test('spec 11.3: ten boards at once with units for one: one is created, and paid for', async () => {
+  test('spec 11.3: of ten concurrent boards with units for one, one is created and paid for', async () => {
     const [alice] = await h.agents(1)
     const answers = await Promise.all(
       Array.from({ length: 10 }, () =>
@@ -60,7 +60,7 @@ describe('spec 11.2: what boards cost', () => {
     expect((await spendingOf(alice)).units).toBe(10)
   })
 
-  test('spec 8.7, 11.2: with nothing left nobody is added, and banning, removing and leaving are free', async () => {
+  test('spec 8.7, 11.2: without units nobody can be added, but banning, removing and leaving are free', async () => {
     const [alice, bob, carol, dave] = await h.agents(4)
     const boardId = await newBoard(alice)
     await got(putRole(alice, boardId, bob, 'writer'))
@@ -71,14 +71,14 @@ describe('spec 11.2: what boards cost', () => {
     await got(putRole(alice, boardId, dave, 'banned'))
     await got(putRole(alice, boardId, bob, 'reader')) // writer→reader is no addition
     await got(putRole(alice, boardId, bob, 'none'))
-    await got(putRole(carol, boardId, carol, 'reader')) // the role it has already
+    await got(putRole(carol, boardId, carol, 'reader')) // the role that it already has
     await got(putRole(carol, boardId, carol, 'none'))
     await expectExhausted(() => putRole(carol, boardId, carol, 'reader'))
     expect(await rolesOf(alice, boardId)).toEqual({ [alice.id]: 'owner', [dave.id]: 'banned' })
   })
 })
 
-test('spec 12.2: with nothing left, a fault that comes before the budget is still the answer', async () => {
+test('spec 12.2: without units, an error that precedes the budget in the order is still the answer', async () => {
   const [alice] = await h.agents(1)
   await exhaust(alice)
   const secret = 's'.repeat(32)

@@ -1,6 +1,7 @@
 /**
- * Posts, roles and leaving at once: each post is judged at one moment between its request and its answer, so what has been
- * answered before a post begins holds for it, and what begins after its answer does not (spec 8.4, 8.5, 8.7, 8.8).
+ * Concurrent posts, role changes and departures. Each post is judged at one moment between its request and its answer. So a
+ * change applies to every post that begins after the change was answered, and to no post that was answered before the change
+ * began (spec 8.4, 8.5, 8.7, 8.8).
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
@@ -27,11 +28,14 @@ interface Change {
 }
 
 const LANES = 4
-/** Posts that are answered before the change begins, and those of each lane that begin after it was answered. */
+/**
+ * The number of posts that are answered before the change begins, and the number of posts in each lane that begin after its
+ * answer.
+ */
 const POSTS_BEFORE = 12
 const POSTS_AFTER = 3
 
-/** Posts in several lanes, and makes a change in the middle. */
+/** Posts in several lanes, and makes a change halfway. */
 async function postAround(
   author: Agent,
   boardId: string,
@@ -75,8 +79,8 @@ const split = (posts: readonly Post[], change: Change) => ({
   after: posts.filter((post) => post.begun > change.ended),
 })
 
-describe('a role change, leaving and a post at once can be told in some order', () => {
-  test('spec 8.4: a writer that is banned: what began after the answer is 403, what was answered before it is there', async () => {
+describe('concurrent role changes, departures and posts take effect in some order', () => {
+  test('spec 8.4: a writer is banned: posts that began after the answer are 403, posts that were answered before it exist', async () => {
     const [owner, writer] = await h.agents(2)
     const boardId = await newBoard(owner)
     await got(putRole(owner, boardId, writer, 'writer'))
@@ -87,12 +91,12 @@ describe('a role change, leaving and a post at once can be told in some order', 
     expect(after.length).toBeGreaterThan(0)
     expect(new Set(before.map(({ outcome }) => outcome))).toEqual(new Set(['202']))
     expect(new Set(after.map(({ outcome }) => outcome))).toEqual(new Set(['403 forbidden']))
-    // What was accepted, and nothing else, is in the log of its subscriber.
+    // The log of its subscriber contains exactly the accepted posts.
     const accepted = posts.filter(({ outcome }) => outcome === '202').map(({ id }) => id)
     expect((await boardEventsOf(owner)).toSorted()).toEqual(accepted.toSorted())
   })
 
-  test('spec 8.8, 9.5: a reader that leaves has an event of each post before, and of none after', async () => {
+  test('spec 8.8, 9.5: a reader leaves: it has an event of each post before, and of none after', async () => {
     const [owner, reader] = await h.agents(2)
     const boardId = await newBoard(owner)
     await subscribe(reader, boardId)
@@ -102,13 +106,13 @@ describe('a role change, leaving and a post at once can be told in some order', 
     expect(before.length).toBeGreaterThan(0)
     expect(after.length).toBeGreaterThan(0)
     expect(new Set(posts.map(({ outcome }) => outcome))).toEqual(new Set(['202']))
-    // The board is public: whoever has left keeps the events that it got.
+    // The board is public, so an agent that has left keeps its events.
     const events = new Set(await boardEventsOf(reader))
     expect(before.filter(({ id }) => !events.has(id))).toEqual([])
     expect(after.filter(({ id }) => events.has(id))).toEqual([])
   })
 
-  test('spec 8.8: one that subscribes meanwhile has an event of each post after, and of none before', async () => {
+  test('spec 8.8: an agent subscribes: it has an event of each post after, and of none before', async () => {
     const [owner, reader] = await h.agents(2)
     const boardId = await newBoard(owner)
     const { posts, change } = await postAround(owner, boardId, () => subscribe(reader, boardId))
@@ -119,7 +123,7 @@ describe('a role change, leaving and a post at once can be told in some order', 
     expect(after.length).toBeGreaterThan(0)
   })
 
-  test('spec 8.5: of a ban, a promotion and leaving at once the owner’s take effect, and one of them is the end', async () => {
+  test('spec 8.5: of a concurrent ban, promotion and departure the owner’s changes take effect, and one of them is the final state', async () => {
     for (let round = 0; round < 8; round += 1) {
       const [owner, agent] = await h.agents(2)
       const boardId = await newBoard(owner)
@@ -135,7 +139,7 @@ describe('a role change, leaving and a post at once can be told in some order', 
       expect(['200', '403 forbidden']).toContain(left)
       const role = (await rolesOf(owner, boardId))[agent.id] ?? 'none'
       expect(left === '200' ? ['banned', 'writer', 'none'] : ['banned', 'writer']).toContain(role)
-      // The role that it ended with is the one that the next post is judged by.
+      // The final role decides on the next post.
       const outcome = outcomeOf(await agent.send(`board:${boardId}`))
       expect(outcome).toBe(role === 'writer' ? '202' : '403 forbidden')
     }

@@ -1,4 +1,4 @@
-/** Posts as events and in the export, and how they travel. Source: spec 8.8, 8.9, 9.2, 9.3, 9.4, 9.6; ADR 20. */
+/** Posts as events and in the export, and on the stream ACCEPTED. Source: spec 8.8, 8.9, 9.2, 9.3, 9.4, 9.6; ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
@@ -53,17 +53,17 @@ test('spec 9.2: three kinds, one for each lane, in the order of acceptance', asy
   }
   // spec 8.8: the author gets none.
   expect((await eventsOf(olga)).events).toEqual([])
-  // spec 7.11: the inbox holds DMs alone, so a post is in none.
+  // spec 7.11: the inbox contains only DMs, so no inbox has a post.
   expect(idsOf(await readList(rita, '/v2/inbox'))).toEqual([ids[1]])
   expect(idsOf(await readList(rita, '/v2/inbox?lane=requests'))).toEqual([ids[2]])
 })
 
-describe('spec 9.4: access is checked as events are read', () => {
+describe('spec 9.4: access is checked when events are read', () => {
   test.each<[Visibility, Role, by: 'self' | 'owner']>([
     ['public', 'none', 'self'],
     ['unlisted', 'none', 'owner'],
     ['public', 'banned', 'owner'],
-  ])('a reader of a %s board that became %s by its %s keeps the events that it has', async (visibility, role, by) => {
+  ])('a reader of a %s board, made %s by its %s, keeps its events', async (visibility, role, by) => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga, { visibility })
     await got(putRole(olga, board, rita, 'reader'))
@@ -97,7 +97,7 @@ describe('spec 9.4: access is checked as events are read', () => {
         expect(page.body.next_cursor).toBe(6)
         expect(page.headers.get('x-svc-earliest-cursor')).toBe('1') // spec 9.6: it is retained
       }
-      // spec 9.4: `limit` counts the events returned, and skipped ones are not examined again.
+      // spec 9.4: `limit` counts the events that are returned. Skipped events are not examined again.
       expect(await eventsOf(rita, '?limit=2')).toMatchObject({ cursors: [2, 5], next: 6 })
       expect(await eventsOf(rita, '?limit=1&after=2')).toMatchObject({ cursors: [5], next: 6 })
       expect(await eventsOf(rita, '?after=5')).toMatchObject({ cursors: [], next: 6 })
@@ -106,7 +106,7 @@ describe('spec 9.4: access is checked as events are read', () => {
     },
   )
 
-  test('a writer and the owner have them as a reader has, and a writer that is made a reader keeps them', async () => {
+  test('writer and owner have the same events as a reader, and a writer that becomes a reader keeps them', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     await got(putRole(olga, board, wes, 'writer'))
@@ -119,7 +119,7 @@ describe('spec 9.4: access is checked as events are read', () => {
 })
 
 describe('spec 7.15, 12.1: GET /v2/export: authored board posts', () => {
-  test('with DMs, by acceptance; those of others are not in it', async () => {
+  test('with DMs, by acceptance, without posts of others', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     await post(olga, board)
@@ -128,7 +128,7 @@ describe('spec 7.15, 12.1: GET /v2/export: authored board posts', () => {
     expect(idsOf(await readList(wes, '/v2/export?limit=1'))).toEqual(ids)
   })
 
-  test('spec 7.12, 7.15: of a thread, what the caller wrote in it', async () => {
+  test("spec 7.12, 7.15: of a thread, only the caller's own posts", async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { posting: 'anyone' })
     const root = await post(olga, board)
@@ -144,7 +144,7 @@ describe('spec 7.15, 12.1: GET /v2/export: authored board posts', () => {
     ['private', 'none', false],
     ['private', 'banned', false],
   ] as const)(
-    'spec 7.15, 8.2: on a %s board where the author is %s now: accessible %s',
+    'spec 7.15, 8.2: on a %s board where the author is now %s: accessible %s',
     async (visibility, role, isThere) => {
       const [olga, wes] = await h.agents(2)
       const board = await newBoard(olga, { visibility })

@@ -12,7 +12,7 @@ let wes: Agent
 let eve: Agent
 let board: string
 let root: string
-/** Every post in the order of arrival; those at odd places are of one thread. */
+/** Every post in the order of arrival. Posts at odd positions are of one thread. */
 let posts: string[]
 
 beforeAll(async () => {
@@ -34,7 +34,7 @@ const thread = () => [root, ...posts.filter((_, at) => at % 2 === 1)]
 
 describe('spec 7.9: posts in the order of arrival', () => {
   test.each([1, 2, 3, 7, 8, 9, 100])(
-    'pages of %d give each once, over both gateways; the last has no cursor',
+    'pages of %d contain each once, over both gateways; the last has no cursor',
     async (limit) => {
       const pages = await readPages(eve, `/v2/boards/${board}/messages?limit=${limit}`)
       expect(pages.flatMap(idsOn)).toEqual(posts)
@@ -60,7 +60,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
     },
   )
 
-  test('a member of a thread is no root: it names itself in no list', async () => {
+  test('a member of a thread is no root: its id selects no list', async () => {
     const { body } = await got(eve.get(`/v2/boards/${board}/messages?thread_id=${posts[1]}`))
     expect(body).toEqual({ messages: [], next_cursor: '' })
   })
@@ -71,7 +71,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
     expect(body).toEqual({ messages: [], next_cursor: '' })
   })
 
-  test('what comes meanwhile is found by going on, not by beginning again', async () => {
+  test('later posts are found by going on from the cursor', async () => {
     const own = await newBoard(olga)
     const send = async () => (await got(olga.send(`board:${own}`))).body.msg_id as string
     const first = [await send(), await send()]
@@ -83,7 +83,7 @@ describe('spec 7.9: posts in the order of arrival', () => {
 })
 
 describe('spec 7.9: after', () => {
-  test('one of this board is good for everybody and every filter; any other is 400', async () => {
+  test('a cursor of this board works for everybody and every filter; any other is 400', async () => {
     const path = `/v2/boards/${board}/messages`
     const { next_cursor } = (await got(eve.get(`${path}?limit=1`))).body
     expect(idsOn(await got(call(h.place, 'GET', `${path}?after=${next_cursor}`)))).toEqual(posts.slice(1))
@@ -104,7 +104,7 @@ describe('spec 7.9: after', () => {
   )
 })
 
-test('spec 7.16, 8.2, 12.2: a private board’s feed and an unknown one’s are the same 404, byte for byte, with a good cursor too', async () => {
+test('spec 7.16, 8.2, 12.2: the feeds of a private and an unknown board are the same 404, byte for byte, with a valid cursor too', async () => {
   const closed = await newBoard(olga, { visibility: 'private' })
   await got(putRole(olga, closed, wes, 'reader'))
   for (let count = 0; count < 2; count += 1) await got(olga.send(`board:${closed}`))

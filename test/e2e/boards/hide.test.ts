@@ -39,7 +39,7 @@ async function seenBy(agent: Agent) {
   }
 }
 
-test('spec 3.19, 8.9: hidden, it is nowhere but by its id for the owner; restored, it is everywhere; each again and again', async () => {
+test('spec 3.19, 8.9: a hidden post is visible only by its id and only to the owner; a restored post is visible everywhere; both are repeatable', async () => {
   const both = [first, second]
   const shown = { feed: both, thread: both, byId: '200' }
   const gone = { feed: [first], thread: [first] }
@@ -78,8 +78,8 @@ test('spec 7.16, 8.9: a hidden post and an unknown one are the same 404, byte fo
   }
 })
 
-describe('spec 8.9, 12.2: the owner of the board alone', () => {
-  test('others are 403, also for a post that is not there', async () => {
+describe('spec 8.9, 12.2: only the owner of the board may hide', () => {
+  test('others are 403, also for a post that does not exist', async () => {
     for (const agent of [wes, rita, (await h.agents(1))[0]]) {
       for (const id of [second, 'absent-message']) expect(outcomeOf(await hide(agent, id, true))).toBe('403 forbidden')
     }
@@ -90,7 +90,7 @@ describe('spec 8.9, 12.2: the owner of the board alone', () => {
     ).toBe('401 unauthenticated')
   })
 
-  test('404 for a post of another board, a DM, an unknown id and a board that is not there', async () => {
+  test('404 for a post of another board, a DM, an unknown id and a board that does not exist', async () => {
     const other = await newBoard(olga)
     const elsewhere = (await got(olga.send(`board:${other}`))).body.msg_id
     const dm = (await got(olga.send(rita))).body.msg_id
@@ -102,7 +102,7 @@ describe('spec 8.9, 12.2: the owner of the board alone', () => {
   })
 })
 
-test('spec 11.2: hiding is free, and goes on with an exhausted budget', async () => {
+test('spec 11.2: hiding is free, and works with an exhausted budget', async () => {
   const [spender] = await h.agents(1)
   const own = await newBoard(spender)
   const { msg_id } = (await got(spender.send(`board:${own}`, 'x'.repeat(10 * 1024 - 2)))).body

@@ -12,7 +12,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type SharedHarness, shareHarness } from '../../support/system/harness.ts'
 import { startOperator } from '../../support/system/operator.ts'
 
-/** 32 KiB with its quotes, of 16,000 characters or fewer. */
+/** 32 KiB with its quotes, in at most 16,000 characters. */
 const LARGEST = '€'.repeat(10_922)
 
 let h: SharedHarness
@@ -27,7 +27,7 @@ afterAll(async () => {
 })
 
 describe('spec 7.3: a post', () => {
-  test('is 202 with lane board, and 200 with duplicate true when it is repeated, on either gateway, at no further cost', async () => {
+  test('is 202 with lane board; a repeat on either gateway is 200 with duplicate true and costs nothing', async () => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga)
     await subscribe(rita, board)
@@ -47,7 +47,7 @@ describe('spec 7.3: a post', () => {
     expect(idsOf(await readList(rita, `/v2/boards/${board}/messages`))).toEqual([envelope.id])
   })
 
-  test('spec 7.4: the same post 20 times at once is accepted once', async () => {
+  test('spec 7.4: the same post 20 times concurrently is accepted once', async () => {
     const [olga] = await h.agents(1)
     const board = await newBoard(olga)
     const envelope = olga.envelope(`board:${board}`)
@@ -61,7 +61,7 @@ describe('spec 7.3: a post', () => {
     expect((await spendingOf(olga)).units).toBe(11)
   })
 
-  test('spec 7.4, 8.8: so it is while its price changes, and what is paid is the price of those who got it', async () => {
+  test('spec 7.4, 8.8: also while its price changes; the charge is the price for the actual recipients', async () => {
     const [olga, rita, sven] = await h.agents(3)
     const board = await newBoard(olga)
     await subscribe(rita, board)
@@ -71,7 +71,7 @@ describe('spec 7.3: a post', () => {
       const [, ...answers] = await Promise.all([
         got(putRole(sven, board, sven, round % 2 === 0 ? 'reader' : 'none')),
         ...Array.from({ length: 6 }, (_, index) =>
-          // 503 where an attempt at another price is under way for longer than is waited for.
+          // 503 if an attempt at another price takes longer than the service waits.
           untilAnswered(() => olga.post('/v2/messages', envelope, { url: h.system.urls[index % 2] ?? '' })),
         ),
       ])
@@ -82,7 +82,7 @@ describe('spec 7.3: a post', () => {
     }
   })
 
-  test('spec 7.4: after a ban the author’s retry is a duplicate, and a new post 403', async () => {
+  test('spec 7.4: after a ban the author’s retry is a duplicate, and a new post is 403', async () => {
     const [olga, wes] = await h.agents(2)
     const board = await newBoard(olga, { visibility: 'private' })
     await got(putRole(olga, board, wes, 'writer'))
@@ -93,7 +93,7 @@ describe('spec 7.3: a post', () => {
     expect(outcomeOf(await wes.send(`board:${board}`))).toBe('404 not_found')
   })
 
-  test('spec 7.8: it is read as it was sent, by its id and on the feed, also by nobody', async () => {
+  test('spec 7.8: a post is read as it was sent, by its id and on the feed, also unsigned', async () => {
     const [olga] = await h.agents(1)
     const board = await newBoard(olga, { visibility: 'unlisted' })
     const envelope = olga.envelope(`board:${board}`, { n: 1.5, text: '\0ü😀', list: [null, true] }, { ttl: 3_600 })
@@ -112,7 +112,7 @@ describe('spec 7.3: a post', () => {
     expect(feed.text).toBe(`{"messages":[${single.text}],"next_cursor":""}`)
   })
 
-  test('spec 6.4, 6.5: a sealed one is taken by its shape, and its decoded bytes are charged', async () => {
+  test('spec 6.4, 6.5: a sealed post is accepted by its shape, and its decoded bytes are charged', async () => {
     const [olga, rita] = await h.agents(2)
     const board = await newBoard(olga)
     const { body: _, sig: __, ...head } = olga.envelope(`board:${board}`)
@@ -129,7 +129,7 @@ describe('spec 7.3: a post', () => {
 })
 
 describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
-  test('ceil(bytes / 1024) for each of owner, writers and readers without the author; bans do not count, none is one', async () => {
+  test('ceil(bytes / 1024) for each of owner, writers and readers, without the author and banned agents; no recipient counts as one', async () => {
     const [olga, wes, rita, bart] = await h.agents(4)
     const board = await newBoard(olga, { posting: 'anyone' })
     const costOf = async (author: Agent, bytes: number) => {
@@ -150,7 +150,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     expect(await spendingOf(wes)).toMatchObject({ units: 9, introductions: 0 })
   })
 
-  test('spec 7.2, 11.3: past the units it is 429, is not there, and leaves no trace in the budget', async () => {
+  test('spec 7.2, 11.3: without enough units it is 429, does not exist, and leaves no trace in the budget', async () => {
     await using few = await shareHarness('usual')
     const [olga, rita, sam] = await few.agents(3)
     const board = await newBoard(olga)
@@ -159,7 +159,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     const before = await spendingOf(olga)
     expect(before.units).toBe(10 + 64)
     const refused = olga.envelope(`board:${board}`, LARGEST)
-    const answer = await untilAnswered(() => olga.post('/v2/messages', refused)) // when what was spent is settled
+    const answer = await untilAnswered(() => olga.post('/v2/messages', refused)) // when the earlier charges are settled
     expectError(answer, 429, 'budget_exhausted')
     expect(await spendingOf(olga)).toEqual(before)
     expect((await readList(rita, `/v2/boards/${board}/messages`)).length).toBe(1)
@@ -169,7 +169,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
   test('32 KiB to 100 subscribers: 3,200 units, one stored body, an entry for each', async () => {
     const [olga] = await h.agents(1)
     const readers: Agent[] = []
-    while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once: a machine may be slow
+    while (readers.length < 100) readers.push(...(await h.agents(20))) // not all at once, because a machine may be slow
     const operator = await startOperator(h.system)
     try {
       await operator.grant(olga.id, 10_000, `posts-${olga.id}`)
@@ -198,7 +198,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
 })
 
 describe('spec 6.9: references of a post stay on its board', () => {
-  test('to any live post of it, by whomever; thread_id to a root; to nothing else', async () => {
+  test('to any live post of it, by any author; thread_id to a root; to nothing else', async () => {
     const [olga, wes] = await h.agents(2)
     const [board, other] = [await newBoard(olga, { posting: 'anyone' }), await newBoard(olga, { posting: 'anyone' })]
     await got(wes.patch('/v2/me', { inbox_policy: 'open' }))
@@ -265,7 +265,7 @@ test('spec 7.13, 7.14: ack and receipts of a post are 404 for everybody, the ans
   }
 })
 
-test('spec 6.2: a board’s address that is malformed is 400, one of nothing 404', async () => {
+test('spec 6.2: a malformed board address is 400, an unknown one 404', async () => {
   const [olga] = await h.agents(1)
   for (const to of [
     'board:',
@@ -293,7 +293,7 @@ test('spec 6.8: an expired post is excluded from every read at once, and takes n
     exported: idsOf(await readList(olga, '/v2/export')),
     events: (await got(rita.get('/v2/events'))).body.events.length,
   })
-  // Of one that expires before all was read nothing is known: the next lives longer.
+  // If a post expires before everything was read, the test proves nothing and repeats with a longer life.
   let expiresMs = 0
   let isSeen = false
   for (let ttl = 3; !isSeen && ttl < 30; ttl *= 2) {
@@ -311,7 +311,7 @@ test('spec 6.8: an expired post is excluded from every read at once, and takes n
   expect(isSeen).toBe(true)
   await eventually(() => Date.now() >= expiresMs)
   const gone = { byId: '404 not_found', feed: [], thread: [], exported: [], events: 0 }
-  await eventually(async () => expect(await shown()).toEqual(gone)) // two clocks
+  await eventually(async () => expect(await shown()).toEqual(gone)) // the difference between two clocks
   expect(outcomeOf(await rita.put(`/v2/messages/${id}/vote`))).toBe('404 not_found')
   expect(outcomeOf(await olga.put(`/v2/boards/${board}/messages/${id}/visibility`, { hidden: true }))).toBe(
     '404 not_found',

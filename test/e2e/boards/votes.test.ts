@@ -23,7 +23,7 @@ async function newPost(settings: Parameters<typeof newBoard>[1] = {}) {
 const votePath = (id: string) => `/v2/messages/${id}/vote`
 const upvotesOf = async (id: string) => (await got(call(h.place, 'GET', `/v2/messages/${id}`))).body.upvotes
 
-test('spec 3.19, 8.10: the answers, of the first vote and of each repeat; the count is exact at once', async () => {
+test('spec 3.19, 8.10: the answers to the first vote and to each repeat; the count is exact at once', async () => {
   const { id } = await newPost()
   const [rita] = await h.agents(1)
   for (let round = 0; round < 2; round += 1) {
@@ -40,12 +40,12 @@ test('spec 3.19, 8.10: the answers, of the first vote and of each repeat; the co
       expect(await upvotesOf(id)).toBe(0)
     }
   }
-  // spec 11.2: a new vote costs 1 unit, all else is free.
+  // spec 11.2: a new vote costs 1 unit, everything else is free.
   expect(await spendingOf(rita)).toEqual({ units: 2, introductions: 0, credits: 0 })
   expect((await got(rita.get('/v2/budget'))).body.vote_bonus).toBe(0)
 })
 
-test('spec 8.10: 50 votes at once, over two gateways, are 50; and each voter’s own ten at once are one, paid once', async () => {
+test('spec 8.10: 50 concurrent votes over two gateways are 50; and each voter’s own ten are one, paid once', async () => {
   const { id } = await newPost()
   const voters = (await h.agents(50)) as Agent[]
   const answers = await Promise.all(voters.map((voter) => voter.put(votePath(id))))
@@ -81,7 +81,7 @@ test('spec 7.8: upvotes are the same on the feed, in the export, in events and b
   expect((await got(rita.get(`/v2/messages/${second}`))).body).toStrictEqual(feed[1])
 })
 
-describe('spec 8.10: what cannot be voted for', () => {
+describe('spec 8.10: targets that cannot be voted for', () => {
   test('404 for a DM, a hidden post, a post of a private board, an unknown id: byte for byte', async () => {
     const { olga, board, id: hidden } = await newPost()
     const closed = await newPost({ visibility: 'private' })
@@ -100,7 +100,7 @@ describe('spec 8.10: what cannot be voted for', () => {
     expect((await spendingOf(rita)).units).toBe(0)
   })
 
-  test('an own post is 403 own_post, also for the owner of the board', async () => {
+  test("the voter's own post is 403 own_post, also for the owner of the board", async () => {
     const { olga, id } = await newPost({ posting: 'anyone' })
     expect(outcomeOf(await olga.put(votePath(id)))).toBe('403 own_post')
     expect(outcomeOf(await olga.call('DELETE', votePath(id)))).toBe('403 own_post')
@@ -108,18 +108,18 @@ describe('spec 8.10: what cannot be voted for', () => {
   })
 })
 
-test('spec 11.2, 11.3: with nothing left a new vote is 429 and not counted; a repeat and taking back are 200', async () => {
+test('spec 11.2, 11.3: without units a new vote is 429 and not counted; a repeat and taking a vote back are 200', async () => {
   const { id } = await newPost()
   const [spender] = await h.agents(1)
   await got(spender.put(votePath(id)))
-  // A board costs 10 units, of 100.
+  // A board costs 10 of the 100 units.
   for (let count = 0; count < 9; count += 1) await newBoard(spender)
   const board = await newBoard((await h.agents(1))[0], { posting: 'anyone' })
   await got(spender.send(`board:${board}`, 'x'.repeat(9 * 1024 - 2)))
   expect((await spendingOf(spender)).units).toBe(100)
   expect(outcomeOf(await spender.put(votePath(id)))).toBe('200')
   expect(outcomeOf(await spender.call('DELETE', votePath(id)))).toBe('200')
-  const refused = await untilAnswered(() => spender.put(votePath(id))) // when what was spent is settled
+  const refused = await untilAnswered(() => spender.put(votePath(id))) // when the earlier charges are settled
   expectError(refused, 429, 'budget_exhausted')
   expect(await upvotesOf(id)).toBe(0)
   expect((await spendingOf(spender)).units).toBe(100)

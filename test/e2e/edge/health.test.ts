@@ -254,7 +254,7 @@ describe('spec 5.2, 12.1: GET /v2/health', () => {
     }
   })
 
-  test('all is well, and every operation is answered as the rest of this file expects', async () => {
+  test('in a healthy system every operation is answered as the rest of this file expects', async () => {
     await expectRecovery()
   })
 })
@@ -268,7 +268,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17: no identity: nothing that is signed', async () => {
+  test('spec 3.17: without identity nothing signed works', async () => {
     {
       await using _killed = await killAll('identity')
       await expectUnhealthy()
@@ -284,7 +284,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test("spec 3.17: no messaging: what is identity's and budget's goes on", async () => {
+  test('spec 3.17: without messaging, operations of identity and budget work', async () => {
     {
       await using _killed = await killAll('messaging')
       await expectUnhealthy()
@@ -297,7 +297,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 11.2: no budget: all but what costs something', async () => {
+  test('spec 11.2: without budget, free operations work', async () => {
     {
       await using _killed = await killAll('budget')
       await expectUnhealthy()
@@ -306,7 +306,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17: no boards: all but what is asked of a board', async () => {
+  test('spec 3.17: without boards, all works except operations on a board', async () => {
     {
       await using _killed = await killAll('boards')
       await expectUnhealthy()
@@ -315,7 +315,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17: no stream: all but the stream', async () => {
+  test('spec 3.17: without stream, all works except the stream', async () => {
     {
       await using _killed = await killAll('stream')
       await expectUnhealthy()
@@ -324,7 +324,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17: no webhook: all but the configuration', async () => {
+  test('spec 3.17: without webhook, all works except its configuration', async () => {
     {
       await using _killed = await killAll('webhook')
       await expectUnhealthy()
@@ -333,7 +333,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17: no NATS: nothing but what the gateway knows by itself', async () => {
+  test('spec 3.17: without NATS, only operations of the gateway itself work', async () => {
     {
       await using _back = { [Symbol.asyncDispose]: () => h.system.nats.restart() }
       await h.system.nats.kill()
@@ -366,7 +366,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     ['webhook', (name) => !NEEDS_TABLES_OF_WEBHOOK.includes(name)],
     ['stream', (name) => !NEEDS_STREAM.includes(name)],
     ['budget', (name) => !NEEDS_BUDGET.includes(name)],
-  ])('%s alone without its database is as if it were not there', async (store, goesOn) => {
+  ])('%s without its database fails like %s being away', async (store, goesOn) => {
     {
       await using _cut = await cut([store])
       await expectUnhealthy()

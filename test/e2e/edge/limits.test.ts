@@ -68,7 +68,7 @@ function textOf(characters: number, character = 'a'): string {
 
 describe('spec 11.7: list page size: 1..100, default 50', () => {
   // requests.test.ts has each list and each boundary
-  test('a page has 50 where nobody says how many, and 100 at most', async () => {
+  test('a page has 50 by default, and 100 at most', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 100, 'pages')
     for (let sent = 0; sent < 101; sent += 20)
@@ -105,7 +105,7 @@ describe('spec 11.7: HTTP nonce: 32..128 hex characters', () => {
 })
 
 describe('spec 11.7: registration challenge lifetime: 5 minutes, single use', () => {
-  // That the second in which it expires is too late is in services/identity/src/domain/registration.test.ts.
+  // services/identity/src/domain/registration.test.ts shows that the second of expiry is too late.
   test('it lasts for 300 s', async () => {
     const agent = new Agent(h.place)
     let asked = 0
@@ -116,7 +116,7 @@ describe('spec 11.7: registration challenge lifetime: 5 minutes, single use', ()
     expect(body.expires_at).toBe(asked + 300)
   })
 
-  test('it is good for one registration', async () => {
+  test('it is valid for one registration', async () => {
     const agent = new Agent(h.place)
     const work = await agent.solve()
     const registration = { name: agent.name, pubkey: agent.pubkey, ...work }
@@ -202,7 +202,8 @@ describe('spec 11.7: whole request: 96 KiB', () => {
 })
 
 describe('spec 11.7: initial message timestamp: at most 5 minutes in the past and at most 1 minute ahead', () => {
-  // To the millisecond: services/messaging/src/domain/acceptance.test.ts. Here time passes between this clock and the look.
+  // services/messaging/src/domain/acceptance.test.ts is exact to the millisecond. Here time passes between this clock and
+  // the check.
   test.each([
     ['5 minutes ago, all but what it may take', -300_000 + QUICK_MS, '202'],
     ['more than 5 minutes ago', -300_001, '400 envelope_timestamp_out_of_range'],
@@ -239,7 +240,7 @@ describe('spec 6.8, 11.7: message expiry', () => {
 })
 
 describe('spec 6.8: expired messages: excluded from reads at once', () => {
-  test('in the second in which it expires it is not there', async () => {
+  test('it is gone in the second in which it expires', async () => {
     // a message that already expired on its way is sent again
     const { id, overSeconds } = await eventually(async () => {
       const nowSeconds = unixSeconds()
@@ -272,7 +273,7 @@ describe('spec 11.7: board title 1..120 characters, board description up to 2000
 })
 
 describe('spec 11.7: boards per owner: 20', () => {
-  test('the twentieth is created, and one more is not', async () => {
+  test('the twentieth is created, and the next is not', async () => {
     const [owner] = await h.agents(1)
     await operator.grant(owner.id, 1_000, 'boards')
     const create = (): Promise<HttpAnswer> => owner.post('/v2/boards', { title: 'one of many', visibility: 'unlisted' })
@@ -283,20 +284,20 @@ describe('spec 11.7: boards per owner: 20', () => {
 })
 
 describe('spec 11.7: membership records per board: 100', () => {
-  test('spec 8.7: readers, writers and bans count, the owner does not; the hundredth is set, and one more is not', async () => {
+  test('spec 8.7: readers, writers and banned agents count, the owner does not; the hundredth is set, and the next is not', async () => {
     const [owner, last] = await h.agents(2)
     await operator.grant(owner.id, 1_000, 'members')
     const path = `/v2/boards/${(await got(owner.post('/v2/boards', { title: 'full', visibility: 'public' }))).body.id}`
     const roles = ['reader', 'writer', 'banned']
     const others: Agent[] = []
-    while (others.length < 100) others.push(...(await h.agents(20))) // not all at once: a machine may be slow
+    while (others.length < 100) others.push(...(await h.agents(20))) // not all at once, because a machine may be slow
     for (const [at, other] of others.entries())
       await got(owner.put(`${path}/members/${other.id}`, { role: roles[at % roles.length] }))
     expect((await got(owner.get(`${path}/members`))).body.members).toHaveLength(101)
     for (const role of roles)
       expect(outcomeOf(await owner.put(`${path}/members/${last.id}`, { role }))).toBe('409 membership_limit')
     expect(outcomeOf(await last.put(`${path}/members/${last.id}`, { role: 'reader' }))).toBe('409 membership_limit')
-    // A record that is there can change, and one that is removed makes room.
+    // An existing record can change, and a removed one makes room.
     await got(owner.put(`${path}/members/${others[0]?.id}`, { role: 'writer' }))
     await got(owner.put(`${path}/members/${others[1]?.id}`, { role: 'none' }))
     expect(outcomeOf(await last.put(`${path}/members/${last.id}`, { role: 'reader' }))).toBe('200')
@@ -304,7 +305,7 @@ describe('spec 11.7: membership records per board: 100', () => {
 })
 
 describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
-  /** A sealed message of so many KiB, 16 at most: so many units. */
+  /** A sealed message of this many KiB, at most 16, which costs as many units. */
   async function spend(agent: Agent, units: number): Promise<void> {
     for (let left = units; left > 0; left -= 16) {
       const { body_enc: _enc, ...sealed } = await agent.sealed(open)
@@ -313,13 +314,13 @@ describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
     }
   }
 
-  /** A refusal that is final: 503 is said while what was spent before is not settled. */
+  /** A final refusal. The answer is 503 while earlier charges are not settled. */
   function sendOrBeRefused(from: Agent, to: Agent): Promise<HttpAnswer> {
     const envelope = from.envelope(to)
     return untilAnswered(() => from.post('/v2/messages', envelope))
   }
 
-  test('free units per UTC day: 100: the hundredth is there, and one more is not', async () => {
+  test('free units per UTC day: 100: the hundredth is spent, and the next is refused', async () => {
     const [alice] = await h.agents(1)
     await spend(alice, 99)
     expect(outcomeOf(await alice.send(open))).toBe('202')
@@ -327,7 +328,7 @@ describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
     expect(await spendingOf(alice)).toMatchObject({ units: 100 })
   })
 
-  test('hard ceiling of units per UTC day: 1000: credits reach as far, and no further', async () => {
+  test('hard ceiling of units per UTC day: 1000: credits reach it, and no further', async () => {
     const [alice] = await h.agents(1)
     await operator.grant(alice.id, 2_000, 'ceiling')
     await spend(alice, 999)
@@ -336,7 +337,7 @@ describe('spec 11.1, 11.7: units and introductions per UTC day', () => {
     expect(await spendingOf(alice)).toMatchObject({ units: 1_000, credits: 1_100 })
   })
 
-  test('introductions per UTC day: 10: the tenth stranger is reached, and one more is not', async () => {
+  test('introductions per UTC day: 10: the tenth stranger is reached, and the next is not', async () => {
     const [alice, ...strangers] = await h.agents(12)
     const answers = []
     for (const stranger of strangers) answers.push(await sendOrBeRefused(alice, stranger))

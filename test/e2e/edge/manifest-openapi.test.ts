@@ -1,4 +1,4 @@
-/** What the system says of itself: the discovery manifest, and the OpenAPI description held against what is answered. */
+/** How the system describes itself: the discovery manifest, and the OpenAPI description compared with real answers. */
 import { beforeAll, describe, expect, test } from 'vitest'
 import { Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
 import { expectStamped } from '../../support/client/expect-answer.ts'
@@ -7,7 +7,7 @@ import { expectedManifest } from '../../support/description/manifest.ts'
 import { OPERATIONS, type SpecOperation } from '../../support/description/operations.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 
-// All of them other than the defaults, so that a number that is written down somewhere is found.
+// All values differ from the defaults, so that a hard-coded number is noticed.
 const CONFIGURED = {
   SVC_POW_DIFFICULTY: '3',
   SVC_RETENTION_DAYS: '12',
@@ -79,7 +79,7 @@ describe('spec 5.1: the discovery manifest', () => {
     }
   })
 
-  test('spec 5.1: what it says is what the system does', async () => {
+  test('spec 5.1: the system does what the manifest says', async () => {
     const { registration, limits, retention_days } = manifest.body
     const challenge = await call(h.place, 'POST', '/v2/challenges', { body: { pubkey: alice.pubkey } })
     expect(challenge.body).toMatchObject({ difficulty: registration.difficulty, algorithm: registration.algorithm })
@@ -94,7 +94,7 @@ describe('spec 5.1: the discovery manifest', () => {
     expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
   })
 
-  test('spec 3.3, 5.1: the authority is what requests are signed for, and the end of every address', async () => {
+  test('spec 3.3, 5.1: the authority is the one that signatures and addresses use', async () => {
     const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
     expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
   })
@@ -185,7 +185,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     }
   })
 
-  /** One that the operation answers with under this status. */
+  /** A code that the operation answers with this status. */
   function codeOf(status: number, { path }: SpecOperation): string {
     const codes: Record<number, string> = {
       400: 'invalid_request',
@@ -202,7 +202,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     return codes[status] ?? ''
   }
 
-  // Every body is closed: these members and no others (spec 2.7).
+  // Every body is closed: it has these members and no others (spec 2.7).
   const REQUEST: Record<string, { all: string[]; required: string[] }> = {
     'POST /v2/challenges': same('pubkey'),
     'POST /v2/agents/register': same('name', 'pubkey', 'challenge', 'nonce'),
@@ -306,7 +306,7 @@ describe('spec 1.4: the OpenAPI description', () => {
     return operation
   }
 
-  test('spec 2.7: what is answered fits what is described', async () => {
+  test('spec 2.7: every answer fits its description', async () => {
     const fits = (name: string, answer: HttpAnswer, status: number): void => {
       expect(answer.status, `${name}: ${answer.text}`).toBe(status)
       const schema = describedOf(operationOf(name)).responses[status]?.content['application/json']?.schema ?? {}

@@ -1,6 +1,6 @@
 /**
- * The OpenAPI description is complete, and nothing can be answered beside it: every operation of the specification, each
- * parameter, header, body, status and code with an example that fits, and a judge of every answer that misses nothing.
+ * The OpenAPI description is complete: it has every operation of the specification, and each parameter, header, body, status
+ * and code with an example that fits. The check of answers against it finds every difference.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { ERRORS, type ErrorCode } from '@svc/contracts/errors.ts'
@@ -69,7 +69,7 @@ describe('spec 1.4: the description is complete', () => {
     expect(Object.keys(ERRORS).filter((code) => !codes.includes(code))).toEqual([])
   })
 
-  test('every schema is one, by JSON Schema 2020-12, and every body, answer and error has examples that fit', () => {
+  test('every schema is valid JSON Schema 2020-12, and every body, answer and error has examples that fit', () => {
     for (const [path, methods] of Object.entries(description.document.paths)) {
       for (const [method, { requestBody, responses }] of Object.entries(methods)) {
         const at = `paths/${encodeURIComponent(path.replaceAll('/', '~1'))}/${method}`
@@ -116,8 +116,8 @@ describe('spec 1.4: the description is complete', () => {
   })
 })
 
-describe('every answer that a test sees is held against the description', () => {
-  /** A message that was sent and its answer, as they went over the wire. */
+describe('every answer in a test is checked against the description', () => {
+  /** A sent message and its answer, as on the wire. */
   async function exchangeOfAMessage(): Promise<{ request: SentRequest; answer: SeenAnswer }> {
     const body = JSON.stringify(alice.envelope(bob))
     const { status, headers, text } = await alice.post('/v2/messages', body)
@@ -128,7 +128,7 @@ describe('every answer that a test sees is held against the description', () => 
     }
   }
 
-  test('what is right is not found fault with', async () => {
+  test('a correct answer passes', async () => {
     const { request, answer } = await exchangeOfAMessage()
     expect(description.findMisfits(request, answer)).toEqual([])
     expect(description.findMisfitsOfSome(answer)).toEqual([])
@@ -187,7 +187,7 @@ describe('every answer that a test sees is held against the description', () => 
     expect(misfits).not.toEqual([])
   })
 
-  test('an answer where there is no operation is an error of the same shape, or one of the documents', async () => {
+  test('an answer outside every operation is an error of the same shape, or a document', async () => {
     const asked = { method: 'GET', target: '/v2/nothing', headers: new Headers(), body: undefined }
     const { status, headers, text } = await call(h.place, 'GET', '/v2/nothing')
     expect(description.findMisfits(asked, { status, headers, text })).toEqual([])
@@ -196,7 +196,7 @@ describe('every answer that a test sees is held against the description', () => 
     expect(description.findMisfits({ ...asked, target: '/docs' }, { status: 200, headers, text })).toEqual([])
   })
 
-  test('no end-to-end test brings an HTTP client of its own', () => {
+  test('no end-to-end test has its own HTTP client', () => {
     const folder = new URL('../', import.meta.url)
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
     expect(files.length).toBeGreaterThan(15)

@@ -106,7 +106,7 @@ describe('svc admin status', () => {
     })
   }
 
-  test('in words it is a table, with a line for each process where that is wanted; a service without one is an error', async () => {
+  test('as text it is a table, on request with a line for each process; a service without a process is an error', async () => {
     await eventually(async () => {
       const { exitCode, stdout } = await operate('status', '--processes')
       expect(exitCode).toBe(0)
@@ -122,14 +122,14 @@ describe('svc admin status', () => {
     await h.system.start('stream-1')
   })
 
-  test('a login that NATS refuses is said, rather than tried for ever', async () => {
+  test('a login that NATS refuses is an error, not retried for ever', async () => {
     const url = new URL(h.system.nats.urlFor('admin'))
     url.password = 'nwrong'
     const { exitCode, stderr } = await svc(['admin', 'status'], { env: { SVC_NATS_URL: url.href } })
     expect([exitCode, stderr]).toEqual([3, `svc: NATS at ${url.host} refuses this login\n`])
   })
 
-  test('--watch looks again until it is interrupted', async () => {
+  test('--watch repeats until it is interrupted', async () => {
     const interrupt = new AbortController()
     const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()]
     let printed = ''
@@ -147,7 +147,7 @@ describe('svc admin status', () => {
 })
 
 describe('svc admin grant', () => {
-  test('spec 11.4: a dry run says what it would do and does nothing; the same grant again changes nothing', async () => {
+  test('spec 11.4: a dry run reports the change and does nothing; a repeated grant changes nothing', async () => {
     const [anna] = await h.agents(1)
     const grant = (...rest: string[]) => documentOf('grant', anna.id, '7', 'dry', ...rest)
     const before = [await contentsOf('budget.accounts'), await contentsOf('budget.grants')]
@@ -161,7 +161,7 @@ describe('svc admin grant', () => {
 })
 
 describe('svc admin outbox', () => {
-  test('shows rows with their sequences, and what waits', async () => {
+  test('shows rows with their sequences, and the backlog', async () => {
     const [anna, ben] = await friends()
     await got(anna.send(ben))
     await eventually(async () => {
@@ -172,7 +172,7 @@ describe('svc admin outbox', () => {
     expect(stdout).toMatch(/^to publish +0\noldest +none\n\nrow +events +committed +published +up to sequence\n\d+ +1 /)
   })
 
-  test('publishes a range again: a dry run changes nothing, a repeat is nobody’s second event', async () => {
+  test('publishes a range again: a dry run changes nothing, and a repeat gives nobody a second event', async () => {
     const [anna, ben] = await friends()
     await setWebhook(ben, '/again')
     await got(anna.send(ben, 'one'))
@@ -198,7 +198,7 @@ describe('svc admin outbox', () => {
 })
 
 describe('svc admin jobs', () => {
-  test('what was given up is shown, and retried once: a dry run changes nothing, a repeat nothing more', async () => {
+  test('shows failed jobs and retries each once: a dry run changes nothing, a repeat nothing more', async () => {
     const [anna, ben] = await friends()
     receiver.answer('/broken', 500)
     await setWebhook(ben, '/broken')
@@ -238,7 +238,7 @@ describe('svc admin jobs', () => {
     expect(await documentOf('jobs', 'retry', '--all')).toEqual({ jobs: 0, dry_run: false })
   })
 
-  test('a job of a webhook that was changed since, or whose message is over, stays given up', async () => {
+  test('a job of a webhook that has changed since, or of an expired message, stays failed', async () => {
     const [anna, ben] = await friends()
     receiver.answer('/changed', 500)
     await setWebhook(ben, '/changed')
@@ -256,7 +256,7 @@ describe('svc admin jobs', () => {
 })
 
 describe('svc admin purge', () => {
-  test('removes what has expired: a dry run counts it and changes nothing, a repeat finds nothing', async () => {
+  test('removes expired messages: a dry run counts them and changes nothing, a repeat finds none', async () => {
     const [anna, ben] = await friends()
     const messages = 3
     for (let sent = 0; sent < messages; sent += 1) await got(anna.send(ben))
@@ -313,7 +313,7 @@ describe('svc admin verify', () => {
     await untilResolved(admin)
   })
 
-  test('right books are right, for all and for one agent, also in small pages', async () => {
+  test('correct books pass, for all and for one agent, also in small pages', async () => {
     const all = await operate('verify')
     expect(all).toMatchObject({ exitCode: 0, stderr: '' })
     expect(all.stdout.match(/^.*?(?= {2})/gm)).toEqual(CHECKED)
@@ -322,7 +322,7 @@ describe('svc admin verify', () => {
     expect(await verified('--agent', anna.id)).toMatchObject({ exitCode: 0, wrong: [] })
   })
 
-  test('charges that ended long ago are added up page by page, and held against the counters all the same', async () => {
+  test('old charges are summed page by page, and compared with the counters too', async () => {
     // moves the charges back by more than a minute, unless the day is younger
     await admin`
       update budget.reservations set deadline_ms = deadline_ms - least(
@@ -497,7 +497,7 @@ describe('svc admin verify', () => {
     expect(await verified()).toMatchObject({ exitCode: 0, wrong: [] })
   })
 
-  test('in words a fault names the rule, whose it is, and both figures', async () => {
+  test('as text a fault has its rule, its owner, and both figures', async () => {
     await admin`update budget.accounts set credit_balance = credit_balance + 1 where agent_id = ${anna.id}`
     const { exitCode, stdout } = await operate('verify', '--agent', anna.id)
     await admin`update budget.accounts set credit_balance = credit_balance - 1 where agent_id = ${anna.id}`

@@ -1,4 +1,4 @@
-/** What single resources do while a service that they need is dead, and when it is back. */
+/** Single resources while a service that they need is down, and when it is back. */
 import type { Settings } from '@svc/contracts/resources.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Agent, call, type HttpAnswer } from '../../support/client/agent.ts'
@@ -12,7 +12,7 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 import { type Current, costOf, current, PATCHES, usedUnits } from '../agents/settings-costs.ts'
 
-/** A board and two additions. */
+/** The cost of a board and two additions. */
 const DAILY_FREE_UNITS = 12
 /** A 503 comes within 5 s; the rest is for a busy machine. */
 const REFUSED_LIMIT_MS = 9_000
@@ -49,7 +49,7 @@ function revoke(agent: Agent): Promise<HttpAnswer> {
 }
 
 describe('spec 3.17: with messaging down', () => {
-  test('spec 3.17: settings: 503 in time, and a repeat converges, paid for once', async () => {
+  test('spec 3.17: settings: 503 in time, a repeat converges, and the change is paid for once', async () => {
     const [open, closed, sender] = await h.agents(3)
     await kill(...MESSAGING)
     for (const [agent, inbox_policy] of [
@@ -60,7 +60,7 @@ describe('spec 3.17: with messaging down', () => {
       expectError(await agent.patch('/v2/me', { inbox_policy }), 503, 'unavailable')
       expect(performance.now() - since).toBeLessThan(REFUSED_LIMIT_MS)
     }
-    // What needs no messaging goes on.
+    // Operations that do not need messaging still work.
     expect(await sender.patch('/v2/me', { discoverable: true })).toMatchObject({ status: 200 })
 
     await start(...MESSAGING)
@@ -91,10 +91,10 @@ describe('spec 3.17: with messaging down', () => {
 })
 
 describe('spec 11.2: with the budget service down', () => {
-  test('spec 11.2: closing and changing nothing are done, anything else is 503 within 5 s and changes nothing', async () => {
+  test('spec 11.2: closing the inbox and changing nothing work; anything else is 503 within 5 s and changes nothing', async () => {
     const [agent, exhausted] = await h.agents(2)
     await exhaust(exhausted)
-    // Refused for good: what it was charged is settled, and is not left held by who is killed.
+    // Waits for a final refusal. Then its earlier charges are settled, and the kill leaves none of them reserved.
     await eventually(async () => (await exhausted.patch('/v2/me', { inbox_policy: 'open' })).status === 429)
     await kill(...BUDGET)
 
@@ -112,7 +112,7 @@ describe('spec 11.2: with the budget service down', () => {
         const since = performance.now()
         await Promise.all(
           patches.map(async (change) => {
-            // Each as it comes: what was answered at once is stamped with that time.
+            // Records the time of each answer as it arrives.
             const answer = await caller.patch('/v2/me', change)
             if (costOf(before, change) > 0) expectError(answer, 503, 'unavailable')
             else expect(answer).toMatchObject({ status: 200, body: before })
@@ -123,7 +123,7 @@ describe('spec 11.2: with the budget service down', () => {
         expect(await current(caller)).toEqual(before)
       }
     }
-    // It is closed in messaging, too.
+    // The inbox is closed in messaging, too.
     expectError(await exhausted.send(agent), 403, 'admission_denied')
 
     await start(...BUDGET)
@@ -143,7 +143,7 @@ describe('spec 11.2: with the budget service down', () => {
     expectError(await sender.send(agent), 404, 'recipient_unavailable')
   })
 
-  test('spec 11.2: banning, removing, leaving and every read go on', async () => {
+  test('spec 11.2: banning, removing, leaving and every read work', async () => {
     const [alice, bob, carol, dave] = await h.agents(4)
     const boardId = await newBoard(alice)
     await Promise.all([subscribe(bob, boardId), subscribe(carol, boardId)])
@@ -166,7 +166,7 @@ describe('spec 11.2: with the budget service down', () => {
 })
 
 describe('spec 3.7: consumed nonces are stored durably', () => {
-  test('spec 3.7: a nonce is used up also when every process of identity and both gateways were killed since', async () => {
+  test('spec 3.7: a nonce stays used when every process of identity and both gateways were killed', async () => {
     const [alice] = await h.agents(1)
     const request = draft(alice)
     expect(await send(request)).toMatchObject({ status: 200 })

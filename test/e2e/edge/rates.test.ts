@@ -112,7 +112,7 @@ async function exhaust(client: string): Promise<void> {
 const askForChallenge = { method: 'POST', target: '/v2/challenges', headers: { 'content-type': 'application/json' } }
 
 describe('spec 3.15: requests of one client address', () => {
-  test('spec 3.15: a burst is admitted, and what follows is 429 rate_limited with Retry-After', async () => {
+  test('spec 3.15: a burst is admitted, and the next requests are 429 rate_limited with Retry-After', async () => {
     const client = newClient()
     expect(await admitted(3 * BURST, () => from(client))).toBe(BURST)
     const refused = await from(client)
@@ -121,7 +121,7 @@ describe('spec 3.15: requests of one client address', () => {
     expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(SECONDS_EACH)
   })
 
-  test('spec 3.15: every request counts, whatever it is and whatever comes of it', async () => {
+  test('spec 3.15: every request counts, whatever its kind and its outcome', async () => {
     const client = newClient()
     const kinds: Partial<Exchange>[] = [
       { target: '/v2/health' },
@@ -135,7 +135,7 @@ describe('spec 3.15: requests of one client address', () => {
     for (const kind of kinds) expectError(await from(client, kind), 429, 'rate_limited')
   })
 
-  test('spec 3.15: it is the address that counts, not the signer', async () => {
+  test('spec 3.15: the address counts, not the signer', async () => {
     const [one, other] = [newClient(), newClient()]
     await exhaust(one)
     const headers = (): Record<string, string | readonly string[]> => headersOf(draft(alice))
@@ -151,7 +151,7 @@ describe('spec 3.15: requests of one client address', () => {
     expect(await from(other, request)).toMatchObject({ status: 200 })
   })
 
-  test('spec 3.15: addresses are counted apart', async () => {
+  test('spec 3.15: each address has its own count', async () => {
     await exhaust('198.51.100.1')
     expect(await from('198.51.100.2')).toMatchObject({ status: 200 })
   })
@@ -194,7 +194,7 @@ describe('spec 3.15: challenges and registrations together', () => {
     })
   })
 
-  test('spec 3.15: and where all requests are used up there are none either', async () => {
+  test('spec 3.15: without any requests left they are refused too', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(client, { ...askForChallenge, body }), 429, 'rate_limited')
@@ -204,7 +204,7 @@ describe('spec 3.15: challenges and registrations together', () => {
 describe('spec 3.15: limits hold over several gateways together, within 20 %', () => {
   const both = (at: number): string => (at % 2 === 0 ? trusting : alsoTrusting)
 
-  test('a burst that comes in at two gateways at once is one burst', async () => {
+  test('a burst that arrives at two gateways at once is one burst', async () => {
     for (let round = 0; round < 5; round += 1) {
       await together(async () => {
         const client = newClient()
@@ -216,12 +216,12 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     }
   })
 
-  test('what was used up at one gateway is used up at the other', async () => {
+  test('requests at one gateway count at the other', async () => {
     for (let round = 0; round < 5; round += 1) {
       await together(async () => {
         const client = newClient()
         await exhaust(client)
-        // A fifth of the burst is all that gateways may admit before they ask.
+        // Gateways may admit only a fifth of the burst before they ask each other.
         expect(await admitted(BURST, () => from(client, {}, alsoTrusting))).toBeLessThanOrEqual(0.2 * BURST)
       })
     }
@@ -238,12 +238,12 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
 })
 
 describe('spec 3.16: arbitrary forwarded headers are never trusted', () => {
-  test('spec 3.16: X-Forwarded-For of a peer that is no configured proxy changes nothing', async () => {
+  test('spec 3.16: X-Forwarded-For from a peer that is no configured proxy changes nothing', async () => {
     const count = await admitted(3 * BURST, () => from(newClient(), {}, strict))
     expect(count).toBeLessThanOrEqual(BURST + 3)
   })
 
-  test('spec 3.16: other headers that name a client are not looked at', async () => {
+  test('spec 3.16: other headers that name a client are ignored', async () => {
     const client = newClient()
     const names = ['forwarded', 'x-real-ip', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip', 'x-cluster-client-ip']
     const count = await admitted(3 * BURST, (at) => {
@@ -253,7 +253,7 @@ describe('spec 3.16: arbitrary forwarded headers are never trusted', () => {
     expect(count).toBe(BURST)
   })
 
-  test('spec 3.16: of what a trusted proxy forwards, what the client itself wrote is not believed', async () => {
+  test('spec 3.16: from a trusted proxy, the part that the client itself wrote is ignored', async () => {
     const client = newClient()
     await exhaust(client)
     expectError(await from(`203.0.113.1, ${client}`), 429, 'rate_limited')
@@ -261,7 +261,7 @@ describe('spec 3.16: arbitrary forwarded headers are never trusted', () => {
     expectError(await from(`nonsense, ${client}`), 429, 'rate_limited')
   })
 
-  test('spec 3.16: X-Forwarded-For that comes in several lines is one list', async () => {
+  test('spec 3.16: X-Forwarded-For in several lines is one list', async () => {
     const client = newClient()
     await exhaust(client)
     const headers = { 'x-forwarded-for': [newClient(), client] }
@@ -280,7 +280,7 @@ describe('spec 3.18: browsers of configured origins', () => {
       .split(',')
       .map((part) => part.trim())
 
-  test('spec 3.18: a preflight is answered, for all that a client of the API sends', async () => {
+  test('spec 3.18: a preflight is answered, for everything that a client of the API sends', async () => {
     const headers = { ...preflight, origin: ORIGIN }
     const answer = await from(newClient(), { method: 'OPTIONS', target: '/v2/messages', headers })
     expect([200, 204]).toContain(answer.status)
@@ -295,7 +295,7 @@ describe('spec 3.18: browsers of configured origins', () => {
     expectStamped(answer)
   })
 
-  test('spec 3.18: answers say that the page may read them, errors too, and the headers that clients act on', async () => {
+  test('spec 3.18: answers, also errors, allow the page to read them and the headers that clients act on', async () => {
     const client = newClient()
     for (const target of ['/v2/agents', '/v2/nothing', '/v2/me']) {
       const answer = await from(client, { target, headers: { origin: ORIGIN } })
@@ -312,7 +312,7 @@ describe('spec 3.18: browsers of configured origins', () => {
     expect(refused.headers.get('access-control-allow-origin')).toBe(ORIGIN)
   })
 
-  test('spec 3.1, 3.18: a signature that is supplied must be valid for a page as well', async () => {
+  test('spec 3.1, 3.18: a supplied signature must be valid for a page as well', async () => {
     const edit = (headers: Record<string, string>): Record<string, string> => ({
       ...headers,
       origin: ORIGIN,

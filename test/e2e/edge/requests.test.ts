@@ -48,7 +48,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
   /** Pads with white space, which is valid JSON, so that only the length matters. */
   const padded = (text: string, bytes: number): string => text + ' '.repeat(bytes - Buffer.byteLength(text))
 
-  test('spec 11.7: a whole request of 96 KiB is taken, and one byte more is not', async () => {
+  test('spec 11.7: a whole request of 96 KiB is accepted, and one more byte is not', async () => {
     const body = JSON.stringify({ pubkey: alice.pubkey })
     const headers = { 'content-type': 'application/json' }
     const post = { method: 'POST', target: '/v2/challenges', headers }
@@ -59,7 +59,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
     expectError(await exchange(url, { ...chunked, body: padded(body, REQUEST_BYTES + 1) }), 413, 'body_too_large')
   })
 
-  test('spec 3.9: what is too large is never read to its end', async () => {
+  test('spec 3.9: a body that is too large is never read to its end', async () => {
     using connection = openRaw(url)
     const { socket } = connection
     connection.write(`${HEAD}content-length: 1000000000\r\n\r\n`)
@@ -76,7 +76,7 @@ describe('spec 3.9, 4.3: 413 body_too_large', () => {
 })
 
 describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
-  test('spec 3.10: a body of no type', async () => {
+  test('spec 3.10: a body without a type', async () => {
     const edit: Draft['edit'] = ({ 'content-type': _, ...headers }) => headers
     expectError(await send(draft(alice, { method: 'PATCH', body: '{}', edit })), 415, 'unsupported_media_type')
   })
@@ -86,7 +86,7 @@ describe('spec 3.10, 4.3: 415 unsupported_media_type', () => {
     expectError(answer, 415, 'unsupported_media_type')
   })
 
-  test('ADR 22: an empty body may have a type, on an operation that takes none', async () => {
+  test('ADR 22: an empty body may have a type, on an operation without a body', async () => {
     const headers = { 'content-type': 'application/json' }
     expect(await exchange(url, { target: '/v2/agents', headers })).toMatchObject({ status: 200 })
     expect(await exchange(url, { target: '/v2/agents', headers, body: '' })).toMatchObject({ status: 200 })
@@ -114,7 +114,7 @@ describe('spec 2.5: 400 invalid_json', () => {
   test.each([
     ['64 levels of arrays', '['.repeat(64) + ']'.repeat(64)],
     ['names that every object inherits', '{"constructor":1,"toString":1,"hasOwnProperty":1}'],
-  ])('spec 2.5: I-JSON, so refused for what it says alone: %s', async (_, body) => {
+  ])('spec 2.5: text outside I-JSON is refused for that alone: %s', async (_, body) => {
     const headers = { 'content-type': 'application/json' }
     const answer = await exchange(url, { method: 'POST', target: '/v2/challenges', headers, body })
     expectError(answer, 400, 'invalid_request')
@@ -146,7 +146,7 @@ describe('spec 2.7: 400 invalid_request', () => {
     expectError(await send(rightDraft(operation, { target })), 400, 'invalid_request')
   })
 
-  test.each(withoutBody)('spec 3.10: a body on $method $path, which takes none', async (operation) => {
+  test.each(withoutBody)('spec 3.10: a body on $method $path, which has none', async (operation) => {
     expectError(await send(rightDraft(operation, { body: '{}' })), 400, 'invalid_request')
   })
 
@@ -160,7 +160,7 @@ describe('spec 2.7: 400 invalid_request', () => {
     ['PATCH', '/v2/me', { discoverable: null }],
     ['POST', '/v2/me/revoke', { confirm_agent_id: true }],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, { state: true }],
-  ])('spec 2.7: %s %s does not take %j', async (method, target, value) => {
+  ])('spec 2.7: %s %s does not accept %j', async (method, target, value) => {
     const body = JSON.stringify(value).replace('"own"', JSON.stringify(alice.pubkey))
     expectError(await send(draft(alice, { method, target, body })), 400, 'invalid_request')
   })
@@ -176,7 +176,7 @@ describe('spec 11.7: list page size', () => {
     )
   }
 
-  test.each(lists)('spec 3.12: $path takes a limit of 1 to 100', async (operation) => {
+  test.each(lists)('spec 3.12: $path accepts a limit of 1 to 100', async (operation) => {
     // a list of an unknown board
     const taken = operation.path.includes('{') ? '404 not_found' : '200 '
     const refused = '400 invalid_request'
@@ -207,14 +207,17 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
     const others = METHODS.filter((method) => !(known.length > 0 ? known : ['GET']).includes(method))
     return [{ path, others, target: targetOf({ ...(OPERATIONS[0] as SpecOperation), path }) }]
   })
-  test.each(unknown)('spec 3.11: every method of $path that the specification has not', async ({ others, target }) => {
-    for (const method of others) {
-      expectError(await exchange(url, { method, target }), 404, 'not_found')
-    }
-    const head = await exchange(url, { method: 'HEAD', target })
-    expect(head).toMatchObject({ status: 404, text: '' })
-    expectStamped(head)
-  })
+  test.each(unknown)(
+    'spec 3.11: every method of $path that is not in the specification',
+    async ({ others, target }) => {
+      for (const method of others) {
+        expectError(await exchange(url, { method, target }), 404, 'not_found')
+      }
+      const head = await exchange(url, { method: 'HEAD', target })
+      expect(head).toMatchObject({ status: 404, text: '' })
+      expectStamped(head)
+    },
+  )
 
   test.each([
     ['GET', '/v2/agents/Alice', undefined],
@@ -222,7 +225,7 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
     ['GET', '/v2/messages/with.a.dot', undefined],
     ['POST', '/v2/messages/with.a.dot/ack', undefined],
     ['GET', '/v2/messages/with.a.dot/receipts', undefined],
-  ])('spec 3.11: an id in a path that cannot be one: %s %s', async (method, target, body) => {
+  ])('spec 3.11: a malformed id in a path: %s %s', async (method, target, body) => {
     expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
   })
 
@@ -232,12 +235,12 @@ describe('spec 3.11, 4.3: 404 not_found', () => {
     ['POST', '/v2/messages/absent-message/ack', undefined],
     ['GET', '/v2/messages/absent-message/receipts', undefined],
     ['PUT', `/v2/contacts/${ABSENT_AGENT_ID}`, '{"state":"blocked"}'],
-  ])('spec 7.16: what is absent: %s %s', async (method, target, body) => {
+  ])('spec 7.16: a thing that does not exist: %s %s', async (method, target, body) => {
     expectError(await send(draft(alice, { method, target, body })), 404, 'not_found')
   })
 })
 
-describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
+describe('spec 4.1: broken HTTP is answered in the same shape', () => {
   test.each([
     ['no request line', 'GARBAGE\r\n\r\n'],
     ['TLS', Buffer.from('16030100c8010000c40303', 'hex')],
@@ -253,7 +256,7 @@ describe('spec 4.1: HTTP that is none is answered in the same shape', () => {
 })
 
 describe('spec 3.14: every answer', () => {
-  test('spec 3.14: carries an X-Request-Id of its own, also where the client sends one', async () => {
+  test('spec 3.14: carries its own X-Request-Id, also if the client sends one', async () => {
     const headers = { 'x-request-id': 'mine' }
     const requests = [...Array(20).keys()].map((at) =>
       call(h.place, 'GET', at % 2 === 0 ? '/v2/health' : '/v2/nothing', { headers, url: h.system.urls[at % 2] ?? '' }),

@@ -27,7 +27,7 @@ let bob: Agent
 let revoked: Agent
 /** Never registered. */
 let stranger: Agent
-/** A nonce that each of them has used. */
+/** A nonce that each of these agents has used. */
 const used = freshNonce()
 
 beforeAll(async () => {
@@ -52,12 +52,12 @@ async function use(request: Draft, status: number): Promise<HttpAnswer> {
   return answer
 }
 
-/** Both gateways, this one first. */
+/** Both gateways, beginning with this one. */
 function gatewaysFrom(at: number): readonly string[] {
   return [...h.system.urls.slice(at), ...h.system.urls.slice(0, at)]
 }
 
-/** Another spelling of the signature, or another one. */
+/** Another encoding of the same signature, or another signature. */
 function editSignature(change: (base64: string) => string): Draft['edit'] {
   return (headers) => {
     const [, head = '', base64 = ''] = /^(SVC [^:]+:)(.*)$/.exec(headers[AUTHORIZATION] ?? '') ?? []
@@ -78,7 +78,7 @@ const flipBit = editBytes((bytes) => {
   return bytes
 })
 
-describe('a request that is right in everything', () => {
+describe('a correct request', () => {
   test.each<[string, () => Partial<Draft>]>([
     ['a GET', () => ({})],
     ['a query, in the order in which it was signed', () => ({ target: '/v2/contacts?limit=5&after=a' })],
@@ -100,14 +100,14 @@ describe('a request that is right in everything', () => {
     expectStamped(answer)
   })
 
-  test('spec 3.3: a body that comes in chunks', async () => {
+  test('spec 3.3: a chunked body', async () => {
     const request = draft(alice, { method: 'PATCH', body: '{}' })
     const headers = { ...headersOf(request), 'transfer-encoding': 'chunked' }
     const { method, target, body } = request
     expect(await exchange(alice.place.url, { method, target, headers, body })).toMatchObject({ status: 200 })
   })
 
-  test('spec 3.3: a body in any encoding of bytes is hashed as it is, also where it is then refused', async () => {
+  test('spec 3.3: the bytes of a body are hashed in any encoding, also if the body is then refused', async () => {
     const request = draft(alice, { method: 'PATCH', body: Uint8Array.of(0xff, 0xfe, 0x00) })
     expectError(await send(request), 400, 'invalid_json')
   })
@@ -122,11 +122,11 @@ describe('spec 2.4, 3.2: header syntax', () => {
 })
 
 describe('spec 3.3, 3.5: signer and signature', () => {
-  test('spec 3.5, 4.3: 401 signer_unknown: a key that nobody registered', async () => {
+  test('spec 3.5, 4.3: 401 signer_unknown: an unregistered key', async () => {
     expectError(await send(draft(stranger)), 401, 'signer_unknown')
   })
 
-  test('spec 5.11: 401 signer_revoked: a key that was revoked', async () => {
+  test('spec 5.11: 401 signer_revoked: a revoked key', async () => {
     expectError(await send(draft(revoked)), 401, 'signer_revoked')
   })
 
@@ -156,7 +156,7 @@ describe('spec 3.3, 3.5: signer and signature', () => {
     expectError(await send(draft(alice, changes())), 401, 'signature_invalid')
   })
 
-  test('spec 6.3: a signature that was made for an envelope is none for a request', async () => {
+  test('spec 6.3: a signature of an envelope is not valid for a request', async () => {
     const { sig } = alice.envelope(bob)
     expectError(await send(draft(alice, { edit: editSignature(() => sig) })), 401, 'signature_invalid')
   })
@@ -181,7 +181,7 @@ describe('spec 3.7: nonces', () => {
     expectError(await send(draft(alice, changes(nonce))), 409, 'nonce_replayed')
   })
 
-  test("spec 3.7: nonces are each signer's own", async () => {
+  test('spec 3.7: each signer has its own nonces', async () => {
     const nonce = freshNonce()
     await use(draft(alice, { nonce }), 200)
     await use(draft(bob, { nonce }), 200)
@@ -221,14 +221,14 @@ describe('spec 3.7: nonces', () => {
       'somebody else had signed it',
       () => ({ signer: bob, edit: replace(AUTHORIZATION, (right) => right.replace(/ .*:/, ` ${alice.id}:`)) }),
     ],
-  ])('spec 3.7: a nonce is not used up by a request that did not verify: %s', async (_, changes) => {
+  ])('spec 3.7: a request that failed verification does not use its nonce: %s', async (_, changes) => {
     const nonce = freshNonce()
     const refused = await send(draft(alice, { ...changes(), nonce }))
     expect([401, 413]).toContain(refused.status)
     await use(draft(alice, { nonce }), 200)
   })
 
-  test('the same request to two gateways at once: one wins, one is 409', async () => {
+  test('of the same request to two gateways at once one wins and one is 409', async () => {
     for (let round = 0; round < 60; round += 1) {
       const request = draft(round % 2 === 0 ? alice : bob)
       const answers = await Promise.all(gatewaysFrom(round % 2).map((url) => send({ ...request, url })))
@@ -237,7 +237,7 @@ describe('spec 3.7: nonces', () => {
     }
   })
 
-  test('of many requests with one nonce at once, whatever else they say, one wins', async () => {
+  test('of many different concurrent requests with one nonce one wins', async () => {
     const nonce = freshNonce()
     const requests = Array.from({ length: 24 }, (_, at) =>
       draft(alice, {
@@ -259,7 +259,7 @@ describe('spec 3.7: nonces', () => {
   })
 })
 
-// Every pair of faults is a row of services/gateway/test/auth/signature.test.ts.
+// Every pair of errors is a row of services/gateway/test/auth/signature.test.ts.
 describe('spec 3.5: each check', () => {
   type Put = (right: Partial<Draft>) => Partial<Draft>
   const faults: [string, number, string, Put][] = [
@@ -308,7 +308,7 @@ describe('spec 3.1: who needs a signature', () => {
   })
 
   test.each(required)(
-    'spec 3.5: $method $path without one is 401 before its body, its query and its ids are looked at',
+    'spec 3.5: $method $path without one is 401 before its body, its query and its ids are checked',
     async ({ method, path }) => {
       const target = `${path.replace(/\{\w+\}/, '!')}?undeclared=1`
       const headers = { 'content-type': 'text/plain' }
@@ -323,7 +323,7 @@ describe('spec 3.1: who needs a signature', () => {
     expectStamped(answer)
   })
 
-  test('spec 3.1: one that is supplied must be valid, although none was needed', async () => {
+  test('spec 3.1: a supplied signature must be valid, even if none is required', async () => {
     for (const operation of optional) {
       const request = draft(alice, {
         method: operation.method,
@@ -335,7 +335,7 @@ describe('spec 3.1: who needs a signature', () => {
   })
 })
 
-describe('spec 3.8: the key of the body', () => {
+describe('spec 3.8: the key in the body', () => {
   const other = createKeyPair()
   const pubkeyOf = (agent: Agent): string => JSON.stringify({ pubkey: agent.pubkey })
   const challenge = (signer: Agent, about: Agent, changes: Partial<Draft> = {}): Promise<HttpAnswer> =>
@@ -367,7 +367,7 @@ describe('spec 3.8: the key of the body', () => {
         }),
     ],
     ['with a used nonce', 409, 'nonce_replayed', () => challenge(stranger, stranger, { nonce: used })],
-  ])('spec 3.8: a challenge that was asked for %s: %d %s', async (_, status, code, ask) => {
+  ])('spec 3.8: a challenge that was requested for %s: %d %s', async (_, status, code, ask) => {
     expectError(await ask(), status, code)
   })
 })

@@ -8,7 +8,7 @@ import { type SharedHarness, shareHarness } from '../../support/system/harness.t
 
 let h: SharedHarness
 let alice: Agent
-/** Has seven events: alternately of a friend and of strangers. */
+/** Has seven events, alternately from a friend and from strangers. */
 let bob: Agent
 let sent: { id: string; kind: string }[]
 
@@ -40,7 +40,7 @@ function latest({ headers }: HttpAnswer): string | null {
 }
 
 describe('spec 9.1, 9.3: GET /v2/events', () => {
-  test('every member and no other; cursors rise by one from 1, in the order of acceptance', async () => {
+  test('exactly the specified members; cursors rise by one from 1, in the order of acceptance', async () => {
     const answer = await got(bob.get('/v2/events'))
     expect(answer.body.retention_days).toBe(30)
     expect(Object.keys(answer.body).toSorted()).toEqual(['events', 'next_cursor', 'retention_days'])
@@ -55,11 +55,11 @@ describe('spec 9.1, 9.3: GET /v2/events', () => {
     }
   })
 
-  test('a sender has no event of what it sent to another', async () => {
+  test('a sender has no event of its messages to others', async () => {
     expect((await got(alice.get('/v2/events'))).body).toEqual({ events: [], next_cursor: 0, retention_days: 30 })
   })
 
-  test('spec 9.2: nothing but acceptance makes one', async () => {
+  test('spec 9.2: only acceptance makes an event', async () => {
     const [carol, dave] = await h.agents(2)
     await got(carol.put(`/v2/contacts/${dave.id}`, { state: 'blocked' }))
     await got(carol.patch('/v2/me', { inbox_policy: 'closed', discoverable: true }))
@@ -68,7 +68,7 @@ describe('spec 9.1, 9.3: GET /v2/events', () => {
   })
 })
 
-describe('spec 9.4: next_cursor is the last cursor examined, or after where there is none', () => {
+describe('spec 9.4: next_cursor is the last cursor examined, or after if there is none', () => {
   const rows: [query: string, cursors: number[], nextCursor: number][] = [
     ['', [1, 2, 3, 4, 5, 6, 7], 7],
     ['?after=0', [1, 2, 3, 4, 5, 6, 7], 7],
@@ -110,14 +110,14 @@ describe('spec 9.4: after', () => {
     },
   )
 
-  test('the cursor of a message list is none', async () => {
+  test('the cursor of a message list is not valid here', async () => {
     const { next_cursor } = (await got(bob.get('/v2/inbox?limit=1'))).body
     expect(outcomeOf(await bob.get(`/v2/events?after=${next_cursor}`))).toBe('400 invalid_cursor')
   })
 })
 
 describe('spec 9.6: X-SVC-Earliest-Cursor and X-SVC-Latest-Cursor', () => {
-  test('the next one to come where there is none', async () => {
+  test('without events, the earliest is the next cursor to come', async () => {
     const [carol, dave] = await h.agents(2)
     for (const query of ['', '?after=5']) {
       const answer = await got(carol.get(`/v2/events${query}`))
@@ -223,7 +223,7 @@ class Scene {
     return { events, next_cursor: answer.body.next_cursor, earliest: first, latest: last }
   }
 
-  /** A duplicate is the very envelope that was sent before. */
+  /** A duplicate is exactly the envelope that was sent before. */
   private async send(from: Agent, to: Agent | string, id: string, isDuplicate = false): Promise<void> {
     const envelope = this.sent.get(id) ?? from.envelope(to, 'hello', { id: id + this.suffix })
     this.sent.set(id, envelope)

@@ -1,4 +1,4 @@
-/** Every event is on the stream ACCEPTED, whatever happens to NATS and to who committed it. Source: ADR 20. */
+/** Every event is on the stream ACCEPTED, whatever happens to NATS and to the process that committed it. Source: ADR 20. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent } from '../../support/client/agent.ts'
 import { got, outcomeOf } from '../../support/client/answers.ts'
@@ -9,7 +9,7 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 let h: Harness
-/** Everybody that has received something. */
+/** Everybody who has received something. */
 const recipients: Agent[] = []
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ interface Event {
 async function eventsOf(agent: Agent): Promise<Event[]> {
   const events: Event[] = []
   for (let after = 0; ; ) {
-    // While NATS is away a read is 503 as well.
+    // While NATS is down, a read is 503 as well.
     const { body } = await eventually(() => got(agent.get(`/v2/events?limit=100&after=${after}`)))
     if (body.events.length === 0) return events
     events.push(...body.events)
@@ -61,7 +61,7 @@ async function untilPublished(): Promise<AcceptedMessage[]> {
   return found
 }
 
-/** Without what may have changed since it was published: the lane of a request, and whether it was acknowledged. */
+/** Leaves out fields that may have changed after the publication: the lane of a request, and whether it was acknowledged. */
 function unmoved(event: Event | undefined): unknown {
   if (event === undefined) return undefined
   const { kind, message } = event
@@ -96,7 +96,7 @@ describe('ADR 20: one message for each log entry', () => {
     expect(found.filter(({ subject }) => subject === `accepted.${shy.id}.inbox`)).toHaveLength(2)
   })
 
-  test('a refused one, a retry and an acknowledgement publish nothing', async () => {
+  test('a refusal, a retry and an acknowledgement publish nothing', async () => {
     const open = await newRecipient()
     const [alice] = await h.agents(1)
     const envelope = alice.envelope(open)
@@ -111,8 +111,8 @@ describe('ADR 20: one message for each log entry', () => {
   })
 })
 
-describe('ADR 20: published by any other process if the one that committed died', () => {
-  test('killed behind the commit', async () => {
+describe('ADR 20: another process publishes events if the process that committed them died', () => {
+  test('killed after the commit', async () => {
     const open = await newRecipient()
     const [alice] = await h.agents(1)
     await Promise.all(['messaging-1', 'messaging-2'].map((name) => h.system.kill(name)))
@@ -128,7 +128,7 @@ describe('ADR 20: published by any other process if the one that committed died'
   })
 })
 
-describe('ADR 20: while NATS comes and goes', () => {
+describe('ADR 20: while NATS fails and recovers', () => {
   const restarts: { how: string; restart: () => Promise<void>; times: 'once' | 'at least once' }[] = [
     {
       how: 'killed and started',
@@ -140,7 +140,7 @@ describe('ADR 20: while NATS comes and goes', () => {
     },
     { how: 'wiped', restart: () => h.system.nats.restart({ wipe: true }), times: 'at least once' },
   ]
-  test.each(restarts)('$how under load: all that was ever accepted is there, $times', async ({ restart, times }) => {
+  test.each(restarts)('$how under load: every accepted event is on the stream, $times', async ({ restart, times }) => {
     const open = await newRecipient()
     const senders = await h.agents(8)
     for (const sender of senders) await got(sender.send(open, -1))
@@ -159,7 +159,7 @@ describe('ADR 20: while NATS comes and goes', () => {
     if (times === 'once') expect(new Set(found.map(({ messageId }) => messageId)).size).toBe(found.length)
   })
 
-  test('wiped when nothing is sent: what was forgotten is published again', async () => {
+  test('wiped while nothing is sent: lost events are published again', async () => {
     expect(recipients.length).toBeGreaterThan(3)
     await untilPublished()
     await h.system.nats.restart({ wipe: true })

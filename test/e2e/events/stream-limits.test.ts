@@ -61,8 +61,8 @@ async function opened(agent: Agent, url?: string): Promise<TestStream> {
 
 const answerOf = ({ status, headers, text }: TestStream) => ({ status, headers, text, body: JSON.parse(text) })
 
-describe('spec 9.7: when a cursor is sent', () => {
-  test('spec 9.7, 9.9: at each time of silence, and last before the server closes, which it does after its time', async () => {
+describe('spec 9.7: when a stream sends a cursor', () => {
+  test('spec 9.7, 9.9: after each pause, and last before the server closes the stream at the end of its time', async () => {
     const [anna, ben] = await friends()
     const beganMs = Date.now()
     using stream = await opened(ben)
@@ -74,7 +74,7 @@ describe('spec 9.7: when a cursor is sent', () => {
     expect(events.join()).toMatch(/^undefined undefined(,cursor 0)+(,message 1(,cursor 1)+)?$/)
   }, 90_000)
 
-  test('a client that comes back with its last cursor misses nothing and sees nothing twice', async () => {
+  test('a client that reconnects with its last cursor misses nothing and gets nothing twice', async () => {
     const [anna, ben] = await friends()
     const sent: string[] = []
     const seen: string[] = []
@@ -99,7 +99,7 @@ describe('spec 9.7: when a cursor is sent', () => {
   })
 })
 
-test('clients that take nothing and do not go away have their places no longer than a stream lasts', async () => {
+test('clients that read nothing and stay connected hold their slots no longer than a stream lasts', async () => {
   const [anna, ben] = await friends()
   // If this takes longer than the first stream lasts, the third stream gets its place. Then start over.
   using silent = new DisposableStack()
@@ -125,8 +125,8 @@ test('clients that take nothing and do not go away have their places no longer t
   expect(stream.cursors()).toHaveLength(25)
 }, 90_000)
 
-describe('spec 9.8: room', () => {
-  test('spec 11.7: streams per process: a full process hands on to another with room, and none with room is 429 stream_capacity', async () => {
+describe('spec 9.8: capacity', () => {
+  test('spec 11.7: streams per process: a full process forwards to another with room, and without room the answer is 429 stream_capacity', async () => {
     await letStreamsLast()
     const agents = await h.agents(2 * ROOM + 1)
     const streams: TestStream[] = []
@@ -140,7 +140,7 @@ describe('spec 9.8: room', () => {
   })
 })
 
-test('how many streams are open, and how far the outbox and the streams are behind, are numbers', async () => {
+test('metrics: open streams, and how far the outbox and the streams are behind', async () => {
   await letStreamsLast()
   const [anna, ben] = await friends()
   const logger = createLogger('test', 'silent')
@@ -164,7 +164,7 @@ test('how many streams are open, and how far the outbox and the streams are behi
 })
 
 describe('a killed process frees its leases within 15 s', () => {
-  test('and its clients go on elsewhere at once, if they have another', async () => {
+  test('and its clients continue at another process at once', async () => {
     await letStreamsLast()
     const [anna, ben] = await friends()
     const streams = [await opened(ben), await opened(ben)]
@@ -192,7 +192,7 @@ describe('a killed process frees its leases within 15 s', () => {
 })
 
 describe('spec 9.9: SIGTERM closes streams with a last cursor, and exits 0 within 20 s', () => {
-  test.each(['stream', 'gateway'] as const)('of a process of %s; the client goes on at another', async (service) => {
+  test.each(['stream', 'gateway'] as const)('of a process of %s; the client continues at another', async (service) => {
     const [anna, ben] = await friends()
     const url = h.system.urls[0] ?? ''
     const stream = await opened(ben, url)

@@ -45,7 +45,7 @@ async function opened(agent: Agent, query = '', url?: string): Promise<TestStrea
   return stream
 }
 
-test('spec 12.1: GET /v2/stream: history, then what comes, each event once and as /v2/events gives it', async () => {
+test('spec 12.1: GET /v2/stream: history, then live events, each once and as in /v2/events', async () => {
   const [anna, ben] = await friends()
   const ids = [await send(anna, ben), await send(anna, ben)]
   using stream = await opened(ben)
@@ -80,7 +80,7 @@ test('spec 9.7: two event types, retry first, the id of each is its cursor', asy
   }
 })
 
-test('spec 6.6: an envelope is delivered with the text that is kept, from history and live', async () => {
+test('spec 6.6: an envelope is delivered with its stored text, from history and live', async () => {
   const [anna, ben] = await friends()
   // a number that is stored in another form than it was sent, characters that could break lines, and U+0000
   const body = { big: 1, text: 'a\nb\r\n\u2028 \u0000 : data: x', '': [] }
@@ -146,18 +146,18 @@ describe('spec 9.7: where a stream begins', () => {
     expectError(answerOf(stream), 400, 'invalid_request')
   })
 
-  test('a cursor from beyond the log stays as it is: nothing comes that is not behind it', async () => {
+  test('a cursor beyond the log stays as it is: only later events come', async () => {
     using stream = await opened(ben, '?after=1000')
     expect(stream.last()).toBe(1000)
   })
 })
 
-test('spec 9.7: it takes a signature, and Last-Event-ID is no credential', async () => {
+test('spec 9.7: it requires a signature, and Last-Event-ID is no credential', async () => {
   const answer = await call(h.place, 'GET', '/v2/stream', { headers: { 'last-event-id': '1' } })
   expectError(answer, 401, 'unauthenticated')
 })
 
-test('spec 9.6: the earliest cursor is the oldest retained event, or the next one to come; the latest was ever appended', async () => {
+test('spec 9.6: the earliest cursor is the oldest retained event, or the next to come; the latest was the last appended', async () => {
   const [anna, ben] = await friends()
   using empty = await opened(ben)
   expect(empty.headers.get('x-svc-earliest-cursor')).toBe('1')
@@ -171,8 +171,8 @@ test('spec 9.6: the earliest cursor is the oldest retained event, or the next on
   })
 })
 
-describe('spec 9.4: what is skipped', () => {
-  test('expired events, whose cursor is passed over', async () => {
+describe('spec 9.4: skipped events', () => {
+  test('expired events, whose cursors are passed over', async () => {
     const [anna, ben] = await friends()
     const short = await sendShort(anna, ben)
     const kept = await send(anna, ben)
@@ -218,7 +218,7 @@ test('spec 9.2: three kinds, live, in the order of acceptance', async () => {
   expect(JSON.parse(last?.data ?? '')).toMatchObject({ cursor: 5, kind: 'inbox' })
 })
 
-describe('spec 9.5: whoever left or was banned gets no new posts, and keeps events of what it may still read', () => {
+describe('spec 9.5: an agent that left or was banned gets no new posts, and keeps events of boards that it may still read', () => {
   test.each([
     ['public', 'none', 'self', true],
     ['private', 'none', 'owner', false],
@@ -247,7 +247,7 @@ describe('spec 9.5: whoever left or was banned gets no new posts, and keeps even
 })
 
 describe('spec 9.8: two streams of one identity, over all processes', () => {
-  test('spec 11.7: streams per identity: of 20 at once, over both gateways, two are opened and the others are 429 stream_limit', async () => {
+  test('spec 11.7: streams per identity: of 20 at once, over both gateways, two open and the others are 429 stream_limit', async () => {
     const [ben] = await h.agents(1)
     const urls = h.system.urls
     const streams = await Promise.all(

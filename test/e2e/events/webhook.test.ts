@@ -14,7 +14,7 @@ const SECRET = '0123456789abcdef0123456789abcdef'
 
 let h: Harness
 let receiver: WebhookReceiver
-/** As superuser: to see what no answer says. */
+/** As superuser, to check state that no answer shows. */
 let admin: postgres.Sql
 
 beforeAll(async () => {
@@ -52,7 +52,10 @@ function idsAt(path: string): unknown[] {
   return receiver.at(path).map(({ headers }) => headers['x-svc-message-id'])
 }
 
-/** Until so many deliveries have arrived and are settled: of what was published before them, nothing is still to come. */
+/**
+ * Waits until this many deliveries have arrived and are settled. Then no delivery of an earlier publication is still to
+ * come.
+ */
 async function untilDelivered(agent: Agent, path: string, count: number): Promise<void> {
   await eventually(async () => {
     expect(receiver.at(path).length).toBeGreaterThanOrEqual(count)
@@ -82,7 +85,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     expectError(await bob.call('DELETE', '/v2/webhook'), 404, 'not_found')
   })
 
-  test('spec 3.19, 11.2: what costs 1 unit: every PUT of a webhook, also a repeated one; deleting is free', async () => {
+  test('spec 3.19, 11.2: every PUT of a webhook costs 1 unit, also a repeated one; deleting is free', async () => {
     const [bob] = await h.agents(1)
     const used = async (): Promise<number> => (await bob.get('/v2/budget')).body.used_units
     await setWebhook(bob, '/crud')
@@ -113,7 +116,7 @@ describe('spec 12.1: PUT /v2/webhook, GET /v2/webhook, DELETE /v2/webhook', () =
     expectError(await bob.get('/v2/webhook'), 404, 'not_found')
   })
 
-  test('spec 10.2: a name that leads to an address that is not public is accepted', async () => {
+  test('spec 10.2: a name that resolves to a private address is accepted', async () => {
     const [bob] = await h.agents(1)
     expect((await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })).status).toBe(200)
   })
@@ -146,7 +149,7 @@ describe('spec 10.5: the request', () => {
     const [alice, bob] = await openAgents(2)
     await setWebhook(bob, '/headers')
     const envelope = alice.envelope(bob, { text: 'ü \u0000 "{', number: 1 })
-    // Another spelling than JSON.stringify has, which is what is kept (spec 6.6).
+    // Differs from the spelling of JSON.stringify, which is the one that is stored (spec 6.6).
     const sent = JSON.stringify(envelope).replace('"number":1', '"number": 1.0e0')
     expect((await alice.post('/v2/messages', sent)).status).toBe(202)
     await eventually(() => receiver.at('/headers').length > 0)
@@ -166,7 +169,7 @@ describe('spec 10.5: the request', () => {
 })
 
 describe('spec 10.4: jobs', () => {
-  test('spec 7.7, 10.4: requests make no job; the one that is promoted makes one', async () => {
+  test('spec 7.7, 10.4: a request makes no job until it is promoted', async () => {
     const [alice, bob] = await h.agents(2)
     await setWebhook(bob, '/promoted')
     const envelope = alice.envelope(bob)
@@ -188,12 +191,12 @@ describe('spec 10.4: jobs', () => {
     expect((await alice.post('/v2/messages', first)).body).toMatchObject({ duplicate: true })
     const second = alice.envelope(bob)
     await alice.post('/v2/messages', second)
-    // They may arrive in either order; a third would be pending beside them.
+    // They may arrive in either order. A third would be pending beside them.
     await untilDelivered(bob, '/retry', 2)
     expect(idsAt('/retry').toSorted()).toEqual([first.id, second.id].toSorted())
   })
 
-  test('changing it does not resend old messages, and every message after it comes', async () => {
+  test('a change does not resend old messages, and every later message is delivered', async () => {
     const [alice, bob] = await openAgents(2)
     await setWebhook(bob, '/before')
     const old = await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
@@ -227,7 +230,7 @@ describe('spec 10.4: jobs', () => {
     expect(messages.map((message: { envelope: { id: string } }) => message.envelope.id)).toEqual([body.msg_id])
   })
 
-  test('spec 10.5, 10.7: a delivery has one id in every attempt, and each its own timestamp and signature', async () => {
+  test('spec 10.5, 10.7: every attempt of a delivery has the same id, and its own timestamp and signature', async () => {
     const [alice, bob] = await openAgents(2)
     receiver.answer('/attempts', 503)
     await setWebhook(bob, '/attempts')
@@ -239,14 +242,14 @@ describe('spec 10.4: jobs', () => {
       expect(Math.abs(Number(timestamp) - Date.now() / 1000)).toBeLessThan(60)
   })
 
-  test('spec 10.3, 10.6: a name that leads to an address that is not public is refused when connecting', async () => {
+  test('spec 10.3, 10.6: a name that resolves to a private address is refused at connect', async () => {
     const [alice, bob] = await openAgents(2)
     await bob.put('/v2/webhook', { url: 'https://localhost/', secret: SECRET })
     await alice.send(bob)
     await eventually(async () => (await bob.get('/v2/webhook')).body.failed === 1)
   })
 
-  test('spec 5.11: the webhook of a revoked identity is deleted, and nothing that was pending is sent', async () => {
+  test('spec 5.11: the webhook of a revoked identity is deleted, and no pending delivery is sent', async () => {
     const [alice, bob] = await openAgents(2)
     const held: (() => void)[] = []
     receiver.answer('/revoked', (_request, response) => void held.push(() => response.writeHead(500).end()))
@@ -254,14 +257,14 @@ describe('spec 10.4: jobs', () => {
     await Promise.all(Array.from({ length: 5 }, () => alice.send(bob)))
     await eventually(() => held.length === 2)
     expect((await bob.post('/v2/me/revoke', { confirm_agent_id: bob.id })).status).toBe(200)
-    // The revocation waits for the deletion, but not for long: that may come behind it.
+    // The revocation waits for the deletion, but not for long, so the deletion may come later.
     const configured = () =>
       admin`select from webhook.endpoints where agent_id = ${bob.id} and configuration is not null`
     await eventually(async () => (await configured()).length === 0)
     for (const respond of held) respond()
     expectError(await alice.send(bob), 404, 'recipient_unavailable')
     expectError(await bob.get('/v2/webhook'), 401, 'signer_revoked')
-    // Somebody else's delivery, made and ended since, shows that workers had the time.
+    // Another agent's delivery, made and finished since, shows that workers had the time.
     const [carol] = await openAgents(1)
     await setWebhook(carol, '/carol')
     await carol.send(carol)

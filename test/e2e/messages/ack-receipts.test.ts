@@ -69,7 +69,7 @@ describe('spec 7.10, 7.13, 7.14: who may do what with a direct message', () => {
     expect((await sender.get(`/v2/messages/${msg_id}`)).body).toMatchObject({ acked: true, lane: 'requests' })
   })
 
-  test('of a revoked sender too', async () => {
+  test('a message of a revoked sender too', async () => {
     const { msg_id } = (await got(revoked.send(recipient))).body
     await got(revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id }))
     for (const operation of ['read', 'ack', 'receipt'] as const) {
@@ -79,8 +79,8 @@ describe('spec 7.10, 7.13, 7.14: who may do what with a direct message', () => {
   })
 })
 
-describe('spec 7.16; ADR 22: whatever is not there for a caller is the same 404', () => {
-  test('but for the request id and the clock, to the byte', async () => {
+describe('spec 7.16; ADR 22: everything that the caller cannot see is the same 404', () => {
+  test('to the byte, except the request id and the time', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const ids = [
       msg_id,
@@ -127,7 +127,7 @@ describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
     }
   })
 
-  test('spec 3.19, 7.13: repeating is idempotent, one after another and at once', async () => {
+  test('spec 3.19, 7.13: repeats are idempotent, one after another and concurrent', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const answers = await Promise.all(
       Array.from({ length: 10 }, (_, at) =>
@@ -138,7 +138,7 @@ describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
     expect(answers.map(({ status, text }) => `${status} ${text}`)).toEqual(answers.map(() => '200 {"status":"acked"}'))
   })
 
-  test('it shows wherever the message is read, and it is no event', async () => {
+  test('it shows wherever the message is read, and makes no event', async () => {
     const [alice, bob] = await h.agents(2)
     const { msg_id } = (await got(alice.send(bob))).body
     const before = (await got(bob.get('/v2/events'))).body
@@ -151,7 +151,7 @@ describe('spec 7.13, 7.14: acknowledgement and receipt', () => {
     expect((await alice.get('/v2/export')).body.messages[0].acked).toBe(true)
   })
 
-  test('spec 7.17: reads and acks spend nothing', async () => {
+  test('spec 7.17: reads and acks cost nothing', async () => {
     const { msg_id } = (await got(sender.send(recipient))).body
     const before = await Promise.all([sender, recipient].map(spendingOf))
     for (const operation of ['read', 'ack', 'receipt'] as const) await as('recipient', operation, msg_id)

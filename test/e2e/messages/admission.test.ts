@@ -22,7 +22,7 @@ type Contact = 'none' | 'accepted' | 'blocked'
 
 describe('spec 7.6: admission', () => {
   const DENIED = '403 admission_denied'
-  // One row for each outcome. The whole table is that of services/messaging/src/domain/admission.test.ts.
+  // One row for each outcome. services/messaging/src/domain/admission.test.ts has the whole table.
   const rows: [policy: Policy, contact: Contact, pending: 'pending' | 'no request', outcome: string][] = [
     ['requests', 'none', 'no request', '202 requests'],
     ['requests', 'none', 'pending', '409 request_pending'],
@@ -39,7 +39,7 @@ describe('spec 7.6: admission', () => {
 
     const answer = await sender.send(recipient, 'now')
     expect(laneOutcomeOf(answer)).toBe(outcome)
-    // spec 11.3, 11.5: a rejected DM counts for nothing.
+    // spec 11.3, 11.5: a rejected DM does not count.
     const accepted = answer.status === 202 ? 1 : 0
     const introduced = accepted === 1 && pending === 'no request' ? 1 : 0
     expect(await spendingOf(sender)).toEqual({
@@ -64,7 +64,7 @@ describe('spec 7.6: admission', () => {
     expect(await spendingOf(agent)).toEqual({ units: units + 2, introductions: 0, credits: 0 })
   })
 
-  test('spec 7.6: closed, contacts and a block answer with one text', async () => {
+  test('spec 7.6: closed, contacts and a block are refused with one text', async () => {
     const [sender, closed, contacts, blocking] = await h.agents(4)
     await got(closed.patch('/v2/me', { inbox_policy: 'closed' }))
     await got(contacts.patch('/v2/me', { inbox_policy: 'contacts' }))
@@ -81,7 +81,7 @@ describe('spec 7.6: admission', () => {
     expect(laneOutcomeOf(await alice.send(bob))).toBe('202 requests')
   })
 
-  test('every change of policy holds for the next message, at both gateways', async () => {
+  test('every change of policy applies to the next message, at both gateways', async () => {
     const [sender, recipient] = await h.agents(2)
     const steps: [Policy, string][] = [
       ['open', '202 inbox'],
@@ -100,7 +100,7 @@ describe('spec 7.6: admission', () => {
 })
 
 describe('spec 7.6: one unexpired pending request for each sender and recipient', () => {
-  test('twenty at once over two gateways: one is accepted, and it alone is paid', async () => {
+  test('of twenty concurrent ones over two gateways one is accepted, and only that one is paid', async () => {
     const [sender, recipient] = await h.agents(2)
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, at) =>
@@ -112,7 +112,7 @@ describe('spec 7.6: one unexpired pending request for each sender and recipient'
     expect((await recipient.get('/v2/inbox?lane=requests')).body.messages).toHaveLength(1)
   })
 
-  test('others, and the other direction, have one of their own', async () => {
+  test('other pairs, and the other direction, have their own', async () => {
     const [alice, bob, carol] = await h.agents(3)
     expect(laneOutcomeOf(await alice.send(carol))).toBe('202 requests')
     expect(laneOutcomeOf(await bob.send(carol))).toBe('202 requests')
@@ -122,7 +122,7 @@ describe('spec 7.6: one unexpired pending request for each sender and recipient'
   })
 })
 
-describe('spec 7.2: of two faults, the one that comes first in the order is answered', () => {
+describe('spec 7.2: of two errors, the earlier one in the order is answered', () => {
   interface Fault {
     name: string
     outcome: string
@@ -183,7 +183,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
       got(blocking.put(`/v2/contacts/${sender.id}`, { state: 'blocked' })),
       got(revoked.post('/v2/me/revoke', { confirm_agent_id: revoked.id })),
     ])
-    // Three introductions and twenty units.
+    // The cost: three introductions and twenty units.
     await got(sender.send(asked))
     await got(sender.send(third))
     await got(sender.send(known, '😀'.repeat(3_998)))
@@ -197,7 +197,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
   })
 
   const pairs = faults.flatMap((first, at) => faults.slice(at + 1, -1).map((second) => ({ first, second })))
-  test('each with each that comes later', async () => {
+  test('each with each later one', async () => {
     const tried = pairs.filter(({ first, second }) => !overlap(first.changes(world), second.changes(world)))
     expect(tried.length).toBeGreaterThan(100)
     const found = await Promise.all(
@@ -225,7 +225,7 @@ describe('spec 7.2: of two faults, the one that comes first in the order is answ
   }
 })
 
-/** `202 inbox`, or what went wrong. */
+/** `202 inbox`, or the error. */
 function laneOutcomeOf(answer: HttpAnswer): string {
   return answer.status === 202 ? `202 ${answer.body.lane}` : outcomeOf(answer)
 }

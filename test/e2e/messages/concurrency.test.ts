@@ -1,4 +1,6 @@
-/** Many at once, through two gateways and two processes of each service. Source: spec 7.7, 7.9, 9.3; ADR 19. */
+/**
+ * Many concurrent operations, through two gateways and two processes of each service. Source: spec 7.7, 7.9, 9.3; ADR 19.
+ */
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Agent, HttpAnswer } from '../../support/client/agent.ts'
@@ -57,7 +59,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     exported = await exporting
   })
 
-  test('cursors are contiguous from 1, and none was ever seen late', () => {
+  test('cursors are contiguous from 1, and none ever appeared late', () => {
     for (const events of followed) {
       expect(events.map(({ cursor }) => cursor)).toEqual(Array.from({ length: SENDERS * EACH }, (_, at) => at + 1))
     }
@@ -78,7 +80,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     expect(inbox).toEqual(idsOf((followed[0] ?? []).map(({ message }) => message)))
   })
 
-  /** Reads from its last cursor again and again, until everything that was sent before `stopped` is there. */
+  /** Reads from its last cursor again and again, until it has everything that was sent before `stopped`. */
   async function followEvents(agent: Agent, url: string, stopped: AbortSignal): Promise<Event[]> {
     const seen: Event[] = []
     for (let after = 0; ; ) {
@@ -91,7 +93,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
     }
   }
 
-  /** Follows `next_cursor`; at the end it is empty, and the same place is read again. */
+  /** Follows `next_cursor`. At the end, when it is empty, reads the last page again. */
   async function followExport(agent: Agent, stopped: AbortSignal): Promise<string[]> {
     const seen: string[] = []
     let tail: string[] = []
@@ -100,7 +102,7 @@ describe('spec 9.3: fifty senders to one agent, while it reads', () => {
       const query = `limit=50${after}`
       const { body } = await got(untilAnswered(() => agent.get(`/v2/export?${query}`)))
       const page = idsOf(body.messages)
-      // What was at the end before is still there, and only grows behind.
+      // The last page keeps its beginning, and only grows.
       expect(page.slice(0, tail.length)).toEqual(tail.slice(0, page.length))
       if (body.next_cursor === '') {
         if (last) return [...seen, ...page]
@@ -135,7 +137,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
     }
   })
 
-  test('spec 7.6: somebody who changes what others are to it keeps nobody out', async () => {
+  test('spec 7.6: an agent that changes its contacts meanwhile blocks no others', async () => {
     const [busy] = await h.agents(1)
     await got(busy.patch('/v2/me', { inbox_policy: 'open' }))
     const others = await h.agents(20)
@@ -155,7 +157,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
     expect(countOutcomes(answers.flat())).toEqual({ 202: 100 })
   })
 
-  test('accepting while the request arrives: whichever comes first, it ends in the inbox', async () => {
+  test('accepting while the request arrives: whichever comes first, the message ends in the inbox', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [alice, bob] = await h.agents(2)
       const [sent] = await Promise.all([
@@ -169,7 +171,7 @@ describe('spec 7.7: thirty requests are accepted while they arrive', () => {
   })
 })
 
-describe('spec 7.6: once it has been answered, nothing more gets in', () => {
+describe('spec 7.6: after the answer nothing more gets in', () => {
   const MAX_ATTEMPTS = 5
   let admin: postgres.Sql
   beforeAll(() => {
@@ -221,13 +223,13 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
       await Promise.all(flooding)
 
       expect(await positionsOf(recipient)).toEqual(arrived)
-      // Each sender was told the truth about each of them.
+      // Each sender got the true answer for each of its messages.
       expect(new Set(answers.map(outcomeOf))).toEqual(new Set(['202', refusal]))
       expect(arrived).toEqual(Array.from({ length: count('202') }, (_, at) => at + 1))
     }
   })
 
-  // One that has received and set something, and one that messaging has never heard of.
+  // The recipient has received messages and set contacts, or messaging has never heard of it.
   const histories = [
     {
       history: 'an agent with a log',
@@ -237,7 +239,7 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
   ]
   const waitingRows = rows.flatMap((row) => histories.map((history) => ({ ...row, ...history })))
   test.each(waitingRows)(
-    '$name by $history, while messages that were let in before wait for their charge',
+    '$name by $history, while messages that were admitted before wait for their charge',
     async ({ refusal, shut, prepare }) => {
       await untilInTime(async () => {
         const [sender, recipient] = await h.agents(2)
@@ -246,11 +248,11 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
         const before = await spendingOf(sender)
         const waiting = await withBudgetStopped(async () => {
           const waiting = Array.from({ length: 10 }, (_, at) => sendAt(at, sender, recipient))
-          // Each of these is answered by what is looked up first, and was asked for after all of those.
+          // The first lookup decides these, and they are sent after the ten above.
           for (let at = 0; at < 6; at += 1) {
             expect(outcomeOf(await sendAt(at, sender, recipient, { id: taken }))).toBe('409 id_conflict')
           }
-          await got(shut(recipient, sender)) // free, so budget has no part in it (spec 11.2)
+          await got(shut(recipient, sender)) // free, so budget is not called (spec 11.2)
           return waiting
         })
         const answers = await Promise.all(waiting)
@@ -283,17 +285,17 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
     })
   })
 
-  /** As 503 is, where budget was stopped for longer than a request may take: on a busy machine it happens now and then. */
+  /** Budget was stopped for longer than a request may take, which happens on a busy machine. */
   function isLate({ status }: HttpAnswer): boolean {
     return status === 503
   }
 
-  /** @param attempt answers false where it was too late to tell. */
+  /** @param attempt returns false if it was too late to tell. */
   async function untilInTime(attempt: () => Promise<boolean>): Promise<void> {
     for (let attempts = 1; !(await attempt()); attempts += 1) expect(attempts).toBeLessThan(MAX_ATTEMPTS)
   }
 
-  /** Budget hears nothing and answers nothing while `work` is done, and then goes on. */
+  /** Freezes budget during `work`. */
   async function withBudgetStopped<T>(work: () => Promise<T>): Promise<T> {
     const pids = ['budget-1', 'budget-2'].flatMap((name) => h.system.processes.get(name)?.pid ?? [])
     expect(pids).toHaveLength(2)
@@ -310,7 +312,7 @@ describe('spec 7.6: once it has been answered, nothing more gets in', () => {
     return from.post('/v2/messages', from.envelope(to, gateway, changes), { url })
   }
 
-  /** As a revoked agent cannot read any more. */
+  /** `closed`, because a revoked agent cannot read any more. */
   async function positionsOf(recipient: Agent): Promise<number[]> {
     const rows = await admin<{ position: number }[]>`
       select position::int from messaging.messages where recipient = ${recipient.id} order by position`

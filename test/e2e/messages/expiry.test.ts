@@ -10,9 +10,9 @@ import { type Harness, startHarness } from '../../support/system/harness.ts'
 import { ONE_OF_EACH } from '../../support/system/system.ts'
 
 const RETENTION_SECONDS = 30
-/** All must be made before the first of it expires: where that takes longer, it is made again, to live longer. */
+/** All messages must exist before the first of them expires. If that takes longer, they are made again with longer lives. */
 const TTLS_SECONDS = [4, 8, 16]
-/** More than the purge waits between two looks, 5 s. */
+/** Longer than the purge's interval of 5 s. */
 const PURGE_LIMIT_MS = 30_000
 
 let h: Harness
@@ -22,11 +22,11 @@ let bob: Agent
 let carol: Agent
 let dave: Agent
 let erin: Agent
-/** Lives for one of `TTLS_SECONDS`, as the requests to dave; the rest for `RETENTION_SECONDS`. */
+/** Lives for one of `TTLS_SECONDS`, like the requests to dave. The others live for `RETENTION_SECONDS`. */
 let short: ReturnType<Agent['envelope']>
 let shortExpiresAt: number
 let member: string
-/** A request that was answered, so that it lies in its log twice; as short a life. */
+/** An answered request, which is in its log twice. It lives as short. */
 let promoted: string
 let long: ReturnType<Agent['envelope']>
 let longExpiresAt: number
@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (const ttl of TTLS_SECONDS) {
     ;[alice, bob, carol, dave, erin] = await h.agents(5)
     await Promise.all([alice, bob].map((agent) => got(agent.patch('/v2/me', { inbox_policy: 'open' }))))
-    // `expires_at` is a whole second, and so may be a part of one earlier.
+    // `expires_at` is a whole second, so it may be up to a second early.
     const overMs = Date.now() + (ttl - 1) * 1000
     const isOver = (): boolean => Date.now() >= overMs
     try {
@@ -63,7 +63,7 @@ async function makeAll(ttl: number): Promise<void> {
   await got(alice.post('/v2/messages', short))
   member = (await got(bob.send(alice, 'member', { thread_id: short.id }))).body.msg_id
   await got(alice.post('/v2/messages', long))
-  // Two requests that nobody answers in time.
+  // Two requests that are not answered in time.
   await got(alice.send(dave, 'request', { ttl }))
   await got(carol.send(dave, 'request', { ttl }))
   promoted = (await got(dave.send(erin, 'request', { ttl }))).body.msg_id
@@ -79,7 +79,7 @@ async function makeAll(ttl: number): Promise<void> {
 }
 
 describe('spec 6.8: expired messages are excluded from reads at once', () => {
-  // All asked for in the moment of expiry, before a purge can have come.
+  // All requests are made in the moment of expiry, before a purge can run.
   let single: HttpAnswer[]
   let lists: Record<string, readonly ListedMessage[]>
   let threads: ListedMessage[][]
@@ -153,7 +153,7 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     expect(events.headers.get('x-svc-earliest-cursor')).toBe('2')
   })
 
-  test('spec 9.4, 9.6: where all have expired, next_cursor is behind them, and they are not examined again', () => {
+  test('spec 9.4, 9.6: if all have expired, next_cursor is after them, and they are not examined again', () => {
     expect(eventsOfDave.body).toMatchObject({ events: [], next_cursor: 2 })
     expect(eventsOfDave.headers.get('x-svc-earliest-cursor')).toBe('3')
     expect(eventsOfDave.headers.get('x-svc-latest-cursor')).toBe('2')
@@ -184,11 +184,11 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
 })
 
 describe('spec 7.4: a purged message leaves its id taken', () => {
-  test('while it is purged and afterwards, an identical retry is 200 and all else is 409', async () => {
+  test('during the purge and afterwards, an identical retry is 200 and everything else is 409', async () => {
     const outcomes: string[][] = []
     await eventually(
       async () => {
-        // With the purge under way beside it, no retry is ever anything else.
+        // A retry gets no other answer, even during the purge.
         const answers = await Promise.all(
           [short, { ...short, body: 'other' }].map((envelope) =>
             untilAnswered(() => alice.post('/v2/messages', envelope)),
@@ -209,7 +209,7 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     expect(outcomeOf(await bob.get(`/v2/messages/${short.id}`))).toBe('404 not_found')
   })
 
-  test('of a promoted request both entries go', async () => {
+  test('both entries of a promoted request are removed', async () => {
     await eventually(async () => expect(await rowsOf(promoted)).toEqual({ messages: 0, entries: 0, tombstones: 1 }), {
       timeoutMs: PURGE_LIMIT_MS,
     })
@@ -218,7 +218,7 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     expect(headers.get('x-svc-earliest-cursor')).toBe('3')
   })
 
-  test('its positions are not given again, and the earliest cursor moves', async () => {
+  test('its positions are not reused, and the earliest cursor moves', async () => {
     await eventually(async () => (await rowsOf(long.id)).messages === 0, {
       timeoutMs: Math.max(0, longExpiresAt * 1000 - Date.now()) + PURGE_LIMIT_MS,
       what: 'the purge',
@@ -231,7 +231,7 @@ describe('spec 7.4: a purged message leaves its id taken', () => {
     ).toEqual([msg_id])
     expect(after.body.next_cursor).toBe(before.body.next_cursor + 1)
     expect(Number(after.headers.get('x-svc-earliest-cursor'))).toBeGreaterThan(2)
-    // spec 9.6: a cursor older than retention returns what remains. The next one may expire any moment.
+    // spec 9.6: a cursor older than the retention returns the rest. The next event may expire at any moment.
     const remaining = await got(bob.get('/v2/events?after=1'))
     expect(remaining.body.events[0].cursor).toBe(Number(remaining.headers.get('x-svc-earliest-cursor')))
   }, 90_000)

@@ -9,7 +9,7 @@ import { type SharedHarness, shareHarness } from '../../support/system/harness.t
 let h: SharedHarness
 let reader: Agent
 let friend: Agent
-/** What the reader sent and received, in the order of acceptance. */
+/** The messages that the reader sent and received, in the order of acceptance. */
 let all: { id: string; lane: string; acked: boolean; threadId: string | undefined; received: boolean }[]
 let root: string
 
@@ -69,7 +69,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     expect(sizes).toEqual(expected.length <= limit ? [expected.length] : fullPages(expected.length, limit))
   })
 
-  test('spec 11.7: 50 where nothing is said', async () => {
+  test('spec 11.7: 50 by default', async () => {
     for (const list of ['inbox', 'export']) {
       const { body } = await got(reader.get(`/v2/${list}`))
       expect(Object.keys(body)).toEqual(['messages', 'next_cursor'])
@@ -78,7 +78,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     }
   })
 
-  test('a page may come from another gateway than the one before', async () => {
+  test('a page may come from another gateway than the page before', async () => {
     const [first = '', second = ''] = h.system.urls
     const { body } = await reader.get('/v2/inbox?limit=10', { url: first })
     const next = await reader.get(`/v2/inbox?limit=10&after=${body.next_cursor}`, { url: second })
@@ -86,7 +86,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     expect(idsOf(next.body.messages)).toEqual(expected.map(({ id }) => id))
   })
 
-  test('each message is the one that a single read shows', async () => {
+  test('each message is the same as in a single read', async () => {
     const listed = [
       ...(await readList(reader, '/v2/inbox')).slice(0, 5),
       ...(await readList(reader, '/v2/export')).slice(0, 5),
@@ -101,7 +101,7 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
     }
   })
 
-  test('what is acknowledged between two pages of unacked=true is no gap', async () => {
+  test('messages that are acknowledged between two pages of unacked=true leave no gap', async () => {
     const [alice, bob] = await h.agents(2)
     await got(bob.put(`/v2/contacts/${alice.id}`, { state: 'accepted' }))
     const ids: string[] = []
@@ -116,8 +116,8 @@ describe('spec 7.9: message lists are in order of arrival, oldest first, in page
   }
 })
 
-describe('spec 7.11, 7.15: whose messages these are', () => {
-  test('export has what one sent and what one received, and what one sent to oneself once', async () => {
+describe('spec 7.11, 7.15: whose messages each list has', () => {
+  test('export has sent and received messages, and each message to oneself once', async () => {
     const mine = await readList(reader, '/v2/export')
     expect(new Set(idsOf(mine)).size).toBe(mine.length)
     const participants = ({ envelope: { from, to } }: ListedMessage): string[] => [from, to]
@@ -128,7 +128,7 @@ describe('spec 7.11, 7.15: whose messages these are', () => {
     expect(toThemselves).toHaveLength(5)
   })
 
-  test('one who has sent alone has an empty inbox, and an empty list has an empty next_cursor', async () => {
+  test('an agent that has only sent has an empty inbox, and an empty list has an empty next_cursor', async () => {
     const [alice] = await h.agents(1)
     await got(alice.send(friend))
     expect((await alice.get('/v2/inbox')).body).toStrictEqual({ messages: [], next_cursor: '' })
@@ -137,7 +137,7 @@ describe('spec 7.11, 7.15: whose messages these are', () => {
   })
 })
 
-// Every form of a value: services/gateway/src/http/query.test.ts.
+// services/gateway/src/http/query.test.ts has every form of a value.
 describe('spec 3.12, 11.7: query parameters', () => {
   const rows: [string, string][] = [
     ['limit=0', '400 invalid_request'],
@@ -160,7 +160,7 @@ describe('spec 3.12, 11.7: query parameters', () => {
     expect(outcomeOf(await reader.get(`/v2/export?${query}`))).toBe(outcome)
   })
 
-  test('spec 3.10: a body on an operation that takes none is 400', async () => {
+  test('spec 3.10: a body on an operation without one is 400', async () => {
     expect(outcomeOf(await friend.post(`/v2/messages/${all[0]?.id}/ack`, {}))).toBe('400 invalid_request')
   })
 })
@@ -190,7 +190,7 @@ describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor
     expect(outcomeOf(await alice.get(`/v2/export?after=${exported}`))).toBe(INVALID)
   })
 
-  test('whatever its filter: an issued one is a place in every filter of the list', async () => {
+  test('a cursor is valid in every filter of its list', async () => {
     const place = all.filter(({ received, lane }) => received && lane === 'inbox')[1]?.id
     const behind = all.slice(all.findIndex(({ id }) => id === place) + 1)
     const requests = behind.filter(({ received, lane }) => received && lane === 'requests').map(({ id }) => id)
@@ -201,7 +201,7 @@ describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor
   })
 })
 
-describe('spec 7.9: a page holds fewer messages where their bytes would pass 512 KiB', () => {
+describe('spec 7.9: a page ends before its bytes pass 512 KiB', () => {
   let heavy: Agent
   let sent: string[]
   beforeAll(async () => {
@@ -228,7 +228,7 @@ describe('spec 7.9: a page holds fewer messages where their bytes would pass 512
       const bytes = Buffer.byteLength(JSON.stringify(page.body.messages))
       expect(bytes).toBeLessThanOrEqual(PAGE_BYTES + 2)
       const next = pages[at + 1]?.body.messages[0]
-      // One message more would have passed it.
+      // The next message would have passed the limit.
       if (next !== undefined) expect(bytes + Buffer.byteLength(JSON.stringify(next))).toBeGreaterThan(PAGE_BYTES)
     }
   })

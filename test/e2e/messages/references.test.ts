@@ -11,7 +11,7 @@ let alice: Agent
 let bob: Agent
 let carol: Agent
 
-/** Ids by what they are; sent once, by or to somebody else as the name says. */
+/** Ids by their role; sent once, by or to another agent as the name says. */
 const ids: Record<string, string> = {}
 
 beforeAll(async () => {
@@ -61,7 +61,7 @@ describe('spec 6.9: from alice to bob', () => {
     expect(outcomeOf(await sendReferring('thread_id', target))).toBe(outcome)
   })
 
-  // A text that cannot be an id names nothing: it is invalid_reference, not invalid_envelope (spec 6.1).
+  // A malformed id refers to nothing: the error is invalid_reference, not invalid_envelope (spec 6.1).
   test.each(['', 'short', 'a'.repeat(81), 'with space', 'with\u0000nul', 'ünïcödé-id', "'; drop table --"])(
     '%j names nothing',
     async (id) => {
@@ -70,14 +70,14 @@ describe('spec 6.9: from alice to bob', () => {
     },
   )
 
-  test('one text for all, so that nothing is revealed', async () => {
+  test('one text for all cases, so that nothing is revealed', async () => {
     const targets = rows.filter(([, , outcome]) => outcome === INVALID).map(([target]) => target)
     const answers = await Promise.all(targets.map((target) => sendReferring('thread_id', target)))
     answers.push(await alice.send(bob, 'hello', { thread_id: 'x' }))
     expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
   })
 
-  test('one wrong reference is enough', async () => {
+  test('one invalid reference is enough', async () => {
     const root = idOf('root')
     const member = idOf('member')
     expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: root, reply_to: member }))).toBe(OK)
@@ -85,13 +85,13 @@ describe('spec 6.9: from alice to bob', () => {
     expect(outcomeOf(await alice.send(bob, 'hello', { thread_id: root, reply_to: 'not-there' }))).toBe(INVALID)
   })
 
-  test('a refused one costs nothing', async () => {
+  test('a refused message costs nothing', async () => {
     const before = await spendingOf(alice)
     await sendReferring('reply_to', 'nobody knows')
     await untilSpent(before)
   })
 
-  test('spec 11.3: nor do twenty equal ones at once, also where each gateway reserves ahead', async () => {
+  test('spec 11.3: nor do twenty equal concurrent ones, also if each gateway reserves ahead', async () => {
     const { urls } = h.system
     for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
     const before = await spendingOf(alice)
@@ -105,7 +105,10 @@ describe('spec 6.9: from alice to bob', () => {
     await untilSpent(before)
   })
 
-  /** With the answer; what a gateway reserved and was not told in time comes back when its time is over, 12 s later. */
+  /**
+   * Released with the answer. If a gateway does not learn of the refusal in time, the reservation ends by itself, 12 s
+   * later.
+   */
   async function untilSpent(spending: Spending): Promise<void> {
     await eventually(async () => expect(await spendingOf(alice)).toEqual(spending))
   }
@@ -117,14 +120,14 @@ describe('spec 6.9: from alice to bob', () => {
 })
 
 describe('spec 6.9: the same two participants', () => {
-  test('one who is in neither cannot refer to it, nor one of the two to another agent', async () => {
+  test('an agent in neither role cannot refer to it, nor can a participant in a message to another agent', async () => {
     expect(outcomeOf(await carol.send(alice, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
     expect(outcomeOf(await carol.send(bob, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
     expect(outcomeOf(await alice.send(carol, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
     expect(outcomeOf(await bob.send(carol, 'hello', { reply_to: idOf('root') }))).toBe(INVALID)
   })
 
-  test('to oneself: own messages to oneself alone', async () => {
+  test('a message to oneself refers only to other messages to oneself', async () => {
     expect(outcomeOf(await alice.send(alice, 'hello', { thread_id: idOf('to herself') }))).toBe(OK)
     expect(outcomeOf(await alice.send(alice, 'hello', { thread_id: idOf('root') }))).toBe(INVALID)
   })
@@ -161,7 +164,7 @@ describe('spec 7.12: listing by thread_id', () => {
     }
   })
 
-  test('inbox: what was received of them', async () => {
+  test('inbox: its received messages', async () => {
     expect(await listedIds(dave, `/v2/inbox?thread_id=${root}`)).toEqual([members[0], members[2]])
     expect(await listedIds(erin, `/v2/inbox?thread_id=${root}`)).toEqual([root, members[1], members[3]])
     expect(await listedIds(erin, `/v2/inbox?lane=requests&thread_id=${root}`)).toEqual([])
@@ -197,7 +200,7 @@ describe('spec 7.12: listing by thread_id', () => {
     },
   )
 
-  test('to those who are not in it, it names nothing', async () => {
+  test('for other agents the id selects nothing', async () => {
     expect((await carol.get(`/v2/export?thread_id=${root}`)).body).toEqual({ messages: [], next_cursor: '' })
     expect((await carol.get(`/v2/inbox?thread_id=${root}`)).body).toEqual({ messages: [], next_cursor: '' })
   })

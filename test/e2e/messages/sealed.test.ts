@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** Changes to a right envelope; undefined removes a member. */
+/** Changes to a valid envelope; undefined removes a member. */
 type Changes = Record<string, unknown>
 
 const INVALID = '400 invalid_envelope'
@@ -84,7 +84,7 @@ describe('spec 6.1: members of any envelope', () => {
     expect(outcomeOf(await alice.post('/v2/messages', text))).toBe(outcome)
   })
 
-  test.each(['[]', '"envelope"', 'null', '5', '[{}]'])('%s is no envelope', async (text) => {
+  test.each(['[]', '"envelope"', 'null', '5', '[{}]'])('%s is not an envelope', async (text) => {
     expect(outcomeOf(await alice.post('/v2/messages', text))).toBe(INVALID)
   })
 
@@ -195,8 +195,8 @@ describe('spec 2.4: base64 is padded and canonical', () => {
   })
 })
 
-describe('spec 6.4: the server opens nothing', () => {
-  test('what was sealed is opened by its recipient alone, and verified', async () => {
+describe('spec 6.4: the server decrypts nothing', () => {
+  test('only the recipient can open a sealed message, and verifies it', async () => {
     const sealed = await alice.sealed(open, { secret: 'for the recipient' })
     await got(alice.post('/v2/messages', sealed))
     const { envelope } = (await got(open.get(`/v2/messages/${sealed.id}`))).body
@@ -206,14 +206,14 @@ describe('spec 6.4: the server opens nothing', () => {
     await expect(openEnvelope(envelope, alice.key.secretKey, alice.key.publicKey)).rejects.toThrow()
   })
 
-  test('no code points are counted, and the decoded bytes are what it costs', async () => {
+  test('code points are not counted, and the decoded bytes are the cost', async () => {
     const before = await spendingOf(alice)
     await got(alice.post('/v2/messages', rawSealed(16_384)))
     expect((await spendingOf(alice)).units - before.units).toBe(16)
   })
 })
 
-test('spec 11.3: nothing that was refused here has cost anything', async () => {
+test('spec 11.3: no refusal above has cost anything', async () => {
   const [carol] = await h.agents(1)
   const refused: unknown[] = [
     {},

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => h[Symbol.asyncDispose]())
 
 describe('spec 7.3: the answer', () => {
-  test('a new message is 202 with every member and no other', async () => {
+  test('a new message is 202 with exactly the specified members', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     const answer = await alice.post('/v2/messages', envelope)
@@ -38,7 +38,7 @@ describe('spec 7.3: the answer', () => {
     expect(answer.headers.get('x-request-id')).toMatch(/^[0-9a-f]{32}$/)
   })
 
-  test('lane is the one it went to', async () => {
+  test("lane is the message's lane", async () => {
     const [alice] = await h.agents(1)
     expect((await alice.send(open)).body.lane).toBe('inbox')
   })
@@ -90,7 +90,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect(await spendingOf(alice)).toEqual(before)
   })
 
-  test('a sealed one', async () => {
+  test('a sealed message', async () => {
     const [alice] = await h.agents(1)
     const envelope = await alice.sealed(open)
     expect(outcomeOf(await alice.post('/v2/messages', envelope))).toBe('202')
@@ -100,7 +100,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     })
   })
 
-  test('the first text is what is returned', async () => {
+  test('reads return the text of the first', async () => {
     const [alice] = await h.agents(1)
     const envelope = alice.envelope(open, { b: 1, a: 2 })
     await got(alice.post('/v2/messages', envelope))
@@ -108,7 +108,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect((await open.get(`/v2/messages/${envelope.id}`)).text).toContain(JSON.stringify(envelope))
   })
 
-  test('before the time window', async () => {
+  test('a message whose time window is over', async () => {
     const [alice] = await h.agents(1)
     const { ts, envelope, answer } = await quickly(async (nowMs) => {
       const ts = new Date(nowMs - 299_000).toISOString()
@@ -127,7 +127,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     ['closed its inbox', (to: Agent) => to.patch('/v2/me', { inbox_policy: 'closed' })],
     ['takes contacts alone', (to: Agent) => to.patch('/v2/me', { inbox_policy: 'contacts' })],
     ['was revoked', (to: Agent) => to.post('/v2/me/revoke', { confirm_agent_id: to.id })],
-  ])('also when the recipient has since %s', async (_name, change) => {
+  ])('also if the recipient has since %s', async (_name, change) => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     await got(alice.post('/v2/messages', envelope))
@@ -135,7 +135,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
     expect(await alice.post('/v2/messages', envelope)).toMatchObject({ status: 200, body: { duplicate: true } })
   })
 
-  test('twenty at once over two gateways: one is new, and it is paid once', async () => {
+  test('of twenty concurrent ones over two gateways one is new, and is paid once', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob)
     const answers = await Promise.all(
@@ -148,7 +148,7 @@ describe('spec 3.19, 7.4: an identical retry is 200 with duplicate true, and cos
   })
 })
 
-describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
+describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
   const others: [string, (envelope: SignedEnvelope, from: Agent) => SignedEnvelope | SealedEnvelope][] = [
     ['another body', (envelope) => ({ ...envelope, body: 'other' })],
     ['another type', (envelope) => ({ ...envelope, type: 'event' })],
@@ -184,7 +184,7 @@ describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
     expect(outcomeOf(await mallory.get(`/v2/messages/${envelope.id}`))).toBe('404 not_found')
   })
 
-  test('ten senders of one id at once: one is accepted, and it alone has paid', async () => {
+  test('of ten concurrent senders of one id one is accepted, and only that one pays', async () => {
     const senders = await h.agents(10)
     const id = randomBytes(12).toString('base64url')
     const answers = await Promise.all(senders.map((sender) => sender.send(open, 'hello', { id })))
@@ -197,7 +197,7 @@ describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
     )
   })
 
-  test('an id of a refused message is free', async () => {
+  test('the id of a refused message is free', async () => {
     const [alice, bob] = await h.agents(2)
     await got(bob.patch('/v2/me', { inbox_policy: 'closed' }))
     const envelope = alice.envelope(bob)
@@ -207,7 +207,7 @@ describe('spec 7.4: the same id with anything else is 409 id_conflict', () => {
 })
 
 describe('spec 6.5: size and cost use the same bytes', () => {
-  // 16 KiB of a signed body cannot be reached: 4,000 code points of UTF-8 are 16,000 bytes at most.
+  // A signed body cannot reach 16 KiB: 4,000 code points of UTF-8 are at most 16,000 bytes.
   const bodies: [string, JsonValue, string, number][] = [
     ['4,000 code points of four bytes each', '😀'.repeat(3_998), '202', 16],
     ['4,001 code points of four bytes each', '😀'.repeat(3_999), '413 message_too_large', 0],
@@ -227,7 +227,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
     ['escapes of letters', 'a'.repeat(1_022), `"${'\\u0061'.repeat(1_022)}"`],
     ['digits of a number', 1, `1.${'0'.repeat(8_000)}`],
   ]
-  test.each(spellings)('%s are not counted where JSON.stringify would not write them', async (_name, body, spelled) => {
+  test.each(spellings)('%s do not count if JSON.stringify would not write them', async (_name, body, spelled) => {
     const [alice] = await h.agents(1)
     const { body: _, ...rest } = alice.envelope(open, body)
     const text = `{"body":${spelled},${JSON.stringify(rest).slice(1)}`
@@ -249,7 +249,7 @@ describe('spec 6.5: size and cost use the same bytes', () => {
 })
 
 describe('spec 6.6: an envelope is returned with the values that were sent', () => {
-  // Written as JSON, since that is what is sent: 1.0 and 1e2 must come back as these numbers, as JSON.stringify spells them.
+  // Written as JSON text: 1.0 and 1e2 must come back as these numbers, spelled as JSON.stringify spells them.
   const bodies: string[] = [
     '-0',
     '{"\\u0000":"a\\u0000b"}',
@@ -276,14 +276,14 @@ describe('spec 6.6: an envelope is returned with the values that were sent', () 
     ]
     const written = JSON.stringify(JSON.parse(text)) // -0 is written 0 (spec 6.6)
     for (const { envelope } of found) {
-      // An absent member differs from undefined, and vitest's own comparison would look at members called `constructor`.
+      // toEqual treats an absent member like undefined and inspects members called `constructor`, so this compares the text.
       assert.deepStrictEqual(envelope, JSON.parse(written))
       expect(JSON.stringify(envelope)).toBe(written) // members in their order
       expect(verifyEnvelope(envelope, alice.key.publicKey)).toBe(true)
     }
   })
 
-  test('one level of brackets more is 400 invalid_json', async () => {
+  test('one more level of brackets is 400 invalid_json', async () => {
     const [alice] = await h.agents(1)
     let body: JsonValue = []
     for (let levels = 1; levels < 64; levels += 1) body = [body]
@@ -308,7 +308,7 @@ describe('spec 6.2: recipients', () => {
     expect(await spendingOf(alice)).toEqual({ units: 0, introductions: 0, credits: 0 })
   })
 
-  test('spec 5.11, 6.2: a revoked recipient answers like one that never was', async () => {
+  test('spec 5.11, 6.2: a revoked recipient gets the same answer as an unknown one', async () => {
     const [alice, bob] = await h.agents(2)
     await got(alice.send(bob)) // both gateways now know the pair
     await got(bob.post('/v2/me/revoke', { confirm_agent_id: bob.id }))
@@ -320,7 +320,7 @@ describe('spec 6.2: recipients', () => {
     }
   })
 
-  test('from that is not the signer is 403 sender_mismatch, whoever it is', async () => {
+  test('a from that is not the signer is 403 sender_mismatch, whoever it is', async () => {
     const [alice, bob] = await h.agents(2)
     expect(outcomeOf(await alice.post('/v2/messages', bob.envelope(open)))).toBe('403 sender_mismatch')
     const stranger = new Agent(h.place)

@@ -1,6 +1,6 @@
 /**
- * Votes count once, posts reach those who were subscribed and stay with those who may read them, roles are what was set.
- * Source: spec 8.5, 8.7, 8.8, 8.10, 9.5.
+ * Checks that votes count once, that posts reach those who were subscribed and stay with those who may read them, and that
+ * roles are as they were set. Source: spec 8.5, 8.7, 8.8, 8.10, 9.5.
  */
 import { LATE_MS } from '../model/register.ts'
 import type { Final } from './final.ts'
@@ -62,7 +62,9 @@ export function checkBoards(world: World, final: Final, atMs: number): Violation
     }
   }
 
-  /** In the end each agent finds its events of all posts that it may read, whether it is still subscribed or not (spec 9.5). */
+  /**
+   * In the end each agent finds the events of all posts that it may read, whether it is still subscribed or not (spec 9.5).
+   */
   function checkEvents(): void {
     const hidden = new Set(final.messages.filter((message) => message.hidden).map(({ id }) => id))
     for (const { id: agent, name, revoked, events } of final.agents) {

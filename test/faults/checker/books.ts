@@ -1,7 +1,7 @@
 /**
- * The books of every agent and UTC day: units used are the cost of what was accepted, credits are grants less what was
- * drawn, introductions are first contacts. Read from each schema, and held against what was sent.
- * Source: spec 8.8, 11.2, 11.3, 11.4, 11.5.
+ * Checks the accounts of every agent and UTC day. Used units equal the cost of the accepted operations, credits equal the
+ * grants less the credits used, and introductions equal first contacts. Compares each schema with the requests that were
+ * sent. Source: spec 8.8, 11.2, 11.3, 11.4, 11.5.
  */
 import type { Grant } from '../history/history.ts'
 import type { Final, StoredCharge } from './final.ts'
@@ -36,7 +36,7 @@ export function checkBooks(
   checkIntroductions()
   return violations
 
-  /** Neither a charge without its effect nor an effect without its charge. */
+  /** There is no charge without its effect, and no effect without its charge. */
   function checkEffects(): void {
     const committed = new Set(final.committed)
     const stored = new Map(final.messages.map((message) => [message.id, message]))
@@ -64,7 +64,7 @@ export function checkBooks(
     }
   }
 
-  /** What each charge should have been. */
+  /** The expected amount of each charge. */
   function checkUnits(): void {
     const entries = Map.groupBy(final.entries, ({ message }) => message)
     const stored = new Map(final.messages.map((message) => [message.id, message]))
@@ -115,7 +115,7 @@ export function checkBooks(
       if (revoked) continue
       const days = final.days.filter(({ agent_id }) => agent_id === id)
       const today = days.toSorted((a, b) => (a.day < b.day ? 1 : -1))[0]
-      // Asked for just after midnight, an account may not have begun its day yet.
+      // Just after midnight, an account may not have begun its day yet.
       const isToday = today?.day === new Date().toISOString().slice(0, 10)
       if (isToday && (budget.used !== today.used || budget.introductions !== today.introductions)) {
         say('books: what the API says', `${name} is told ${JSON.stringify(budget)}, and has ${JSON.stringify(today)}`)
@@ -138,7 +138,7 @@ export function checkBooks(
     }
   }
 
-  /** A pair is introduced by its first accepted DM, for ever, and counted once. */
+  /** The first accepted DM introduces a pair, for ever. It counts once. */
   function checkIntroductions(): void {
     const pairs = new Set<string>()
     for (const message of final.messages) {

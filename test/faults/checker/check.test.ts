@@ -1,7 +1,4 @@
-/**
- * A history of one message, as it should be, and what the checker says where something in it is not.,
- * 5.
- */
+/** A correct history of one message, and the violation that the checker reports for each error in it. */
 import { describe, expect, test } from 'vitest'
 import type { BoardVisibility, Call, Role, Seen, Sent } from '../history/calls.ts'
 import type { Entry } from '../history/history.ts'
@@ -117,14 +114,14 @@ function rulesOf(history: readonly Entry[], final: Partial<Final>): string[] {
   return [...new Set(check(history, { ...FINAL, ...final }, OPTIONS).map(({ rule }) => rule))]
 }
 
-test('a history as it should be', () => {
+test('a correct history', () => {
   expect(check(HISTORY, FINAL, OPTIONS)).toEqual([])
 })
 
 test.each<[answer: string, status: number | null, code: string]>([
   ['no answer', null, 'TypeError'],
   ['503', 503, 'unavailable'],
-])('spec 3.17: %s may be, but not where nothing was broken', (_answer, status, code) => {
+])('spec 3.17: %s is allowed, but not without faults', (_answer, status, code) => {
   const history = [...HISTORY, ...asked(BOB, { kind: 'me' }, START_MS + 4_000, status, { code })]
   expect(check(history, FINAL, OPTIONS)).toEqual([])
   const found = check(history, FINAL, { ...OPTIONS, calm: true })
@@ -211,7 +208,7 @@ describe('spec 9.3, 9.5: posts of a board that a reader has left', () => {
   const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true, tsMs: START_MS + 3_000 }
   const SEEN_POST: Seen = { ...SEEN, id: POST.id, digest: POST.digest, lane: 'board', cursor: 2 }
 
-  /** Bob reads, and leaves when Alice has posted; then he reads his events: none, and the post. */
+  /** Bob reads, and leaves after Alice has posted. Then he reads his events, which are empty, and the post. */
   function scene(visibility: BoardVisibility): { history: Entry[]; final: Partial<Final> } {
     const events = (atMs: number, messages: Seen[]): Entry[] =>
       asked(BOB, { kind: 'events', after: 1, limit: 10 }, START_MS + atMs, 200, { messages, nextCursor: 2 })
@@ -251,7 +248,7 @@ describe('spec 7.4, 8.8, 11.2: a post costs what it cost the attempt that was ac
   const BOARD = 'board'
   const POST: Sent = { ...SENT, id: 'post-1', digest: 'p1', to: BOARD, isPost: true }
 
-  /** Bob owns the board; Carol joins after the first attempt, and before the second. */
+  /** Bob owns the board. Carol joins between the first attempt and the second. */
   function found(first: number | null, second: number | undefined, used: number): string[] {
     const call: Call = { kind: 'send', sent: POST }
     const board: Call = { kind: 'create-board', title: 't', visibility: 'public', posting: 'anyone' }
@@ -269,7 +266,7 @@ describe('spec 7.4, 8.8, 11.2: a post costs what it cost the attempt that was ac
     [503, 200, [1, 2]],
     [503, 202, [2]],
     [403, 200, [2]],
-    // An attempt without an answer may be judged after it was given up.
+    // An unanswered attempt may be judged after its client has given up.
     [null, undefined, [0, 1, 2]],
   ])('%s, a new subscriber, %s: %j units', (first, second, possible) => {
     expect([0, 1, 2, 3].filter((used) => found(first, second, used).length === 0)).toEqual(possible)

@@ -19,13 +19,13 @@ interface CheckOptions {
   /** When the final reads began and ended. */
   readonly readFromMs: number
   readonly readUntilMs: number
-  /** How far the clock of a service may have been from the others', in milliseconds. */
+  /** The most that a service's clock may have differed from the others', in milliseconds. */
   readonly skewMs: number
-  /** Nothing was broken. */
+  /** There were no faults. */
   readonly calm: boolean
 }
 
-/** Everything that a history and the state that it ended in must have, whatever was broken on the way. */
+/** All rules for a history and its final state, which hold under every fault. */
 export function check(entries: readonly Entry[], final: Final, options: CheckOptions): Violation[] {
   const attempts = attemptsOf(entries)
   const sends = sendsById(attempts, final)

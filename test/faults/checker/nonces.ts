@@ -1,11 +1,11 @@
 import type { Entry } from '../history/history.ts'
 import type { Violation } from './violation.ts'
 
-/** Of the requests with the same nonce at most one is anything but refused for it. Source: spec 3.7. */
+/** Of all requests with the same nonce, at most one may get past the nonce check. Source: spec 3.7. */
 export function checkNonces(entries: readonly Entry[]): Violation[] {
   const replays = entries.filter((entry) => entry.type === 'replay')
   return [...Map.groupBy(replays, ({ nonce }) => nonce)].flatMap(([nonce, all]) => {
-    // 503 says nothing of the nonce, and a revoked signer is refused before it is looked at (spec 3.5).
+    // A 503 says nothing about the nonce. A revoked signer is refused before the nonce check (spec 3.5).
     const accepted = all.filter(
       ({ status, code }) => status !== null && status !== 503 && code !== 'nonce_replayed' && code !== 'signer_revoked',
     )

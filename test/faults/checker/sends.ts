@@ -2,18 +2,17 @@ import { type Attempt, ofKind } from '../history/attempts.ts'
 import type { Sent } from '../history/calls.ts'
 import type { Final } from './final.ts'
 
-/** One message id: who has tried to take it, and who has got it. */
+/** One message id, and the attempts to use it. */
 export interface SentId {
   readonly id: string
   readonly attempts: readonly Attempt<'send'>[]
-  /** The envelope that was answered 200 or 202; undefined where none was. */
+  /** The envelope that was answered 200 or 202; undefined if there is none. */
   readonly answered: Sent | undefined
   /**
-   * The envelope that there is: answered, or found at the end. Undefined where there is none, or where several may be
-   * it.
+   * The envelope with this id, as answered or as found at the end. Undefined if there is none, or if several may be the one.
    */
   readonly accepted: Sent | undefined
-  /** There is none at the end, and never was one. */
+  /** There is no message with this id at the end, and there never was one. */
   readonly refused: boolean
 }
 

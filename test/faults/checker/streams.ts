@@ -1,7 +1,4 @@
-/**
- * Streams lose nothing, repeat nothing and keep the order, whatever was broken. Source: spec 8.9, 9.3,
- * 9.4, 9.7.
- */
+/** Checks that streams lose nothing, repeat nothing and keep the order, whatever failed. Source: spec 8.9, 9.3, 9.4, 9.7. */
 import type { Entry, StreamEntry } from '../history/history.ts'
 import type { Final } from './final.ts'
 import type { Violation } from './violation.ts'
@@ -56,7 +53,7 @@ export function checkStreams(world: World, entries: readonly Entry[], final: Fin
     if (sent === undefined || sent.ttl > 0) return true
     if (kind !== 'board' || sent.to === null) return false
     const hidden = world.hidden.of(message).possible(0, atMs)
-    // From the moment that it was written to: before that it had no entry.
+    // From the time of the message on, because before it there was no entry.
     return hidden.has(true) || world.mayRead(sent.to, agent, sent.tsMs, atMs).has(false)
   }
 }

@@ -8,12 +8,12 @@ export interface Attempt<Kind extends CallKind = CallKind> {
   readonly actor: string
   readonly call: Extract<Call, { kind: Kind }>
   readonly startMs: number
-  /** When the answer was there, or was given up. */
+  /** When the answer arrived, or the client gave up. */
   readonly endMs: number
-  /** Null: there was none. */
+  /** Null if there was no answer. */
   readonly status: number | null
   readonly body: Body
-  /** What it asked for may have been done, also after `endMs`. */
+  /** The request may have taken effect, even after `endMs`. */
   readonly unknown: boolean
 }
 
@@ -40,7 +40,7 @@ export function attemptsOf(entries: readonly Entry[]): Attempt[] {
   })
 }
 
-/** Those of one kind. */
+/** The attempts of one kind. */
 export function ofKind<Kind extends CallKind>(attempts: readonly Attempt[], kind: Kind): Attempt<Kind>[] {
   const isOfKind = (attempt: Attempt): attempt is Attempt<Kind> & Attempt => attempt.call.kind === kind
   return attempts.filter(isOfKind)

@@ -1,6 +1,4 @@
-/**
- * What agents ask of the API: every operation of spec 12.1, with what a checker must know of the request.
- */
+/** The calls of agents to the API: every operation of spec 12.1, with the facts about the request that a checker needs. */
 export type Policy = 'requests' | 'open' | 'contacts' | 'closed'
 export type ContactState = 'accepted' | 'blocked' | 'none'
 export type Role = 'reader' | 'writer' | 'banned' | 'none'
@@ -10,19 +8,19 @@ export type Posting = 'members' | 'anyone'
 /** An envelope as its sender made it. */
 export interface Sent {
   readonly id: string
-  /** Tells envelopes apart, whatever the order of their members. */
+  /** Identifies the envelope, whatever the order of its members. */
   readonly digest: string
   readonly from: string
-  /** An agent's id or a board's; null where nobody has that name. */
+  /** An agent's id or a board's; null if nobody has that name. */
   readonly to: string | null
   readonly isPost: boolean
   /** Of the payload (spec 6.5). */
   readonly bytes: number
-  /** Null where it is sealed: they are not counted. */
+  /** Null for a sealed message, whose characters cannot be counted. */
   readonly characters: number | null
   /** Epoch milliseconds. */
   readonly tsMs: number
-  /** Seconds; 0: none. */
+  /** In seconds; 0 means no expiry. */
   readonly ttl: number
   readonly replyTo: string | null
   readonly threadId: string | null
@@ -80,14 +78,14 @@ export interface Seen {
   readonly acked: boolean
   readonly upvotes: number
   readonly expiresAt: number
-  /** Of an event. */
+  /** The cursor of an event. */
   readonly cursor?: number
 }
 
-/** What is kept of an answer; a body that is not looked at is not kept. */
+/** The part of an answer that checkers use. Other parts are not stored. */
 export interface Body {
   readonly code?: string
-  /** Of a send. */
+  /** The lane, in the answer to a send. */
   readonly lane?: string
   readonly duplicate?: boolean
   readonly messages?: readonly Seen[]

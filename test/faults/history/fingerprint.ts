@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 
 /**
- * The same for the same JSON value, whatever the order of members: an envelope is told by it. Nothing of the product's
- * JCS is in it.
+ * Equal for equal JSON values, whatever the order of members. Identifies an envelope. Uses none of the product's JCS code.
  */
 export function fingerprint(value: unknown): string {
   return createHash('sha256').update(sorted(value)).digest('hex').slice(0, 20)

@@ -18,8 +18,8 @@ const DM: DmState = {
   unitsUsedUp: false,
 }
 
-describe('spec 7.2: the first fault in order is the answer', () => {
-  /** Each with all of those behind it. */
+describe('spec 7.2: the answer names the first error in order', () => {
+  /** Each error together with all later ones. */
   const faults: readonly (readonly [Partial<DmState>, string])[] = [
     [{ signerRevoked: true }, '401 signer_revoked'],
     [{ tooLarge: true }, '413 message_too_large'],
@@ -63,7 +63,7 @@ test('spec 7.6: the lane', () => {
   ])
 })
 
-test('what nobody knows allows the answers of every state', () => {
+test('an unknown state allows the answers of every possible state', () => {
   const vote: VoteState = {
     signerRevoked: false,
     gone: false,

@@ -1,9 +1,12 @@
-/** What may be: `[true, false]` where nobody knows. */
+/** The possible values: `[true, false]` if the value is unknown. */
 export const MAYBE: readonly boolean[] = [true, false]
 export const YES: readonly boolean[] = [true]
 export const NO: readonly boolean[] = [false]
 
-/** @param certain it is so. @param possible it can be so. */
+/**
+ * @param certain It is certainly true.
+ * @param possible It may be true.
+ */
 export function trilean(certain: boolean, possible: boolean): readonly boolean[] {
   if (certain) return YES
   return possible ? MAYBE : NO

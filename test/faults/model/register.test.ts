@@ -11,7 +11,7 @@ function written(...writes: (readonly [value: string, startMs: number, endMs: nu
   return register
 }
 
-describe('what a value may have been', () => {
+describe('the possible values', () => {
   test.each([
     ['before any write', written(['a', 10, 20]), [0, 5], ['none']],
     ['while it is written', written(['a', 10, 20]), [12, 15], ['a', 'none']],

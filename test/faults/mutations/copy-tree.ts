@@ -7,8 +7,8 @@ import type { Edit } from './mutations.ts'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /**
- * Copies what belongs to the repository, as it is now, with its installed packages: those of the workspace are the
- * copy's own.
+ * Copies the files of the repository in their present state, and its installed packages. Links to workspace packages lead
+ * into the copy.
  */
 export function copyTree(target: string): void {
   const list = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT, maxBuffer: 64 << 20 })
@@ -17,7 +17,7 @@ export function copyTree(target: string): void {
     mkdirSync(dirname(join(target, file)), { recursive: true })
     cpSync(join(ROOT, file), join(target, file))
     const modules = join(dirname(file), 'node_modules')
-    // Links into the store and to the workspace's other packages, relative ones.
+    // Relative links, into the store and to other packages of the workspace.
     if (file.endsWith('package.json') && dirname(file) !== '.' && existsSync(join(ROOT, modules))) {
       cpSync(join(ROOT, modules), join(target, modules), { recursive: true, verbatimSymlinks: true })
     }
@@ -25,7 +25,7 @@ export function copyTree(target: string): void {
   symlinkSync(join(ROOT, 'node_modules'), join(target, 'node_modules'))
 }
 
-/** @throws Error where a text does not occur exactly once: then the mutation is out of date, and says nothing. */
+/** @throws Error if a text does not occur exactly once. Then the mutation is outdated and proves nothing. */
 export function applyEdits(root: string, edits: readonly Edit[]): void {
   for (const { file, find, replace } of edits) {
     const text = readFileSync(join(root, file), 'utf8')

@@ -62,7 +62,7 @@ async function judge(mutation: Mutation): Promise<{ ok: boolean; text: string }>
   }
 }
 
-/** @returns what it printed, whatever its exit code: that is 1 where something was found. */
+/** @returns the output, whatever the exit code, which is 1 if a violation was found. */
 function run(folder: string, args: readonly string[]): Promise<string> {
   return new Promise((resolve, reject) => {
     execFile(

@@ -1,23 +1,23 @@
 /**
- * The product broken on purpose, in ways that each cost somebody a message, a unit or a vote: small changes of a copy
- * of the tree, and the conditions under which they show. A checker that does not find one of them is no checker.
+ * Mutations: small changes to a copy of the tree that each lose somebody a message, a unit or a vote, and the conditions
+ * under which the damage shows. The checker must find every one of them.
  */
 export interface Edit {
   /** From the root of the repository. */
   readonly file: string
-  /** Occurs exactly once; whoever changes the text changes it here too. */
+  /** Must occur exactly once in the file. If you change that text, change it here too. */
   readonly find: string
   readonly replace: string
 }
 
 export interface Mutation {
   readonly name: string
-  /** What is broken, in one sentence. */
+  /** The damage, in one sentence. */
   readonly what: string
   readonly edits: readonly Edit[]
   /** Arguments of test/faults/main.ts besides the seed. */
   readonly args: readonly string[]
-  /** At least one violation is of a rule that begins so. */
+  /** At least one violation must be of a rule that begins with this. */
   readonly caughtBy: readonly string[]
 }
 
@@ -65,7 +65,7 @@ export const MUTATIONS: readonly Mutation[] = [
         replace: 'own := array(select l.id from messaging.logs l where l.id = any (log_ids) order by l.id);',
       },
       {
-        // So that two statements overlap on a machine of any speed.
+        // Makes two statements overlap on a machine of any speed.
         file: 'services/messaging/database/functions/append_within.sql',
         find: 'coalesce(m.lane, t.lane) as earlier_lane,',
         replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',

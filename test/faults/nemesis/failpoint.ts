@@ -5,13 +5,16 @@ import { type Fault, HEALED, type Injected } from './fault.ts'
 import type { FaultSystem } from './fault-system.ts'
 
 const POINTS = Object.entries(FAILPOINTS) as [ServiceName, readonly string[]][]
-/** One that is not passed by then is left armed: it dies there later, or with its process. */
+/** A process that reaches the failpoint less often stays armed. It dies there later, or is killed before. */
 const LATEST_PASSAGE = 40
 
-/** A process starts again that will die between two durable steps, the n-th time that it comes there. */
+/** Restarts a process that then dies between two durable steps, the n-th time that it reaches this place. */
 export const failpoint: Fault = failpointAmong(POINTS.flatMap(([, points]) => points))
 
-/** At some of the places alone. @throws Error for one that there is not. */
+/**
+ * Only at some of the failpoints.
+ * @throws Error for an unknown failpoint.
+ */
 export function failpointAmong(chosen: readonly string[]): Fault {
   for (const one of chosen) serviceOf(one)
   return { name: 'failpoint', target: 'processes', holdMs: [0, 0], weight: 6, inject: arm }

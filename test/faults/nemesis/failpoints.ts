@@ -1,8 +1,8 @@
 import type { ServiceName } from '@svc/local/topology.ts'
 
 /**
- * Every place where a process can be made to die between two durable steps, by the service that passes it; a test holds
- * them against the code.
+ * Every failpoint, where a process can die between two durable steps, by the service that reaches it. A test compares this
+ * list with the code.
  */
 export const FAILPOINTS: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
   gateway: ['gateway.reserved'],

@@ -1,6 +1,6 @@
 /**
- * Loaded before a service (`node --import`): its wall clock is off by SVC_TEST_CLOCK_STEP_MS, as that of a machine that
- * was set wrong.
+ * Loaded before a service (`node --import`). Shifts its wall clock by SVC_TEST_CLOCK_STEP_MS, like a machine whose clock was
+ * set wrong.
  */
 const stepMs = Number(process.env.SVC_TEST_CLOCK_STEP_MS ?? 0)
 const SystemDate = Date

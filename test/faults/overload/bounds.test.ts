@@ -1,4 +1,4 @@
-/** Holds the table of docs/architecture.md, Bounds, against what the code says. */
+/** Compares the table of docs/architecture.md, Bounds, with the code. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -27,7 +27,7 @@ function boundsOf(page: string): Bound[] {
   )
 }
 
-/** The number, or the product of numbers, that a constant, a member or the default of a variable is given. */
+/** The number, or the product of numbers, to which the code sets a constant, a member or the default of a variable. */
 function valueIn(source: string, name: string): number | undefined {
   const direct = new RegExp(`\\b${name}(?:: number)?(?: =|:) ([\\d_]+(?: \\* [\\d_]+)*)`).exec(source)?.[1]
   if (direct !== undefined) return productOf(direct)

@@ -72,7 +72,7 @@ async function peakMemory<T>(work: Promise<T>): Promise<number> {
 
 const memory = (): number => [...h.system.processes.values()].reduce((sum, { pid }) => sum + residentBytes(pid ?? 0), 0)
 
-test('at many times its capacity it goes on, refuses the rest, keeps its size, and recovers', {
+test('at many times its capacity the system keeps working, refuses the rest, keeps its size, and recovers', {
   timeout: 60_000,
 }, async () => {
   const senders: Agent[] = []

@@ -1,4 +1,4 @@
-/** The proxy itself, whose faults would be taken for the system's. */
+/** Tests the proxy itself, because its faults would look like faults of the system. */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -8,7 +8,7 @@ import { eventually } from '../../support/eventually.ts'
 import type { Direction } from './joined.ts'
 import { type Link, startLink } from './link.ts'
 
-/** Long enough for what could arrive to arrive. */
+/** Long enough for everything to arrive that can. */
 const QUIET_MS = 60
 
 let stack: AsyncDisposableStack
@@ -34,7 +34,7 @@ afterEach(() => stack.disposeAsync())
 
 interface End {
   readonly socket: Socket
-  /** All that came. */
+  /** Everything that arrived. */
   readonly received: Buffer
   state: 'open' | 'ended' | 'closed' | 'reset'
 }
@@ -76,7 +76,7 @@ async function say(from: End, to: End, text: string): Promise<void> {
   await eventually(() => to.received.toString().endsWith(text))
 }
 
-test('bytes of both directions arrive as they are, however many', async () => {
+test('all bytes of both directions arrive unchanged', async () => {
   const { client, server } = await open()
   const [there, back] = [randomBytes(3_000_000), randomBytes(2_000_000)]
   client.socket.end(there)
@@ -95,7 +95,7 @@ test('an end of one direction leaves the other one open', async () => {
   expect(client.state).toBe('open')
 })
 
-test('a reset is a reset for both, and new connections are taken', async () => {
+test('a reset reaches both ends, and new connections are accepted', async () => {
   const { client, server } = await open()
   link.reset()
   await eventually(() => client.state === 'reset' && server.state === 'reset')
@@ -103,7 +103,7 @@ test('a reset is a reset for both, and new connections are taken', async () => {
   await say(next.client, next.server, 'again')
 })
 
-test('a reset of one end is one for the other', async () => {
+test('a reset of one end resets the other', async () => {
   const { client, server } = await open()
   server.socket.resetAndDestroy()
   await eventually(() => client.state === 'reset')
@@ -120,18 +120,18 @@ test('cut: connections are reset and new ones refused, until it is healed', asyn
   await say(next.client, next.server, 'again')
 })
 
-test('a server that does not listen is one that is not reached', async () => {
+test('if the server does not listen, connections through the link fail', async () => {
   const other = stack.use(await startLink())
   const nowhere = other.through('tcp://127.0.0.1:1')
   const client = watch(connect(Number(new URL(nowhere).port), '127.0.0.1'))
   await eventually(() => client.state === 'reset')
 })
 
-describe('held', () => {
+describe('hold', () => {
   const directions: Direction[] = ['to-server', 'to-client', 'both']
 
   test.each(directions)(
-    '%s: nothing of it arrives, nothing is closed, and all of it comes when it is healed',
+    '%s: nothing arrives and nothing is closed; after heal everything arrives',
     async (direction) => {
       const { client, server } = await open()
       await say(client, server, 'a')
@@ -149,7 +149,7 @@ describe('held', () => {
     },
   )
 
-  test('the end of one side is not seen by the other: the connection is half open', async () => {
+  test('the other side does not notice the end of one side: the connection is half open', async () => {
     const { client, server } = await open()
     link.hold()
     client.socket.resetAndDestroy()
@@ -159,7 +159,7 @@ describe('held', () => {
     await eventually(() => server.state === 'reset')
   })
 
-  test('connections that are made meanwhile are held as well', async () => {
+  test('new connections are held as well', async () => {
     link.hold()
     const { client, server } = await open()
     client.socket.write('a')
@@ -169,7 +169,7 @@ describe('held', () => {
     await eventually(() => server.received.toString() === 'a')
   })
 
-  test('one connection alone, beside others of the same link', async () => {
+  test('hold of one connection does not affect others of the same link', async () => {
     const first = await open()
     const [held] = link.connections
     const second = await open()
@@ -182,7 +182,7 @@ describe('held', () => {
     await eventually(() => first.server.received.toString() === 'a')
   })
 
-  test('what cannot leave is kept by whoever says it: the link stores nothing of it', async () => {
+  test('the sender keeps the bytes that are held: the link stores none', async () => {
     const { client, server } = await open()
     link.hold()
     const many = randomBytes(32_000_000)
@@ -196,10 +196,10 @@ describe('held', () => {
 })
 
 const DELAY_MS = 500
-/** More than any test takes. */
+/** More than any test needs. */
 const NEVER_MS = 600_000
 
-test('delayed: everything arrives later, in order, its end too', async () => {
+test('delay: everything arrives later, in order, and so does the end', async () => {
   const { client, server } = await open()
   link.delay(DELAY_MS, 'to-server')
   const begun = performance.now()
@@ -208,7 +208,7 @@ test('delayed: everything arrives later, in order, its end too', async () => {
   await eventually(() => server.state === 'ended')
   expect(performance.now() - begun).toBeGreaterThanOrEqual(DELAY_MS - 1)
   expect(server.received.toString()).toBe('abcd')
-  // The other direction is not.
+  // The other direction is not delayed.
   const other = await open()
   link.delay(NEVER_MS, 'to-server')
   other.client.socket.write('a')

@@ -1,18 +1,18 @@
-/** What is asked between two messages: every service, and whatever makes one service ask another. */
+/** Calls between two messages. They use every service, and every call between services. */
 import type { Agent } from '../../support/client/agent.ts'
 import type { Outgoing } from './keep-alive-client.ts'
 
 interface Turn {
   readonly sender: Agent
-  /** Another one of those who send. */
+  /** Another one of the senders. */
   readonly other: Agent
   readonly reader: Agent
   /** The reader has a webhook. */
   readonly hooked: boolean
-  /** The first sender's, and open to all. */
+  /** A board of the first sender, open to all. */
   readonly board: string
   readonly owner: Agent
-  /** The sender's, accepted just now: for the reader, or on the board. */
+  /** The last accepted message of the sender, to the reader or on the board. */
   readonly message: string
   readonly count: number
 }
@@ -41,7 +41,7 @@ const AFTER_MESSAGE: readonly ((turn: Turn) => ExpectedCall)[] = [
   ({ reader }) => get(reader, '/v2/budget'),
   ({ sender, message }) => get(sender, `/v2/messages/${message}/receipts`),
   ({ reader, hooked }) => get(reader, '/v2/webhook', hooked ? 200 : 404),
-  // Charged by identity, told to messaging.
+  // Identity charges this change and pushes it to messaging.
   ({ sender, count }) => change(sender, 'PATCH', '/v2/me', { inbox_policy: count % 2 === 0 ? 'contacts' : 'requests' }),
   ({ reader }) => get(reader, '/v2/inbox?limit=5'),
   ({ sender, other, count }) =>
@@ -60,7 +60,10 @@ const AFTER_POST: readonly ((turn: Turn) => ExpectedCall)[] = [
   ({ owner, board }) => get(owner, `/v2/boards/${board}/members`),
 ]
 
-/** One of them, each in its turn. @param turns how many of this kind there were before. */
+/**
+ * Makes one of these calls; each has its turn.
+ * @param turns how many calls came before.
+ */
 export function callAfter(isPost: boolean, turns: number, turn: Turn): ExpectedCall {
   const calls = isPost ? AFTER_POST : AFTER_MESSAGE
   const call = calls[turns % calls.length]

@@ -1,6 +1,6 @@
 /**
  * `npx pnpm faults:upgrade [--from <revision>]`: runs an earlier revision of this repository, upgrades it to this tree under
- * load, process by process, and rolls it back. Prints what was done, and fails where anything is wrong.
+ * load, process by process, and rolls it back. Prints each step, and fails if anything is wrong.
  */
 import { readCommandLine } from '../../support/run/command-line.ts'
 import { checkOut, revisionBeforeLastSql, titleOf } from './old-release.ts'

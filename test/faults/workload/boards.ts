@@ -1,4 +1,4 @@
-/** Boards: created, joined, staffed, left, read; posts voted for, hidden and restored. */
+/** Operations on boards: create, join, change roles, leave, read, vote, hide and restore. */
 import type { Outcome } from './client.ts'
 import { type Actor, ask, type KnownBoard, type Scene } from './scene.ts'
 
@@ -14,11 +14,11 @@ export async function createBoard(scene: Scene, actor: Actor): Promise<void> {
   ] as const)
   const posting = visibility === 'private' || random.chance(0.4) ? 'members' : 'anyone'
   const call = { kind: 'create-board', title: `b ${random.hex(4)}`, visibility, posting } as const
-  // A board has no id of the client's, so that a repeat is another board: who does not want two asks once.
+  // The client gives a board no id, so a retry would create another board. Calls once.
   note(scene, actor, call, await actor.client.ask(call, { attempts: 1 }))
 }
 
-/** Several at once, up to what one may own. */
+/** Creates several boards at once, up to the limit of an owner. */
 export async function createBoards(scene: Scene, actor: Actor): Promise<void> {
   const call = { kind: 'create-board', title: 'one of many', visibility: 'private', posting: 'members' } as const
   const outcomes = await Promise.all(Array.from({ length: MANY }, () => actor.client.attempt(call)))
@@ -36,7 +36,7 @@ function note(
   }
 }
 
-/** Most boards are read by nobody else than their owners; these few are where it happens. */
+/** Most boards have no reader besides their owner. These few have all the activity. */
 function drawBoard(scene: Scene, actor: Actor): KnownBoard | undefined {
   const lively = scene.boards.slice(0, 6)
   return lively.length === 0 ? undefined : actor.random.pick(lively)
@@ -73,7 +73,7 @@ export async function vote(scene: Scene, actor: Actor): Promise<void> {
   if (id !== undefined) await ask(actor, { kind: 'vote', id, voted: actor.random.chance(0.7) })
 }
 
-/** One agent, one post, all at once: one vote, and one unit. */
+/** One agent votes for one post several times at once: one vote, and one unit. */
 export async function voteAtOnce(scene: Scene, actor: Actor): Promise<void> {
   const id = drawPost(scene, actor)
   if (id === undefined) return

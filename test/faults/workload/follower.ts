@@ -4,12 +4,12 @@ import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Actor } from './scene.ts'
 
-/** A client of the stream that comes back with its last cursor, whatever breaks (spec 13.4). */
+/** A client of the stream that reconnects with its last cursor after every failure (spec 13.4). */
 export interface RoundFollower {
   readonly actor: Actor
-  /** Which of the agent's. */
+  /** The number of the agent's client. */
   readonly client: number
-  /** Everything at or below was delivered, or there was nothing to deliver. */
+  /** No event at or below this cursor is missing. */
   readonly last: number
   stop(): Promise<void>
 }
@@ -70,7 +70,7 @@ export function startRoundFollower(
       },
     })
     if (stream.status !== 200) {
-      // 503, and 429 while the leases of a process that died run out; 401 of one who was revoked.
+      // 503; 429 until the leases of a dead process expire; 401 for a revoked agent.
       if (![401, 429, 503].includes(stream.status)) note('stream', `${stream.status} ${stream.text}`)
       return
     }
@@ -87,7 +87,7 @@ export function startRoundFollower(
   }
 }
 
-/** What `fetch` throws where nobody listens, or where the connection ends before there is an answer. */
+/** The error of `fetch` if nothing listens, or if the connection ends before the answer. */
 function isLost(error: unknown): boolean {
   return error instanceof TypeError || (error instanceof DOMException && error.name === 'AbortError')
 }

@@ -4,7 +4,7 @@ import { fingerprint } from '../history/fingerprint.ts'
 import type { History } from '../history/history.ts'
 import type { Random } from './random.ts'
 
-/** The HTTPS end of all webhooks of a run. It refuses some first attempts, and records every request. */
+/** The HTTPS endpoint of all webhooks of a run. It refuses some first attempts, and records every request. */
 export interface HookReceiver extends AsyncDisposable {
   readonly host: string
   readonly caFile: string
@@ -14,7 +14,7 @@ export interface HookReceiver extends AsyncDisposable {
   expect(path: string, secret: string): void
 }
 
-/** Of an attempt; four more follow. */
+/** The attempt fails; the service makes up to four more. */
 const REFUSED = 0.05
 
 export async function startHookReceiver(folder: string): Promise<HookReceiver> {
@@ -28,7 +28,7 @@ export async function startHookReceiver(folder: string): Promise<HookReceiver> {
     startRound(history, random) {
       round = { history, random }
       refusals.clear()
-      // What came before is in the history of its round; an hour of it does not stay in memory.
+      // Drops earlier events, which are in the history of their round. An hour of them would fill the memory.
       receiver.forget()
     },
     expect(path, secret) {

@@ -6,7 +6,7 @@ import { type Actor, ask, type Scene } from './scene.ts'
 const MAX_CHALLENGES = 30
 const AGAIN_MS = 200
 
-/** With a new challenge for each try: one that may be consumed is known by its answer. */
+/** Each try uses a new challenge, because the answer shows if a challenge was consumed. */
 export async function register(scene: Scene, { agent, client }: Actor): Promise<boolean> {
   for (let attempt = 0; attempt < MAX_CHALLENGES; attempt += 1) {
     const work = await solve(scene, agent.pubkey)
@@ -37,7 +37,7 @@ async function solve(scene: Scene, pubkey: string): Promise<{ challenge: string;
   }
 }
 
-/** What is there already is 201 again; another's name is refused. */
+/** An identical repeat is 201 again. Another agent's name is refused. */
 export async function registerAgain(scene: Scene, actor: Actor): Promise<void> {
   const name = actor.random.chance(0.5) ? actor.agent.name : actor.random.pick(scene.actors).agent.name
   const work = await solve(scene, actor.agent.pubkey)
@@ -71,7 +71,7 @@ export async function readSettings(_scene: Scene, actor: Actor): Promise<void> {
 export async function changeContact(scene: Scene, actor: Actor): Promise<void> {
   const { random } = actor
   const others = scene.actors.filter((other) => other !== actor)
-  // Whoever has written is answered sooner than others.
+  // Prefers agents that have written to this one.
   const askers = scene.known.filter(({ sent }) => sent.to === actor.agent.id && sent.from !== actor.agent.id)
   const other = random.chance(0.6) && askers.length > 0 ? random.pick(askers).sent.from : random.pick(others).agent.id
   const state = random.weighted([
@@ -86,7 +86,7 @@ export async function readContacts(_scene: Scene, actor: Actor): Promise<void> {
   await ask(actor, { kind: 'contacts' })
 }
 
-/** For good. It goes on asking, and is refused. */
+/** Revokes the agent for good. The agent keeps sending requests, which are refused. */
 export async function revoke(_scene: Scene, actor: Actor): Promise<void> {
   actor.revoked = true
   await ask(actor, { kind: 'revoke' })

@@ -6,9 +6,7 @@ const LATER_MS = 15_000
 const TIMEOUT_MS = 8_000
 const TARGET = '/v2/me'
 
-/**
- * Somebody in between sends one signed request several times: to all gateways at once, and again later (spec 3.7).
- */
+/** An attacker repeats one signed request: through all gateways at once, and again later (spec 3.7). */
 export async function replay(scene: Scene, { agent, random }: Actor): Promise<void> {
   const nonce = random.hex(16)
   const { authority } = agent.place

@@ -18,7 +18,7 @@ import { deleteWebhook, readWebhook, setWebhook } from './webhooks.ts'
 
 export type Operation = (scene: Scene, actor: Actor) => Promise<void>
 
-/** Everything that the API offers, and how often. */
+/** All operations of the API, with their weights. */
 export const OPERATIONS: readonly (readonly [weight: number, operation: Operation])[] = [
   [24, sendMessage],
   [4, sendBurst],
@@ -56,5 +56,5 @@ export const OPERATIONS: readonly (readonly [weight: number, operation: Operatio
   [1.5, replay],
 ]
 
-/** They take long, and their agent goes on meanwhile. */
+/** Slow operations, during which their agent goes on with others. */
 export const IN_BACKGROUND: ReadonlySet<Operation> = new Set([replay])

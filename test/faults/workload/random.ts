@@ -2,22 +2,22 @@ import { createHash } from 'node:crypto'
 import { uniformInt } from 'pure-rand/distribution/uniformInt'
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus'
 
-/** Draws that are the same for the same seed. What happens between the draws of several clients is not. */
+/** Random draws that depend only on the seed. The timing between the draws of several clients varies. */
 export interface Random {
   readonly seed: number
   /** From `from` to `to`, both included. */
   int(from: number, to: number): number
-  /** True in `probability` of the draws. */
+  /** True with this probability. */
   chance(probability: number): boolean
   /** @throws RangeError for an empty list. */
   pick<T>(items: readonly T[]): T
-  /** One of the entries, as often as its weight says. */
+  /** One of the entries, chosen by weight. */
   weighted<T>(entries: readonly (readonly [weight: number, item: T])[]): T
-  /** `count` different ones, or all where there are fewer. */
+  /** `count` different entries, or all if there are fewer. */
   sample<T>(items: readonly T[], count: number): T[]
   /** Lower-case hex. */
   hex(bytes: number): string
-  /** A generator of its own: what it draws depends on the seed and the name alone, and not on what others drew. */
+  /** A separate generator. Its draws depend only on the seed and the name, not on the draws of other generators. */
   fork(name: string): Random
 }
 

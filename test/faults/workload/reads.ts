@@ -1,4 +1,4 @@
-/** Reading: pages from where the last one ended, single messages, also others', receipts, the directory, the budget. */
+/** Reads: the next page of a list, single messages (also those of others), receipts, the directory, the budget. */
 import { type Actor, ask, type Scene } from './scene.ts'
 
 export async function readInbox(_scene: Scene, actor: Actor): Promise<void> {
@@ -34,13 +34,13 @@ export async function readMessage(scene: Scene, actor: Actor): Promise<void> {
   await ask(actor, { kind: actor.random.chance(0.7) ? 'message' : 'receipt', id })
 }
 
-/** The root of a thread and its members, as far as they came to this inbox. */
+/** The root of a thread, and the members that reached this inbox. */
 export async function readThread(scene: Scene, actor: Actor): Promise<void> {
   const roots = scene.known.filter(({ sent }) => sent.threadId !== null && sent.to === actor.agent.id)
   if (roots.length > 0) await ask(actor, { kind: 'thread', id: actor.random.pick(roots).sent.threadId ?? '' })
 }
 
-/** Signed, as everything that an agent asks may be. */
+/** Signed, although this is not required. */
 export async function readHealth(_scene: Scene, actor: Actor): Promise<void> {
   await ask(actor, { kind: 'health' })
 }

@@ -2,7 +2,7 @@ import type { Agent } from '../../support/client/agent.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
 import { fingerprint } from '../history/fingerprint.ts'
 
-/** Method, target and JSON of a call; a send and a registration bring their own text. */
+/** Method, target and JSON of a call. A send and a registration have their own body text. */
 export function requestOf(agent: Agent, call: Call): { method: string; target: string; body?: unknown } {
   switch (call.kind) {
     case 'register':
@@ -81,10 +81,10 @@ function afterOf(cursor: string): string {
   return cursor === '' ? '' : `&after=${encodeURIComponent(cursor)}`
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: JSON that has been held against the OpenAPI description.
+// biome-ignore lint/suspicious/noExplicitAny: JSON that was validated against the OpenAPI description.
 type Json = any
 
-/** What of an answer is kept for the checker. */
+/** The part of an answer that the checker gets. */
 export function bodyOf(call: Call, status: number, json: Json): Body {
   if (status >= 400) return { code: json?.error?.code }
   switch (call.kind) {

@@ -1,6 +1,6 @@
 /**
- * Webhooks: every configuration has a path of its own at the receiver, so that what comes there says under which one it
- * was sent.
+ * Webhooks. Every configuration has its own path at the receiver, so a delivery shows the configuration under which it was
+ * sent.
  */
 import { LATE_MS } from '../model/register.ts'
 import { type Actor, ask, type Scene } from './scene.ts'
@@ -11,7 +11,7 @@ export async function setWebhook(scene: Scene, actor: Actor): Promise<void> {
   const secret = actor.random.hex(20)
   scene.expectHook(path, secret)
   const { status, attempts } = await ask(actor, { kind: 'set-webhook', url: scene.hookUrl(path), secret })
-  // An attempt that nobody has heard of may still cancel what is pending.
+  // An unanswered attempt may still cancel pending deliveries.
   actor.hookedMs = Date.now() + (status === 200 && attempts === 1 ? 0 : LATE_MS)
 }
 

@@ -1,9 +1,9 @@
 import { escapeText } from './escape.ts'
 
-/** A chart as SVG text. Every line has its own scale, from zero to its largest value, and its name says that value. */
+/** A chart as SVG text. Every line has its own scale, from zero to its largest value. The line's name includes that value. */
 interface Chart {
   readonly title: string
-  /** What the horizontal axis counts. */
+  /** The unit of the horizontal axis. */
   readonly across: string
   readonly lines: readonly Line[]
   /** Parts of the horizontal axis that are marked. */

@@ -16,7 +16,7 @@ export interface HttpAnswer {
   headers: Headers
   text: string
   /** The parsed body, if it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions, which say what it must be.
+  // biome-ignore lint/suspicious/noExplicitAny: assertions say what an answer must be
   body: any
 }
 

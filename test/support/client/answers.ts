@@ -1,7 +1,7 @@
-/** What tests say of answers, in few words. */
+/** Short helpers for tests to examine answers. */
 import type { Agent, HttpAnswer } from './agent.ts'
 
-/** What an answer comes to, for the rows of a table: `202`, or `400 invalid_envelope`. */
+/** The outcome of an answer, for the rows of a table: `202`, or `400 invalid_envelope`. */
 export function outcomeOf({ status, body }: HttpAnswer): string {
   const code: unknown = body?.error?.code
   return typeof code === 'string' ? `${status} ${code}` : `${status}`
@@ -20,13 +20,13 @@ export interface Spending {
   credits: number
 }
 
-/** What the agent's budget says that it has spent today, and its credits. */
+/** The agent's spending today and its credits, according to its budget. */
 export async function spendingOf(agent: Agent): Promise<Spending> {
   const { body } = await got(agent.get('/v2/budget'))
   return { units: body.used_units, introductions: body.used_introductions, credits: body.credit_balance }
 }
 
-/** The answer, which must be a success: what a test needs but is not about. */
+/** The answer, which must be a success. For calls that a test needs but does not test. */
 export async function got(pending: Promise<HttpAnswer>): Promise<HttpAnswer> {
   const answer = await pending
   if (answer.status >= 300) throw new Error(`${answer.status} ${answer.text}`)

@@ -1,4 +1,4 @@
-/** Boards over HTTP, in few words. */
+/** Short helpers for boards over HTTP. */
 
 import type { SharedHarness } from '../system/harness.ts'
 import type { Agent, HttpAnswer } from './agent.ts'
@@ -15,23 +15,26 @@ interface BoardAsked {
   posting?: Posting
 }
 
-/** Creates a board, public where nothing is said. @returns its id. */
+/**
+ * Creates a board, public by default.
+ * @returns its id.
+ */
 export async function newBoard(owner: Agent, board: BoardAsked = {}): Promise<string> {
   const { body } = await got(owner.post('/v2/boards', { title: 'a board', visibility: 'public', ...board }))
   return body.id
 }
 
-/** The membership PUT, by the caller for somebody. */
+/** The membership PUT, by the caller for another agent. */
 export function putRole(caller: Agent, boardId: string, agent: Agent, role: Role): Promise<HttpAnswer> {
   return caller.put(`/v2/boards/${boardId}/members/${agent.id}`, { role })
 }
 
-/** Makes oneself a reader. */
+/** Makes the caller a reader. */
 export async function subscribe(agent: Agent, boardId: string): Promise<void> {
   await got(putRole(agent, boardId, agent, 'reader'))
 }
 
-/** Agents by their roles, as the owner lists them. */
+/** Agents by role, as the owner lists them. */
 export async function rolesOf(owner: Agent, boardId: string): Promise<Record<string, string>> {
   const { body } = await got(owner.get(`/v2/boards/${boardId}/members`))
   const members = body.members as { agent_id: string; role: string }[]
@@ -44,7 +47,7 @@ export interface Staffed {
   readonly writer: Agent
   readonly reader: Agent
   readonly banned: Agent
-  /** Registered, and without a record. */
+  /** A registered agent without a membership record. */
   readonly none: Agent
 }
 

@@ -1,16 +1,19 @@
 import { expect } from 'vitest'
 import type { HttpAnswer } from './agent.ts'
 
-/** An answer may have been waited for together with others, on a busy machine. */
+/** On a busy machine, an answer may be late because the test waited for it together with others. */
 const CLOCK_MS = 60_000
 
-/** What every answer carries, whatever it is about (spec 3.14). */
+/** Checks the headers that every answer has (spec 3.14). */
 export function expectStamped({ headers }: HttpAnswer): void {
   expect(headers.get('x-request-id')).toMatch(/^\S+$/)
   expect(Math.abs(Date.parse(headers.get('date') ?? '') - Date.now())).toBeLessThan(CLOCK_MS)
 }
 
-/** An error as spec 4.1 has it: this status, exactly `code` and `message`, JSON, stamped like every answer. */
+/**
+ * Checks an error in the form of spec 4.1: this status, exactly `code` and `message`, JSON, with the headers of every
+ * answer.
+ */
 export function expectError(answer: HttpAnswer, status: number, code: string): void {
   const { error } = answer.body ?? {}
   expect({ status: answer.status, code: error?.code }, answer.text).toEqual({ status, code })

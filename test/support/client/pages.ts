@@ -1,7 +1,7 @@
 import type { Agent, HttpAnswer } from './agent.ts'
 import { got } from './answers.ts'
 
-/** A Message as far as tests look at it. */
+/** The fields of a Message that tests use. */
 export interface ListedMessage {
   envelope: { id: string; from: string; to: string; body?: unknown; thread_id?: string }
   lane: string
@@ -11,7 +11,10 @@ export interface ListedMessage {
   upvotes: number
 }
 
-/** All pages of a message list, from the first to the one whose `next_cursor` is empty. @param path with or without a query. */
+/**
+ * Reads all pages of a message list, up to the one with an empty `next_cursor`.
+ * @param path with or without a query.
+ */
 export async function readPages(agent: Agent, path: string): Promise<HttpAnswer[]> {
   const pages: HttpAnswer[] = []
   for (let after = ''; ; ) {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-/** Certificates for tests, made by an authority of the test's own. */
+/** Certificates for tests, from a test authority. */
 import { generate } from 'selfsigned'
 
 export interface Credentials {
@@ -19,7 +19,7 @@ export interface CertificateOptions {
 
 const DAY_MS = 86_400_000
 
-/** Of a name that no other has: the files of a worker trust each other's, and an issuer is looked for by its name. */
+/** A unique name, because files of a worker trust each other's authorities, and TLS finds an issuer by its name. */
 export async function createAuthority(name = `authority of a test ${randomUUID()}`): Promise<Authority> {
   const made = await generate([{ name: 'commonName', value: name }], {
     keyType: 'ec',

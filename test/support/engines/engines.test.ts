@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { createTestDatabase } from './database.ts'
 import { startTestNats, takePorts } from './engines.ts'
 
-test('each test has a database of its own, migrated, with the rights of the service alone', async () => {
+test('each test gets its own migrated database, with only the rights of the service', async () => {
   await using database = await createTestDatabase(['messaging'])
   await using other = await createTestDatabase(['messaging'])
   const sql = postgres(database.urlFor('messaging'), { max: 1 })
@@ -19,7 +19,7 @@ test('each test has a database of its own, migrated, with the rights of the serv
   }
 })
 
-test('each test has a NATS of its own that keeps its port over restarts', async () => {
+test('each test gets its own NATS, which keeps its port over restarts', async () => {
   await using nats = await startTestNats()
   await using other = await startTestNats()
   expect(other.urlFor('budget')).not.toBe(nats.urlFor('budget'))
@@ -32,7 +32,7 @@ test('each test has a NATS of its own that keeps its port over restarts', async 
   await connection.close()
 })
 
-test('a port is given to one alone, and those in a row to the same one', async () => {
+test('each port has one owner, and consecutive ports have the same owner', async () => {
   const counts = Array.from({ length: 60 }, (_, at) => 1 + (at % 3))
   const firsts = await Promise.all(counts.map((count) => takePorts(count)))
   const ports = firsts.flatMap((first, at) => Array.from({ length: counts[at] ?? 0 }, (_, next) => first + next))

@@ -47,7 +47,7 @@ export interface TestNats extends AsyncDisposable {
   restart(options?: { wipe?: boolean }): Promise<void>
 }
 
-/** A NATS server with a configuration of the test's own. */
+/** A NATS server with the test's own configuration. */
 interface ConfiguredNats extends AsyncDisposable {
   readonly port: number
   /** Of one of the logins of deploy/nats/users.conf, if the configuration includes `users.conf`. */

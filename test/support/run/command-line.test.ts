@@ -21,7 +21,7 @@ function parse(...args: string[]): Parsed<typeof LINE.options> {
   return parseWith(command, LINE, args)
 }
 
-test('a command line without anything has its defaults', () => {
+test('a command line without arguments has the defaults', () => {
   expect(parse()).toEqual({
     values: { minutes: 5, 'round-seconds': undefined, faults: undefined, from: undefined, check: false },
     names: [],
@@ -37,7 +37,7 @@ test('every kind of option is read', () => {
   })
 })
 
-test.each([['--help'], ['-h'], ['reads', '--help']])('%s asks for help', (...args) => {
+test.each([['--help'], ['-h'], ['reads', '--help']])('%s prints the help', (...args) => {
   expect(() => parse(...args)).toThrow(expect.objectContaining({ exitCode: 0 }))
 })
 
@@ -51,7 +51,7 @@ test.each([
   [['--faults', 'kill,flood'], "'flood' is none of kill, pause."],
   [['writes'], 'Allowed choices are send, reads.'],
   [['reads', 'send'], 'too many arguments'],
-])('%s is one line that says what is wrong', (args, problem) => {
+])('%s is an error of one line', (args, problem) => {
   expect(() => parse(...args)).toThrow(
     expect.objectContaining({ exitCode: 1, message: expect.stringContaining(problem) }),
   )

@@ -3,10 +3,10 @@ import { startEngineBroker } from '../engines/engine-broker.ts'
 import { BROKER_VARIABLE } from '../engines/engines.ts'
 import { keepSystems } from '../system/kept-systems.ts'
 
-/** As for the services (deploy/local, processes/services.ts). */
+/** The services use such a cache too (deploy/local, processes/services.ts). */
 const COMPILE_CACHE = fileURLToPath(new URL('../../../node_modules/.cache/node-compile', import.meta.url))
 
-/** Vitest's `globalSetup`: offers the engines and the shared systems to the tests, and ends what they started. */
+/** Vitest's `globalSetup`: offers the engines and the shared systems to the tests, and stops them at the end. */
 export default async function setup(): Promise<() => Promise<void>> {
   const broker = await startEngineBroker(keepSystems())
   // Workers inherit both.

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { beforeEach } from 'vitest'
 
-/** What most tests take at most. */
+/** Longer than most tests take. */
 const ROOM_MS = 20_000
 const DAY_MS = 24 * 60 * 60 * 1000
 
-// Budgets begin anew at midnight UTC: a test that asks twice must not stand on both sides of it.
+// Budgets are reset at midnight UTC, so a test with two requests must not run across midnight.
 beforeEach(async () => {
   const leftMs = DAY_MS - (Date.now() % DAY_MS)
   if (leftMs < ROOM_MS) await sleep(leftMs)

@@ -1,13 +1,13 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
- * Files whose tests wait for leases and deadlines to end: they take longest and use the cores least. The others fill the time
- * beside them, which they could not at the end.
+ * Files whose tests wait for leases and deadlines to end. They take longest and use the CPU least, so they start first, and
+ * the others run beside them.
  */
 const WAITING =
   /\/faults?[./-]|\/faults\/|stack\.test|edge\/health|expiry|stream-limits|deliveries\.test|pages\.test|packages\.test/
 
-/** The order of a run: files that wait, then the others, each as vitest would have them. */
+/** The order of a run: files that wait, then the others, each in vitest's own order. */
 export class WaitingFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)

@@ -1,20 +1,20 @@
-/** A stand-in for the budget service, on a real NATS: a service's tests never start another service. */
+/** A stand-in for the budget service, on a real NATS, because a service's tests never start another service. */
 import { listOverdue, release, reserve, settle, settleSoon } from '@svc/contracts/budget.ts'
 import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import { handle } from '@svc/nats/serve.ts'
 import { type Peer, startPeer } from './peer.ts'
 
 export interface BudgetPeer extends Peer {
-  /** Units that are held or settled, by agent. */
+  /** Reserved or settled units, by agent. */
   usedBy(agentId: string): number
-  /** How many reservations were asked for, and how many are neither settled nor released. */
+  /** The number of reservations so far, and of those that are neither settled nor released. */
   readonly reserved: number
   readonly held: number
-  /** What the next reservations are refused with. */
+  /** The error for the next reservations. */
   refusal: ErrorCode | undefined
   /** Called before a reservation is answered. */
   beforeAnswer: () => Promise<void> | void
-  /** How long a reservation is held, instead of what is asked for. */
+  /** The time for which reservations are held, instead of the requested one. */
   holdMs: number | undefined
 }
 

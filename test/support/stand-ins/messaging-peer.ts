@@ -1,4 +1,4 @@
-/** A stand-in for the messaging service's logs, on a real NATS: a service's tests never start another service. */
+/** A stand-in for the logs of messaging, on a real NATS, because a service's tests never start another service. */
 import { ARRIVALS_MAX, listArrivals, listHeads, readArrivals } from '@svc/contracts/messaging.ts'
 import { handle, handleText } from '@svc/nats/serve.ts'
 import { type Peer, startPeer } from './peer.ts'
@@ -19,7 +19,7 @@ export interface MessagingPeer extends Peer {
   append(entry: LogEntry): void
   /** Called before entries are answered. */
   beforeRead: () => Promise<void> | void
-  /** Entries in one answer of `readArrivals` at most, as if they were long. */
+  /** The most entries in one answer of `readArrivals`, as if they were long. */
   pageEntries: number
 }
 

@@ -1,17 +1,17 @@
-/** A server that greets as NATS does, writes down what it is sent, and answers pings. */
+/** A server that greets like NATS, records everything it receives, and answers pings. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import type { Credentials } from '../engines/certificates.ts'
 
 export interface ImpostorOptions {
-  /** Where it listened before; a free port otherwise. */
+  /** The port of an earlier start. By default a free port. */
   readonly port?: number
-  /** It offers TLS and asks for it; without them it offers none. */
+  /** With credentials it requires TLS; without them it offers none. */
   readonly credentials?: Credentials
   /** It refuses every login. */
   readonly refusing?: boolean
-  /** Servers of its cluster, as `host:port`, that it tells clients about. */
+  /** Servers of its cluster, as `host:port`, which it announces to clients. */
   readonly peers?: readonly string[]
 }
 
@@ -19,7 +19,7 @@ interface Impostor extends AsyncDisposable {
   readonly port: number
   /** Connections so far. */
   connections(): number
-  /** All that it was sent and could read, in clear or decrypted. */
+  /** Everything it received and could read, as plain text or decrypted. */
   received(): string
 }
 

@@ -2,14 +2,14 @@ import { connectNats, drainNats } from '@svc/nats/connect.ts'
 import { type Endpoint, type Serving, serve } from '@svc/nats/serve.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 
-/** A stand-in for a service that the one under test calls. */
+/** A stand-in for a service that the tested service calls. */
 export interface Peer extends AsyncDisposable {
-  /** Nobody serves its calls until `up`. */
+  /** It answers no calls until `up`. */
   down(): Promise<void>
   up(): Promise<void>
 }
 
-/** @param natsUrl with the credentials of the service that it stands in for. */
+/** @param natsUrl with the credentials of the replaced service. */
 export async function startPeer(natsUrl: string, name: string, endpoints: Endpoint[]): Promise<Peer> {
   const logger = createLogger('test', 'silent')
   const nats = await connectNats({ url: natsUrl, name: `test-${name}`, logger })

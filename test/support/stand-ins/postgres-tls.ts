@@ -1,4 +1,4 @@
-/** What stands in front of Postgres, or in its place, and answers the question for TLS as a test wants it to. */
+/** A server in front of Postgres or instead of it, which answers the TLS request as a test wants. */
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
@@ -6,14 +6,14 @@ import type { Credentials } from '../engines/certificates.ts'
 
 interface PostgresDoor extends AsyncDisposable {
   readonly port: number
-  /** How connections began: under TLS, or without. */
+  /** How each connection began: with TLS or without. */
   readonly begun: ('tls' | 'plain')[]
-  /** Bytes that it was sent and could read, but for the question for TLS. */
+  /** Bytes it received and could read, except the TLS request. */
   receivedBytes(): number
 }
 
 export interface DoorOptions {
-  /** It has TLS; without them it says that it has none. */
+  /** With credentials it has TLS; without them it refuses TLS. */
   readonly credentials?: Credentials
   /** The Postgres behind it; without one, nothing is answered. */
   readonly toPort?: number

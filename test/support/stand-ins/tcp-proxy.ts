@@ -2,15 +2,15 @@ import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 import { findFreePort } from '@svc/local/engines/ports.ts'
 
-/** Stands between processes and a server that they share with others, so that it can be gone for these alone. */
+/** A proxy between some processes and a server, which can cut off the server for these processes only. */
 export interface TcpProxy extends AsyncDisposable {
-  /** The URL with this proxy in the place of its server, which is the same for all URLs. */
+  /** Replaces the server of a URL by this proxy. All URLs must have the same server. */
   through(url: string): string
-  /** Ends every connection and refuses new ones, as a machine does on which nothing listens. */
+  /** Ends every connection and refuses new ones, like a machine on which nothing listens. */
   cut(): Promise<void>
   /** Listens again, on the same port. */
   mend(): Promise<void>
-  /** Passes nothing on, either way, and ends nothing: a peer that is gone without a word. Until `thaw`. */
+  /** Holds all bytes in both directions and closes nothing, like a peer that disappeared. Until `thaw`. */
   freeze(): void
   thaw(): void
 }
@@ -56,7 +56,7 @@ export async function startTcpProxy(): Promise<TcpProxy> {
     for (const socket of sockets) socket.resetAndDestroy()
     await closed
   }
-  // Not one of those that outgoing connections are given: while it is cut, nobody else may get it.
+  // Outside the ephemeral range, so that no other process gets the port while the proxy is cut off.
   const port = await findFreePort()
   await listen(port)
   return {

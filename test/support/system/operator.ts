@@ -5,9 +5,9 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import { newTraceparent } from '@svc/telemetry/trace.ts'
 import type { TestSystem } from './system.ts'
 
-/** The operator, as its own NATS user: what `svc admin grant` does (spec 11.4). */
+/** Acts as the operator with its own NATS user, like `svc admin grant` (spec 11.4). */
 export interface Operator extends AsyncDisposable {
-  /** @throws ServiceError `id_conflict`: the reference was used with other values. */
+  /** @throws ServiceError `id_conflict` if the reference was used with other values. */
   grant(agentId: string, units: number, reference: string): Promise<{ granted: boolean; credit_balance: number }>
 }
 

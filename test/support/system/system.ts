@@ -50,7 +50,7 @@ export const ONE_OF_EACH: Readonly<Record<ServiceName, number>> = {
 }
 const HEALTHY_LIMIT_MS = 60_000
 const RETRY_MS = 1_000
-/** No test waits for proofs of work or meets limits that it does not test. */
+/** Makes proofs of work easy and limits high, because no test wants to wait for them. */
 const TEST_SETTINGS: NodeJS.ProcessEnv = {
   SVC_POW_DIFFICULTY: '4',
   SVC_RATE_PER_SECOND: '100000',

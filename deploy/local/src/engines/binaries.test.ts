@@ -28,7 +28,7 @@ function install(place: string, name: string, version: string): string {
   return path
 }
 
-describe('an engine that no npm package brings', () => {
+describe('an engine for which there is no npm package', () => {
   test('NATS is taken from the PATH, the first one that is new enough', async () => {
     install('old', 'nats-server', 'nats-server: v2.10.4')
     const good = install('good', 'nats-server', 'nats-server: v2.14.1')
@@ -36,7 +36,7 @@ describe('an engine that no npm package brings', () => {
     expect(await findNatsServer(machine(path))).toBe(good)
   })
 
-  test('Postgres is taken from the PATH where initdb lies beside it, through links', async () => {
+  test('Postgres is taken from the PATH if initdb is in the same folder, through links', async () => {
     const good = install('lib/bin', 'postgres', 'postgres (PostgreSQL) 18.3 (Debian 18.3-1)')
     install('lib/bin', 'initdb', '')
     mkdirSync(join(folder, 'bin'))

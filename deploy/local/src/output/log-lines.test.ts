@@ -30,7 +30,7 @@ describe('one line for each event', () => {
     expect(lineOf({ level: 50, time: NOON, msg: 'failed', err })).toMatch(/ERROR failed err="no: route"$/)
   })
 
-  test('what was logged cannot move the cursor, change colours or begin a line', () => {
+  test('a logged value cannot move the cursor, change colours or begin a line', () => {
     const line = lineOf({ level: 30, time: NOON, msg: 'a\nb\x1b[2Jc', field: 'x\r\x07\u009b y' })
     expect(line).not.toMatch(/[^\x20-\x7e]/)
   })
@@ -39,7 +39,7 @@ describe('one line for each event', () => {
     expect(lineOf({ level: 30, time: NOON, msg: '', field: 'x'.repeat(5_000) }).length).toBeLessThan(300)
   })
 
-  test('what is not a log line stands out as a warning', () => {
+  test('a line that is not JSON stands out as a warning', () => {
     const event = parseLogLine('Segmentation fault', NOON)
     expect(formatLogEvent('budget-1', event, false)).toMatch(/WARN {2}Segmentation fault$/)
   })
@@ -48,7 +48,7 @@ describe('one line for each event', () => {
     expect(parseLogLine(text, NOON)).toMatchObject({ level: 40, message: text })
   })
 
-  test('colours only where asked for', () => {
+  test('colours only if requested', () => {
     expect(lineOf({ level: 50, time: NOON, msg: 'bad' }, true)).toContain('\x1b[1;31mERROR bad')
   })
 })

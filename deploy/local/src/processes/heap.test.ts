@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { heapArgs } from './heap.ts'
 
-test('what is young never takes more than it may', () => {
+test('the young generation never exceeds its limit', () => {
   // Arrays that live long enough to make V8 grow its young generation.
   const script = `
     const kept = []

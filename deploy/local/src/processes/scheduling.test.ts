@@ -28,12 +28,15 @@ const script = `
 const SCHED_OTHER = 0
 const SCHED_BATCH = 3
 
-it.runIf(process.platform === 'linux' && hasChrt)('what is started afterwards interrupts nobody, unless it may', () => {
-  // Starts under the default policy, whatever policy these tests run under.
-  const args = ['-o', '0', process.execPath, '--input-type=module', '-e', script, module]
-  const policies = execFileSync('chrt', args, { encoding: 'utf8' }).trim().split('\n')
-  expect(policies.map(Number)).toEqual([SCHED_BATCH, SCHED_OTHER])
-})
+it.runIf(process.platform === 'linux' && hasChrt)(
+  'a process that starts afterwards does not preempt others, unless it may',
+  () => {
+    // Starts under the default policy, whatever policy these tests run under.
+    const args = ['-o', '0', process.execPath, '--input-type=module', '-e', script, module]
+    const policies = execFileSync('chrt', args, { encoding: 'utf8' }).trim().split('\n')
+    expect(policies.map(Number)).toEqual([SCHED_BATCH, SCHED_OTHER])
+  },
+)
 
 it.runIf(process.platform === 'linux' && canBeLate())(
   'timers are late in what is started so, and in nothing else',
@@ -50,7 +53,7 @@ it.runIf(process.platform === 'linux' && canBeLate())(
   },
 )
 
-/** Not every sandbox has timer slack. */
+/** Some sandboxes have no timer slack. */
 function canBeLate(): boolean {
   try {
     accessSync('/proc/self/timerslack_ns', constants.R_OK | constants.W_OK)
@@ -60,7 +63,7 @@ function canBeLate(): boolean {
   }
 }
 
-it('where there is no such policy, or no command to ask for it, everything works', () => {
+it('without this policy, or without the command for it, everything works', () => {
   const code =
     'const { mayInterrupt, takeTurns } = await import(process.argv[1]); takeTurns(); mayInterrupt(process.pid)'
   execFileSync(process.execPath, ['--input-type=module', '-e', code, module], { env: { PATH: '' } })

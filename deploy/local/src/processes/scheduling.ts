@@ -11,8 +11,8 @@ export function takeTurns(): void {
 }
 
 /**
- * Gives a process that was started later the right to preempt again. Needed by a process that does little work per
- * message and for which others wait. Otherwise messages would lie there until their sender is idle.
+ * Gives a process that was started later the right to preempt again. Use it for a process that does little work per message
+ * and that others wait for. Otherwise messages would wait until their sender is idle.
  */
 export function mayInterrupt(pid: number): void {
   if (process.platform === 'linux') spawnSync('chrt', ['-a', '-o', '-p', '0', String(pid)], { stdio: 'ignore' })

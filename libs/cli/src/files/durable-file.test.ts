@@ -9,7 +9,7 @@ import { writeDurably } from './durable-file.ts'
 
 const run = promisify(execFile)
 
-/** The system takes the first 8 KiB of a file and no more, as a disk does that is almost full. */
+/** Limits files to 8 KiB, which simulates a disk that is almost full. */
 function writeOnFullDisk(module: string, call: string): Promise<unknown> {
   const script = `import * as files from '${fileURLToPath(new URL(module, import.meta.url))}'\n${call}`
   const command = 'ulimit -f 8 && exec "$0" "$@"'
@@ -22,7 +22,7 @@ function temporaryFolder(): string {
   return folder
 }
 
-test.runIf(process.platform !== 'win32')('a disk that takes only a part of a file leaves the old file', async () => {
+test.runIf(process.platform !== 'win32')('if the disk takes only a part of a file, the old file stays', async () => {
   const folder = temporaryFolder()
   const path = join(folder, 'file')
   writeDurably(path, 'old')
@@ -32,7 +32,7 @@ test.runIf(process.platform !== 'win32')('a disk that takes only a part of a fil
   expect(readdirSync(folder)).toEqual(['file'])
 })
 
-test.runIf(process.platform !== 'win32')('a disk that takes only a part of a secret leaves no file', async () => {
+test.runIf(process.platform !== 'win32')('if the disk takes only a part of a secret, there is no file', async () => {
   const folder = temporaryFolder()
   const path = join(folder, 'secret')
   const written = writeOnFullDisk('./key-file.ts', `files.writeSecretFile('${path}', 'x'.repeat(20_000))`)

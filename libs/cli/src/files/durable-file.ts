@@ -24,7 +24,7 @@ function write(path: string, text: string): void {
   const unfinished = `${path}.new`
   const file = openSync(unfinished, 'w', OWNER_ALONE)
   try {
-    // Unlike writeSync, fails where the disk takes only a part.
+    // Unlike writeSync, fails if the disk takes only a part.
     writeFileSync(file, text)
     fsyncSync(file)
   } catch (error) {

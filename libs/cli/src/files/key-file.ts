@@ -27,7 +27,7 @@ export function writeSecretFile(path: string, text: string): void {
   try {
     const file = openSync(unfinished, 'wx', OWNER_ALONE)
     try {
-      // Unlike writeSync, fails where the disk takes only a part.
+      // Unlike writeSync, fails if the disk takes only a part.
       writeFileSync(file, text)
       fsyncSync(file)
     } finally {

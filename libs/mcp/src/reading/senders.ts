@@ -12,7 +12,7 @@ export interface KnownAgent {
   readonly name: string
   /** `ed25519:<HEX>`. */
   readonly pubkey: string
-  /** `own`: this agent. `pinned`: stored here since first use. `directory`: the directory says so now. */
+  /** `own`: this agent. `pinned`: stored here since first use. `directory`: the directory's present answer. */
   readonly source: 'own' | 'pinned' | 'directory'
 }
 

@@ -60,14 +60,18 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const result = await postKept(mailbox, outgoing, record, call.signal)
     if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     const after = await findBudget(mailbox, call.signal)
-    // A client that is gone does not know: its repeat without an id is this message.
+    // The client may be gone and not know that the message was accepted. If it repeats the call without an id, it means this
+    // message.
     if (!call.signal.aborted) keepTold(mailbox, record)
     mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
     return receiptOf(result, record.envelope, { before: budget, after, isPost: 'boardId' in outgoing.to })
   }, call.signal)
 }
 
-/** The message was accepted, which must be told whatever the disk does. A repeat without an id is then this message. */
+/**
+ * The message was accepted, so the caller must learn this even if the disk fails. A repeat without an id then means this
+ * message.
+ */
 function keepTold({ sent, log }: Mailbox, record: SentRecord): void {
   try {
     sent.save({ ...record, told: true })

@@ -37,13 +37,14 @@ export function makeFolder(path: string): void {
   try {
     mkdirSync(path, { recursive: true, mode: OWNER_FOLDER })
   } catch (cause) {
-    throw new StateError(`${path} cannot be made a folder: ${reasonOf(cause)}`, { cause })
+    throw new StateError(`${path} cannot be created as a folder: ${reasonOf(cause)}`, { cause })
   }
 }
 
 /**
- * Writes a file in one step: a reader sees the old content or the new content, never a part, whichever process writes.
- * The file is readable by its owner alone. @throws StateError. @param options `isFlushed: false` where nothing is lost by a power failure.
+ * Writes a file in one step: a reader sees the old content or the new content, never a part, whichever process writes. The
+ * file is readable by its owner alone. @throws StateError. @param options `isFlushed: false` if a power failure would lose
+ * nothing of value.
  */
 export function replaceFile(path: string, content: string | Uint8Array, { isFlushed = true } = {}): void {
   const temporary = writeTemporary(path, content, isFlushed)
@@ -70,7 +71,10 @@ export function createFile(path: string, content: string | Uint8Array): boolean 
   }
 }
 
-/** @returns undefined where there is no such file. @throws StateError. */
+/**
+ * @returns undefined if the file does not exist.
+ * @throws StateError.
+ */
 export function readIfThere(path: string): Buffer | undefined {
   try {
     return readFileSync(path)
@@ -103,8 +107,10 @@ export function touchFile(path: string): boolean {
 }
 
 /**
- * Removes a file if it still has this content. Of several processes that try, one alone succeeds, because only one can rename
- * the file. @returns false if another process was first. @throws StateError.
+ * Removes a file if it still has this content. If several processes try, only one succeeds, because only one can rename the
+ * file.
+ * @returns false if another process was first.
+ * @throws StateError.
  */
 export function removeIfStill(path: string, content: string): boolean {
   const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
@@ -158,7 +164,7 @@ function cannotWrite(path: string, cause: unknown): StateError {
   return new StateError(`${path} cannot be written: ${reasonOf(cause)}`, { cause })
 }
 
-/** What the system says: `no space left on device`, without its code, the call and the path. */
+/** The system's message, e.g. `no space left on device`, without its code, the call and the path. */
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error)
   return /^[A-Z0-9]+: ([^,]+),/.exec(message)?.[1] ?? message

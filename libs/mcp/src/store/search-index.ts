@@ -59,7 +59,7 @@ export function createSearchIndex(
     return content
   }
 
-  /** What cannot be written is read from the service again by the next process. */
+  /** If the file cannot be written, the next process reads the messages from the service again. */
   function write(written: Content): void {
     try {
       replaceFile(path, cipher.encrypt(FILE, JSON.stringify(written)))

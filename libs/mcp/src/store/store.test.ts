@@ -208,14 +208,14 @@ describe('the lease of the stream', () => {
     expect(second.take()).toBe(true)
   })
 
-  test('a timer that renews it survives a folder that is gone; whoever takes it is told', () => {
+  test('a timer that renews it survives the loss of the folder; a process that takes it gets the error', () => {
     const path = join(folder, 'inner', 'lease')
     const lease = createLease(path)
     lease.take()
     rmSync(join(folder, 'inner'), { recursive: true })
     writeFileSync(join(folder, 'inner'), 'no folder')
     expect(lease.renew()).toBe(false)
-    expect(() => lease.take()).toThrow(/cannot be made a folder: /)
+    expect(() => lease.take()).toThrow(/cannot be created as a folder: /)
     expect(() => lease.release()).not.toThrow()
   })
 
@@ -229,7 +229,7 @@ describe('the lease of the stream', () => {
     expect(first.take()).toBe(false)
   })
 
-  test('of several processes that find it stale at once, one takes it over', async () => {
+  test('of several processes that find it stale at the same time, one takes it over', async () => {
     const rounds = 20
     const wins = await inProcesses(`
       import { existsSync, utimesSync, writeFileSync } from 'node:fs'

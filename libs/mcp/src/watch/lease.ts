@@ -11,7 +11,7 @@ import { createFile, readIfThere, removeIfStill, touchFile, writtenAtMs } from '
 interface Lease {
   /** Takes the lease, or renews it. @returns false while another process holds it. @throws StateError. */
   take(): boolean
-  /** As `take`, for timers: false also where the file cannot be written. */
+  /** Like `take`, for timers: returns false also if the file cannot be written. */
   renew(): boolean
   release(): void
 }
@@ -45,7 +45,7 @@ export function createLease(path: string, stuckMs = STALE_MS): Lease {
       try {
         if (isOwn()) rmSync(path, { force: true })
       } catch {
-        // It becomes stale.
+        // The lease becomes stale, and another process takes it over.
       }
     },
   }

@@ -13,7 +13,7 @@ const MATRIX: [BoardVisibility, PostingMode, string[]][] = [
   ['private', 'members', ['rpvm', 'rpv', 'rv', '', '', '']],
 ]
 
-describe('spec 8.2, 8.4, 8.9, 8.10: who may do what', () => {
+describe('spec 8.2, 8.4, 8.9, 8.10: the rights of each role', () => {
   const rows = MATRIX.flatMap(([visibility, posting, columns]) =>
     STANDINGS.map((standing, at) => [visibility, posting, standing, columns[at] ?? ''] as const),
   )
@@ -27,7 +27,7 @@ describe('spec 8.2, 8.4, 8.9, 8.10: who may do what', () => {
     })
   })
 
-  test('a board that may not be read is judged like one that is not there', () => {
+  test('an unreadable board is judged like an absent one', () => {
     expect(judge({ visibility: 'private', posting: 'members' }, 'banned')).toEqual(NOTHING)
     expect(Object.values(NOTHING)).toEqual([false, false, false, false, false])
   })

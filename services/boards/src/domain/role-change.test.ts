@@ -26,7 +26,7 @@ function outcomeOf(ground: Partial<Ground> & { visibility?: BoardVisibility }, n
   }
 }
 
-describe('spec 8.5, 8.7: the role one may set on oneself', () => {
+describe('spec 8.5, 8.7: the role that an agent may set on itself', () => {
   // Columns in the order of NEXT.
   const ROWS: [readonly BoardVisibility[], MemberRole | 'none', string[]][] = [
     [['public', 'unlisted'], 'none', ['paid', 'forbidden', 'forbidden', 'nothing']],
@@ -49,7 +49,7 @@ describe('spec 8.5, 8.7: the role one may set on oneself', () => {
   })
 })
 
-describe('spec 8.5, 8.7: the owner assigns others, and what that costs', () => {
+describe('spec 8.5, 8.7: the owner assigns others, and the cost', () => {
   const ROWS: [MemberRole | 'none', string[]][] = [
     ['none', ['paid', 'paid', 'free', 'nothing']],
     ['reader', ['nothing', 'free', 'free', 'free']],
@@ -66,7 +66,7 @@ describe('spec 8.5, 8.7: the owner assigns others, and what that costs', () => {
   })
 })
 
-describe('spec 8.5: nobody else assigns', () => {
+describe('spec 8.5: no other agent assigns', () => {
   const CALLERS: readonly Ground['caller'][] = ['writer', 'reader', 'banned', 'none']
   const rows = VISIBILITIES.flatMap((visibility) =>
     CALLERS.flatMap((caller) =>
@@ -75,7 +75,7 @@ describe('spec 8.5: nobody else assigns', () => {
       ),
     ),
   )
-  test.each(rows)('%s: a %s the role of a %s, also the one it has already', (visibility, caller, current) => {
+  test.each(rows)('%s: a %s the role of a %s, also the present one', (visibility, caller, current) => {
     const seen = visibility !== 'private' || caller === 'writer' || caller === 'reader'
     for (const next of NEXT) {
       expect(outcomeOf({ visibility, caller, current }, next)).toBe(seen ? 'forbidden' : 'not_found')
@@ -83,7 +83,7 @@ describe('spec 8.5: nobody else assigns', () => {
   })
 })
 
-describe('spec 8.6: whose role it is', () => {
+describe('spec 8.6: the agent that gets the role', () => {
   test.each([
     ['none', 'reader', 'agent_revoked'],
     ['none', 'writer', 'agent_revoked'],
@@ -101,7 +101,7 @@ describe('spec 8.6: whose role it is', () => {
     expect(outcomeOf({ standing: 'unknown' }, next)).toBe('not_found')
   })
 
-  test('what the caller may not do is not told apart by who is unknown or revoked', () => {
+  test('a forbidden change gets the same answer for unknown and revoked agents', () => {
     for (const standing of ['unknown', 'revoked', 'active'] as const) {
       expect(outcomeOf({ caller: 'reader', standing }, 'reader')).toBe('forbidden')
       expect(outcomeOf({ caller: 'none', visibility: 'private', standing }, 'reader')).toBe('not_found')
@@ -109,7 +109,7 @@ describe('spec 8.6: whose role it is', () => {
   })
 })
 
-describe('spec 8.7: readers, writers and bans are records, 100 at most', () => {
+describe('spec 8.7: readers, writers and banned agents are records, at most 100', () => {
   test.each([
     [FULL - 1, 'none', 'reader', 'paid'],
     [FULL, 'none', 'reader', 'membership_limit'],
@@ -124,7 +124,7 @@ describe('spec 8.7: readers, writers and bans are records, 100 at most', () => {
     expect(outcomeOf({ records, current }, next)).toBe(outcome)
   })
 
-  test('a revoked agent is refused as such before the limit is looked at', () => {
+  test('a revoked agent is refused before the limit is checked', () => {
     expect(outcomeOf({ records: FULL, standing: 'revoked' }, 'reader')).toBe('agent_revoked')
   })
 })

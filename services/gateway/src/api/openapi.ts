@@ -68,7 +68,7 @@ const PARAMETERS = {
 /** Headers of answers. Every answer of the kind has the header. */
 const HEADERS = {
   RequestId: header({
-    description: 'Names the request in the logs of the service',
+    description: 'Identifies the request in the logs of the service',
     schema: { type: 'string', pattern: '^[0-9a-f]{32}$' },
     example: '4bf92f3577b34da6a3ce929d0e0e4736',
   }),

@@ -135,7 +135,7 @@ export const threadId: QueryRule<string | null> = {
 /** `lane` of the inbox: inbox (the default) or requests. */
 export const lane: QueryRule<'inbox' | 'requests'> = {
   schema: Type.Unsafe({ type: 'string', enum: ['inbox', 'requests'], default: 'inbox' }),
-  description: 'Which of the two lanes',
+  description: 'The lane',
   example: 'requests',
   read(text = 'inbox') {
     if (text === 'inbox' || text === 'requests') return text

@@ -93,7 +93,7 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         ban: { role: 'banned' },
         leave: { role: 'none' },
       }),
-      responses: { 200: { description: 'The role it has now', schema: Membership, example: EXAMPLES.membership } },
+      responses: { 200: { description: 'The present role', schema: Membership, example: EXAMPLES.membership } },
       errors: [
         'forbidden',
         'not_found',

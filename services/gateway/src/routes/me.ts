@@ -28,7 +28,9 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       description: 'Costs 1 unit if it changes anything other than closing the inbox.',
       auth: 'required',
       body: bodyOf(Settings, { both: EXAMPLES.settings, close: { inbox_policy: 'closed' } }),
-      responses: { 200: { description: 'The caller, changed', schema: Identity, example: EXAMPLES.identity } },
+      responses: {
+        200: { description: 'The caller with its new settings', schema: Identity, example: EXAMPLES.identity },
+      },
       errors: ['budget_exhausted', 'hard_limit_reached'],
       handle: async ({ signer, body, context }) =>
         jsonAnswer(200, await bus.call(updateSettings, { agent_id: signer, settings: body }, context)),

@@ -41,7 +41,7 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { board: boardId, id: postId },
       body: bodyOf(Visibility, { hide: EXAMPLES.visibility, restore: { hidden: false } }),
       responses: {
-        200: { description: 'The visibility it has now', schema: Visibility, example: EXAMPLES.visibility },
+        200: { description: 'The present visibility', schema: Visibility, example: EXAMPLES.visibility },
       },
       errors: ['forbidden', 'not_found'],
       handle: async ({ signer, params: { board, id }, body: { hidden }, context }) =>

@@ -15,7 +15,7 @@ const CHALLENGE: Challenge = {
 }
 
 describe('spec 5.4: a challenge is a token that carries its key, difficulty and expiry', () => {
-  test('what was encoded is decoded, for every value', () => {
+  test('every value survives encoding and decoding', () => {
     fc.assert(
       fc.property(
         fc.record({
@@ -35,15 +35,15 @@ describe('spec 5.4: a challenge is a token that carries its key, difficulty and 
     expect(encodeChallenge(CHALLENGE, KEY)).toMatch(/^[A-Za-z0-9_-]{75}\.[A-Za-z0-9_-]{43}$/)
   })
 
-  test('a token of any accepted key is believed, so keys can be rotated', () => {
+  test('a token of any accepted key is valid, so keys can be rotated', () => {
     expect(decodeChallenge(encodeChallenge(CHALLENGE, OLD_KEY), [KEY, OLD_KEY])).toEqual(CHALLENGE)
   })
 
-  test('a foreign token is not believed', () => {
+  test('a foreign token is invalid', () => {
     expect(decodeChallenge(encodeChallenge(CHALLENGE, FOREIGN_KEY), [KEY, OLD_KEY])).toBeUndefined()
   })
 
-  test('a token with any one character changed is not believed', () => {
+  test('a token with any one character changed is invalid', () => {
     const text = encodeChallenge(CHALLENGE, KEY)
     fc.assert(
       fc.property(fc.nat(text.length - 1), fc.constantFrom(...'AZaz09-_.+/= \n'), (at, character) => {
@@ -73,7 +73,7 @@ describe('spec 5.4: a challenge is a token that carries its key, difficulty and 
     expect(decodeChallenge(malformed, [KEY])).toBeUndefined()
   })
 
-  test('two spellings of the same bytes are not both believed', () => {
+  test('of two spellings of the same bytes at most one is valid', () => {
     // The last character of the payload has two unused bits, the last character of the MAC four.
     const respell = (part: string): string[] =>
       [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_']

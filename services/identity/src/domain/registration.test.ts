@@ -22,7 +22,7 @@ const ATTEMPT: Attempt = {
 }
 const FREE: Standing = { nameOwner: undefined, ownName: undefined, challengeConsumed: false }
 
-describe('spec 5.6: what a registration is answered', () => {
+describe('spec 5.6: the answer to a registration', () => {
   test.each<[string, Partial<Attempt>, Partial<Standing>, string]>([
     ['first registration', {}, {}, 'first'],
     ['identical repeat', {}, { nameOwner: 'me', ownName: 'alice', challengeConsumed: true }, 'repeat'],

@@ -5,7 +5,7 @@ import { applySettings, settingsChange } from './settings.ts'
 const POLICIES: InboxPolicy[] = ['requests', 'open', 'contacts', 'closed']
 const DISCOVERABLE = [true, false]
 
-describe('spec 5.10, 11.2: a PATCH costs 1 unit where it changes anything besides closing the inbox', () => {
+describe('spec 5.10, 11.2: a PATCH costs 1 unit if it changes anything besides closing the inbox', () => {
   const rows = POLICIES.flatMap((from) =>
     DISCOVERABLE.flatMap((shown) =>
       [...POLICIES, undefined].flatMap((to) =>
@@ -30,7 +30,7 @@ describe('spec 5.10, 11.2: a PATCH costs 1 unit where it changes anything beside
     expect(settingsChange(before, after)).toBe(price)
   })
 
-  test('spec 11.2: closing alone is free, also where the PATCH repeats what is there', () => {
+  test('spec 11.2: closing alone is free, also if the PATCH repeats other settings', () => {
     const before = { inbox_policy: 'open', discoverable: true } as const
     expect(settingsChange(before, applySettings(before, { inbox_policy: 'closed', discoverable: true }))).toBe('free')
   })

@@ -5,17 +5,14 @@ const NOW = 1_700_000_000
 const event = (expiresAt: number) =>
   `{"cursor":7,"kind":"inbox","message":{"envelope":{"n":1.0},"lane":"inbox","created_at":1,"expires_at":${expiresAt},"acked":false,"upvotes":0}}`
 
-test('a direct message travels whole: its own text goes on to the client', () => {
+test('a direct message travels whole: its own text reaches the client', () => {
   const text = event(NOW + 100)
   expect(parseAccepted(text, NOW)).toEqual({ kind: 'event', heard: { cursor: 7, content: text } })
 })
 
-test.each([-10, 0, 1, 2])(
-  'one that expires in %d s is for history to judge, by the clock of the database',
-  (seconds) => {
-    expect(parseAccepted(event(NOW + seconds), NOW)).toEqual({ kind: 'expiring', cursor: 7 })
-  },
-)
+test.each([-10, 0, 1, 2])('for one that expires in %d s history decides, by the clock of the database', (seconds) => {
+  expect(parseAccepted(event(NOW + seconds), NOW)).toEqual({ kind: 'expiring', cursor: 7 })
+})
 
 test('a post travels as a reference', () => {
   const text = '{"cursor":8,"kind":"board","post":{"id":"post-0001","board_id":"00000000000000000000"}}'
@@ -31,11 +28,11 @@ test.each([
   [event(NOW + 100).replace('"kind":"inbox"', '"kind":"board"'), 'a post that travels whole'],
   [event(NOW + 100).replace('"acked":false', '"acked":0'), 'another end'],
   [event(NOW + 100).replace(',"expires_at"', ',"expired_at"'), 'no time'],
-])('anything else is nothing: %s (%s)', (text) => {
+])('anything else is ignored: %s (%s)', (text) => {
   expect(parseAccepted(text, NOW)).toBeUndefined()
 })
 
-test('an envelope that looks like what is around it changes nothing', () => {
+test('an envelope that looks like its surrounding text changes nothing', () => {
   const body = ',"expires_at":1,"acked":true,"upvotes":9}}'
   const text = event(NOW + 100).replace('{"n":1.0}', `{"cursor":9,"n":${JSON.stringify(body)}}`)
   expect(parseAccepted(text, NOW)).toEqual({ kind: 'event', heard: { cursor: 7, content: text } })

@@ -18,7 +18,7 @@ test.each([
   ['events', { events: 2, characters: 100 }, [1, 1, 1]],
   ['characters', { events: 100, characters: 10 }, [6, 4, 1]],
   ['characters of one alone', { events: 100, characters: 10 }, [11]],
-] as const)('bounded by %s; past that nothing is kept, and it fills anew', (_, limits, lengths) => {
+] as const)('bounded by %s; past that everything is dropped, and it fills again', (_, limits, lengths) => {
   const backlog = new Backlog(limits)
   lengths.forEach((length, at) => {
     backlog.push(heard(at + 1, length))
@@ -28,7 +28,7 @@ test.each([
   expect(backlog.shift()?.cursor).toBe(9)
 })
 
-test('what was taken out leaves room', () => {
+test('taking items out makes room', () => {
   const backlog = new Backlog({ events: 2, characters: 10 })
   for (let cursor = 1; cursor <= 50; cursor += 1) {
     backlog.push(heard(cursor, 10))

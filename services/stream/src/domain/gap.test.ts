@@ -9,6 +9,6 @@ test.each([
   [41, 43, 'read'],
   [0, 2, 'read'],
   [Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER, 'write'],
-] as const)('spec 9.7: delivered to %d and heard of %d: %s', (last, cursor, step) => {
+] as const)('spec 9.7: delivered to %d and received %d: %s', (last, cursor, step) => {
   expect(stepFor(last, cursor)).toBe(step)
 })

@@ -26,7 +26,7 @@ function startOn(run: (text: string, values: unknown[]) => Promise<unknown[]>) {
 }
 
 describe('spec 9.8: a process that could not report in time may have lost its leases', () => {
-  test('all streams are closed when the time has run out, and not before', async () => {
+  test('all streams are closed when the time is over, and not before', async () => {
     const { loop, closeAll } = startOn(() => Promise.reject(new Error('no database')))
     await vi.advanceTimersByTimeAsync(SILENCE_SECONDS * 1_000 - 1)
     expect(closeAll).not.toHaveBeenCalled()
@@ -46,7 +46,7 @@ describe('spec 9.8: a process that could not report in time may have lost its le
     await loop[Symbol.asyncDispose]()
   })
 
-  test('all are closed if its row was removed, though it reports in time', async () => {
+  test('all are closed if its row was removed, although it reports in time', async () => {
     const { loop, closeAll } = startOn(async () => [{ is_new: true }])
     await vi.advanceTimersByTimeAsync(1)
     expect(closeAll).toHaveBeenCalledOnce()

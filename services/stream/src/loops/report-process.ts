@@ -54,7 +54,7 @@ export function startReportProcess({
       const beganMs = performance.now()
       try {
         const hadLeases = await database.run((sql) => reportProcess(sql, processId, streams.room))
-        if (!hadLeases) closeAll('other processes took this one for dead')
+        if (!hadLeases) closeAll('other processes considered this one dead')
         armGuard(beganMs)
         await database.run((sql) => purgeProcesses(sql))
         await database.run((sql) => purgeLeases(sql))

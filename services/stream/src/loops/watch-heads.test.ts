@@ -62,7 +62,7 @@ async function startScene(agentIds: readonly string[]) {
   }
 }
 
-test('each turn asks what is late, and every 10 s all heads are read, by pages', async () => {
+test('each turn asks for late entries, and every 10 s all heads are read, by pages', async () => {
   await using h = await startScene(Array.from({ length: HEADS_MAX + 1 }, (_, at) => `agent-${at}`))
   const all = [
     ['late', null],
@@ -76,7 +76,7 @@ test('each turn asks what is late, and every 10 s all heads are read, by pages',
   expect(h.asked).toEqual(all)
 })
 
-test('without streams nobody is asked', async () => {
+test('without streams nothing is read', async () => {
   await using h = await startScene([])
   await vi.advanceTimersByTimeAsync(20_000)
   expect(h.asked).toEqual([])

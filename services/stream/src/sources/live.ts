@@ -40,7 +40,7 @@ function withTrace(event: AcceptedEvent, traceparent: string | undefined): Accep
   return { kind: 'event', heard: { ...event.heard, traceparent } }
 }
 
-/** Adds a timeout, because a flush waits for as long as NATS is away. */
+/** Adds a timeout, because a flush waits for as long as NATS is not connected. */
 async function withLimit(work: Promise<void>, limitMs: number): Promise<void> {
   const limit = Promise.withResolvers<never>()
   const timer = setTimeout(() => limit.reject(new Error(`NATS did not answer within ${limitMs} ms`)), limitMs)

@@ -108,8 +108,8 @@ async function end(scene: Scene): Promise<void> {
   expect(scene.state.listening).toBe(0)
 }
 
-describe('spec 9.7: history and what is heard meet at the cursor', () => {
-  test('property: whatever is lost, repeated or out of order, all of it is written, in order, none twice', async () => {
+describe('spec 9.7: history and live events join at the cursor', () => {
+  test('property: whatever is lost, repeated or out of order, everything is written, in order, none twice', async () => {
     const moves = fc.array(
       fc.record({
         accepted: fc.integer({ min: 0, max: 5 }),
@@ -139,7 +139,7 @@ describe('spec 9.7: history and what is heard meet at the cursor', () => {
     )
   })
 
-  test('what comes in order is written without asking history', async () => {
+  test('events that arrive in order are written without a read of history', async () => {
     const scene = startScene()
     await isGreeted(scene)
     const { reads } = scene.state
@@ -149,7 +149,7 @@ describe('spec 9.7: history and what is heard meet at the cursor', () => {
     await end(scene)
   })
 
-  test('what was never heard is found by the head of the log, though nothing else comes', async () => {
+  test('events that never arrived are found by the head of the log, even if nothing else comes', async () => {
     const scene = startScene()
     await isGreeted(scene)
     scene.accept(3)
@@ -158,7 +158,7 @@ describe('spec 9.7: history and what is heard meet at the cursor', () => {
     await end(scene)
   })
 
-  test('what is skipped is passed over, and the last cursor says so', async () => {
+  test('skipped events are passed over, and the last cursor says so', async () => {
     const scene = startScene()
     scene.skipped.add(2).add(3)
     await isGreeted(scene)
@@ -179,7 +179,7 @@ describe('spec 9.7: history and what is heard meet at the cursor', () => {
     await end(scene)
   })
 
-  test('messaging away for a while: what was missed comes when it is back', async () => {
+  test('messaging down for a while: missed events come when it is back', async () => {
     const scene = startScene()
     await isGreeted(scene)
     scene.state.isDown = true
@@ -194,7 +194,7 @@ describe('spec 9.7: history and what is heard meet at the cursor', () => {
 })
 
 describe('slow readers are bounded in memory and served from history', () => {
-  test('nothing is buffered beyond what waits and a page, and nothing is lost', async () => {
+  test('only the waiting events and one page are buffered, and nothing is lost', async () => {
     const CHARACTERS = 20_000
     const COUNT = 400
     const scene = startScene({}, { characters: CHARACTERS, highWaterMark: 16 * 1024 })
@@ -212,7 +212,7 @@ describe('slow readers are bounded in memory and served from history', () => {
     await end(scene)
   })
 
-  test('one that takes nothing is cut off after its time', async () => {
+  test('a reader that takes nothing is cut off after its time', async () => {
     const scene = startScene({ slowSeconds: 0.1 }, { characters: 20_000, highWaterMark: 16 * 1024 })
     await isGreeted(scene)
     scene.state.isPaused = true
@@ -234,7 +234,7 @@ describe('slow readers are bounded in memory and served from history', () => {
 describe('spec 9.7: cursors', () => {
   afterEach(() => vi.useRealTimers())
 
-  test('retry first, a cursor when history has been replayed, and last', async () => {
+  test('retry first, a cursor after the history, and a last one', async () => {
     const scene = startScene()
     scene.accept(2)
     await isGreeted(scene)
@@ -248,7 +248,7 @@ describe('spec 9.7: cursors', () => {
     ])
   })
 
-  test('at each time of silence; an event begins it anew', async () => {
+  test('after each pause; an event restarts the time', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     const scene = startScene({ heartbeatSeconds: 20 })
     await isGreeted(scene)

@@ -15,7 +15,7 @@ describe('a ticket works once, for seconds', () => {
     expect(streams.claim(ticket)).toBeUndefined()
   })
 
-  test('for five seconds: then room and lease are given back', () => {
+  test('for five seconds: then room and lease are released', () => {
     const left: string[] = []
     const streams = createStreams({ capacity: 1, onLeft: (leaseId) => left.push(leaseId) })
     const seat = streams.reserve(request, '')
@@ -35,7 +35,7 @@ describe('a ticket works once, for seconds', () => {
   })
 })
 
-test('spec 9.8: when it is not known whose the leases are, all streams are closed, and seats that wait are left', () => {
+test('spec 9.8: if the owner of the leases is unknown, all streams are closed, and waiting seats are left', () => {
   const closed: string[] = []
   const left: string[] = []
   const streams = createStreams({ capacity: 10, onLeft: (leaseId) => left.push(leaseId) })

@@ -27,7 +27,7 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
     })
   })
 
-  test('nodejs/node#63785: no message spoils how the next one is read', () => {
+  test('nodejs/node#63785: no message can corrupt the reading of the next one', () => {
     const subject = acceptedSubject(AGENT, 'inbox')
     const rest = '"to":"x","type":"x","ts":"x","body":"x","sig":"x"'
     const spoiler = `{"ttl":1,"\\\\u":"x",${rest}}`
@@ -36,7 +36,7 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
     expect(parseInboxEvent(subject, eventText(next))).toMatchObject({ messageId: 'msg-0002', envelope: next })
   })
 
-  test('the text of any member of any object is found as it stands', () => {
+  test('the text of any member of any object is found unchanged', () => {
     const space = fc.stringMatching(/^[ \t\n\r]{0,3}$/)
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.nat(), space, (object, pick, gap) => {
@@ -49,7 +49,7 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
   })
 })
 
-describe('what is no event of an inbox is never a job', () => {
+describe('a message that is no inbox event never becomes a job', () => {
   const good = eventText('{"id":"msg-0001"}')
   test.each([
     ['another kind', acceptedSubject(AGENT, 'requests'), good],

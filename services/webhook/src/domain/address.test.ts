@@ -75,12 +75,12 @@ describe('spec 10.3: every block of the IANA special-purpose registries', () => 
     }
   })
 
-  test('the registries have the rows that they had when this was written', () => {
+  test('the registries have the rows of 2026', () => {
     expect([IPV4_SPECIAL_PURPOSE.length, IPV6_SPECIAL_PURPOSE.length]).toEqual([26, 25])
   })
 })
 
-describe('spec 10.3: IPv4-mapped, NAT64, 6to4, Teredo and other forms of addresses that are not public', () => {
+describe('spec 10.3: IPv4-mapped, NAT64, 6to4, Teredo and other forms of private addresses', () => {
   const blocks = [...V4_NOT_PUBLIC, V4_MULTICAST]
   test.each(FORMS)('%s', (_, form) => {
     for (const block of blocks) {
@@ -103,7 +103,7 @@ describe('spec 10.3: IPv4-mapped, NAT64, 6to4, Teredo and other forms of address
   })
 })
 
-describe('spec 10.3: what nobody was given is not public either', () => {
+describe('spec 10.3: unassigned addresses are not public either', () => {
   test.each([
     '224.0.0.1',
     '239.255.255.255',
@@ -122,7 +122,7 @@ describe('spec 10.3: what nobody was given is not public either', () => {
   })
 })
 
-describe('public controls', () => {
+describe('public addresses, as a control', () => {
   test.each([
     '1.1.1.1',
     '8.8.8.8',
@@ -163,7 +163,7 @@ describe('public controls', () => {
     expect(isPublicAddress(address)).toBe(true)
   })
 
-  test('an IPv4 address outside of every block is public, whichever it is', () => {
+  test('any IPv4 address outside every block is public', () => {
     const anywhere = fc.tuple(fc.nat(255), fc.nat(255), fc.nat(255), fc.nat(255)).map((octets) => octets.join('.'))
     fc.assert(
       fc.property(anywhere, (address) => {
@@ -175,7 +175,7 @@ describe('public controls', () => {
   })
 })
 
-describe('ADR 22: other spellings are for the URL parser; here they are no addresses', () => {
+describe('ADR 22: other spellings are for the URL parser; here they are not addresses', () => {
   test.each([
     '',
     '127.1',

@@ -26,7 +26,7 @@ describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-
     )
   })
 
-  test('spec 10.5: the timestamp is of the attempt, the delivery id of the job', () => {
+  test('spec 10.5: the timestamp belongs to the attempt, the delivery id to the job', () => {
     const [first, second] = [NOW_MS, NOW_MS + 30_000].map((nowMs) => deliveryHeaders(delivery, secret, nowMs))
     expect(second?.['x-svc-timestamp']).toBe('1767268830')
     expect(second?.['x-svc-delivery-id']).toBe(first?.['x-svc-delivery-id'])

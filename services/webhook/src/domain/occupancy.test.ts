@@ -8,12 +8,12 @@ function takeMany(occupancy: Occupancy, count: number, occupant: Occupant): Disp
   return Array.from({ length: count }, () => occupancy.take(occupant))
 }
 
-describe('ADR 22: none leaves others without', () => {
-  test('an empty process claims as much as one claim takes, of each host a part', () => {
+describe('ADR 22: no endpoint or host starves others', () => {
+  test('an idle process claims a full claim, of each host only its part', () => {
     expect(new Occupancy(256).room()).toEqual({ steadyJobs: 128, strugglingJobs: 128, hostJobs: 32, busy: [] })
   })
 
-  test('endpoints that struggle have half of it at most, and the others all that is free', () => {
+  test('struggling endpoints have at most half of it, and the others all that is free', () => {
     const occupancy = new Occupancy(64)
     takeMany(occupancy, 31, { host: 'a', standing: 'struggling' })
     expect(occupancy.room()).toMatchObject({ steadyJobs: 33, strugglingJobs: 1 })
@@ -22,7 +22,7 @@ describe('ADR 22: none leaves others without', () => {
     expect(occupancy.room()).toMatchObject({ steadyJobs: 0, strugglingJobs: 0 })
   })
 
-  test('what a host has under way is told apart by the standing of its endpoints', () => {
+  test('requests under way count by host and by the standing of their endpoints', () => {
     const occupancy = new Occupancy(64)
     const [first] = takeMany(occupancy, 8, { host: 'a', standing: 'new' })
     for (const standing of STANDINGS) occupancy.take({ host: 'a', standing })
@@ -34,7 +34,7 @@ describe('ADR 22: none leaves others without', () => {
     ])
   })
 
-  test('property: whatever was claimed and has ended, no more than is allowed is under way, and nothing stays counted', () => {
+  test('property: whatever was claimed and has ended, the limits hold, and nothing stays counted', () => {
     const move = fc.record({
       host: fc.constantFrom('a', 'b', 'c'),
       standing: fc.constantFrom(...STANDINGS),

@@ -7,7 +7,7 @@ const owner = { agentId: 'alice', configuration: 'one' }
 const secret = Buffer.from('a secret of thirty-two characters, and \u0000 ü')
 
 describe('secrets are encrypted at rest', () => {
-  test('what is sealed opens, and does not hold the secret', () => {
+  test('a sealed secret opens, and does not contain the secret', () => {
     const box = createSecretBox([NEW])
     const sealed = box.seal(secret, owner)
     expect(box.open(sealed, owner)).toEqual(secret)
@@ -15,7 +15,7 @@ describe('secrets are encrypted at rest', () => {
     expect(sealed.keyId).not.toContain(NEW.slice(0, 8))
   })
 
-  test('the same secret is never sealed alike', () => {
+  test('the same secret is sealed differently each time', () => {
     const box = createSecretBox([NEW])
     const nonces = new Set(Array.from({ length: 100 }, () => box.seal(secret, owner).sealed.toString('hex', 0, 12)))
     expect(nonces.size).toBe(100)
@@ -29,7 +29,7 @@ describe('secrets are encrypted at rest', () => {
     expect(() => box.open(box.seal(secret, owner), other)).toThrow()
   })
 
-  test('one bit changed anywhere, or a byte missing, and it does not open', () => {
+  test('with one bit changed anywhere, or a byte missing, it does not open', () => {
     const box = createSecretBox([NEW])
     const { keyId, sealed } = box.seal(secret, owner)
     for (let at = 0; at < sealed.length; at += 1) {
@@ -42,7 +42,7 @@ describe('secrets are encrypted at rest', () => {
 })
 
 describe('key rotation by key id', () => {
-  test('with the new key in front, what the old one sealed opens, and the new one seals', () => {
+  test('with a new key in front, secrets of the old one open, and the new one seals', () => {
     const before = createSecretBox([OLD]).seal(secret, owner)
     const box = createSecretBox([NEW, OLD])
     expect(box.open(before, owner)).toEqual(secret)
@@ -50,12 +50,12 @@ describe('key rotation by key id', () => {
     expect(box.keyId).not.toBe(before.keyId)
   })
 
-  test('a key that is gone is named by its id', () => {
+  test('a missing key is named by its id', () => {
     const before: Sealed = createSecretBox([OLD]).seal(secret, owner)
     expect(() => createSecretBox([NEW]).open(before, owner)).toThrow(before.keyId)
   })
 
-  test('one key has one id, another another', () => {
+  test('one key has one id, and different keys have different ids', () => {
     const ids = Array.from({ length: 50 }, () => createSecretBox([randomBytes(32).toString('hex')]).keyId)
     expect(new Set(ids).size).toBe(50)
     expect(createSecretBox([OLD]).keyId).toBe(createSecretBox([OLD, NEW]).keyId)

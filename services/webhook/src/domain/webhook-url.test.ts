@@ -15,7 +15,7 @@ function codeOf(text: string, exempt = NONE): string {
   }
 }
 
-describe('spec 10.2: what a webhook URL may be', () => {
+describe('spec 10.2: valid webhook URLs', () => {
   test.each([
     'https://example.com',
     'https://example.com/',
@@ -121,7 +121,7 @@ describe('SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', () => {
     'https://127.0.0.1:8444/',
     'https://127.0.0.2:8443/',
     'https://u@127.0.0.1:8443/',
-  ])('exempt from address and port, and from nothing else: %s', (text) => {
+  ])('exempt only from address and port: %s', (text) => {
     expect(codeOf(text, exempt)).toBe('invalid_webhook_url')
   })
 })

@@ -13,7 +13,7 @@ function answering(...addresses: string[]): () => Promise<string[]> {
   return async () => addresses
 }
 
-describe('spec 10.3, 10.6: every address that a name resolves to is checked', () => {
+describe('spec 10.3, 10.6: every address of a name is checked', () => {
   const notPublic = [...IPV4_SPECIAL_PURPOSE, ...IPV6_SPECIAL_PURPOSE]
     .filter(([, reachable]) => !reachable)
     .map(([block]) => block.split('/')[0] ?? '')
@@ -27,11 +27,11 @@ describe('spec 10.3, 10.6: every address that a name resolves to is checked', ()
     },
   )
 
-  test('public ones are what is connected to, and no others', async () => {
+  test('connections go to the public ones, and to no others', async () => {
     expect(await findAddresses(target('hook.example'), answering(...PUBLIC))).toEqual(PUBLIC)
   })
 
-  test('a literal address is checked as it is, and nobody is asked for it', async () => {
+  test('a literal address is checked as it is, without a lookup', async () => {
     const nobody = (): never => {
       throw new Error('asked')
     }
@@ -40,7 +40,7 @@ describe('spec 10.3, 10.6: every address that a name resolves to is checked', ()
     await expect(findAddresses(target('fd00:ec2::254'), nobody)).rejects.toThrow('not public')
   })
 
-  test('a name without an address, or that nobody answers for, is an error', async () => {
+  test('a name without an address, or without an answer, is an error', async () => {
     await expect(findAddresses(target('hook.example'), answering())).rejects.toThrow('no address')
     const away = async (): Promise<string[]> => {
       throw new Error('SERVFAIL')
@@ -48,13 +48,13 @@ describe('spec 10.3, 10.6: every address that a name resolves to is checked', ()
     await expect(findAddresses(target('hook.example'), away)).rejects.toThrow('SERVFAIL')
   })
 
-  test('a name has as many addresses as it likes; a few are tried', async () => {
+  test('a name may have any number of addresses; a few are tried', async () => {
     const many = Array.from({ length: 1_000 }, (_, at) => `8.8.${at >> 8}.${at & 255}`)
     expect((await findAddresses(target('hook.example'), answering(...many))).length).toBeLessThanOrEqual(8)
     await expect(findAddresses(target('hook.example'), answering(...many, '127.0.0.1'))).rejects.toThrow('not public')
   })
 
-  test('a name that changes its answer is asked once for an attempt, and that answer is what counts', async () => {
+  test('a name that changes its answer is resolved once per attempt, and that answer counts', async () => {
     const answers = [PUBLIC, ['127.0.0.1']]
     let asked = 0
     const rebinding = async (): Promise<string[]> => {

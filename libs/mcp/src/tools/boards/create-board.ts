@@ -57,8 +57,8 @@ export const createBoard = defineTool({
         await obtainConsent(mailbox, intent, asker, signal)
       }
       const board = earlier ?? (await client.createBoard(wanted, { signal }))
-      if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an id that is none')
-      // Whoever agreed to the board has agreed to posts on it.
+      if (!isFitting(BoardId, board.id)) throw new AnswerError('the answer has an invalid board id')
+      // A person who agreed to the board has also agreed to posts on it.
       if (earlier === undefined) approve(mailbox, board.id)
       const budget = await findBudget(mailbox, signal)
       return {
@@ -72,7 +72,7 @@ export const createBoard = defineTool({
   },
 })
 
-/** The board is there: where the disk is full, the person is asked once more for the first post. */
+/** The board exists. If the approval cannot be stored, the person is asked once more at the first post. */
 function approve({ approvals, log }: Mailbox, boardId: string): void {
   try {
     approvals.add(boardId)
