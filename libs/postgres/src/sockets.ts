@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { DEFAULT_PORT } from './server.ts'
 
 /**
  * The sockets of a pool, so that half-open connections can be closed. The driver never gives up a silent connection by itself,
@@ -6,8 +7,11 @@ import { connect, type Socket } from 'node:net'
  * connection would time out for that long.
  */
 interface Sockets extends Disposable {
-  /** Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting. */
-  readonly connect: (options: DriverOptions) => Socket
+  /**
+   * Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting.
+   * @param at the host whose turn it is. The driver begins with the one that it was connected to last (patches/postgres).
+   */
+  readonly connect: (options: DriverOptions, at: number) => Socket
   /**
    * Closes the sockets that were silent for this long, and some that were silent for up to `HEARD_WITHIN_MS` less, or twice that
    * if this process was busy. The driver sends its next queries on new sockets.
@@ -31,7 +35,6 @@ const HEARD_WITHIN_MS = 250
 
 export function createSockets(): Sockets {
   const heard = new Map<Socket, { bytes: number; afterMs: number }>()
-  let turn = 0
   let lookedMs = performance.now()
   const sample = setInterval(() => {
     const nowMs = performance.now()
@@ -47,11 +50,9 @@ export function createSockets(): Sockets {
   sample.unref()
 
   return {
-    connect({ host, port, path }) {
-      const at = turn % host.length
-      turn += 1
+    connect({ host, port, path }, at) {
       const hostname = host[at] ?? 'localhost'
-      const socket = path ? connect(path) : connect({ host: hostname, port: port[at] ?? 5432 })
+      const socket = path ? connect(path) : connect({ host: hostname, port: port[at] ?? DEFAULT_PORT })
       heard.set(socket, { bytes: 0, afterMs: performance.now() })
       // The driver takes the name for TLS from here.
       return Object.assign(socket, { host: hostname })
