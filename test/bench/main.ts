@@ -1,6 +1,7 @@
 /** `npx pnpm bench [<name>]`: figures with the floors they are compared to, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
+import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchIdleStreams } from './live/idle.ts'
 import { benchLive, benchStreams } from './live/live.ts'
@@ -26,6 +27,7 @@ const BENCHMARKS = [
   'storage',
   'steady',
   'backlog',
+  'failover',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -79,6 +81,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage(options),
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
+  failover: () => benchFailover(options),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 

@@ -9,12 +9,13 @@ import { DEFAULT_PORT } from './server.ts'
 interface Sockets extends Disposable {
   /**
    * Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting.
-   * @param at the host whose turn it is. The driver begins with the one that it was connected to last (patches/postgres).
+   * @param at whose turn it is among the hosts. The driver begins with the turn that gave it a connection last (patches/postgres).
    */
   readonly connect: (options: DriverOptions, at: number) => Socket
   /**
    * Closes the sockets that were silent for this long, and some that were silent for up to `HEARD_WITHIN_MS` less, or twice that
-   * if this process was busy. The driver sends its next queries on new sockets.
+   * if this process was busy. The driver sends its next queries on new sockets, and these begin with the next host: a machine that
+   * is gone would cost each of them the time of a connection.
    */
   endSilent(forMs: number): void
 }
@@ -34,7 +35,9 @@ interface DriverOptions {
 const HEARD_WITHIN_MS = 250
 
 export function createSockets(): Sockets {
-  const heard = new Map<Socket, { bytes: number; afterMs: number }>()
+  const heard = new Map<Socket, { bytes: number; afterMs: number; shift: number }>()
+  /** By how much the turns are shifted among the hosts. */
+  let shift = 0
   let lookedMs = performance.now()
   const sample = setInterval(() => {
     const nowMs = performance.now()
@@ -51,16 +54,21 @@ export function createSockets(): Sockets {
 
   return {
     connect({ host, port, path }, at) {
-      const hostname = host[at] ?? 'localhost'
-      const socket = path ? connect(path) : connect({ host: hostname, port: port[at] ?? DEFAULT_PORT })
-      heard.set(socket, { bytes: 0, afterMs: performance.now() })
+      const index = (at + shift) % host.length
+      const hostname = host[index] ?? 'localhost'
+      const socket = path ? connect(path) : connect({ host: hostname, port: port[index] ?? DEFAULT_PORT })
+      heard.set(socket, { bytes: 0, afterMs: performance.now(), shift })
       // The driver takes the name for TLS from here.
       return Object.assign(socket, { host: hostname })
     },
     endSilent(forMs) {
       const nowMs = performance.now()
-      for (const [socket, { bytes, afterMs }] of heard)
-        if (socket.bytesRead === bytes && nowMs - afterMs >= forMs) socket.destroy()
+      for (const [socket, last] of heard) {
+        if (socket.bytesRead !== last.bytes || nowMs - last.afterMs < forMs) continue
+        // Once for all sockets that were silent together.
+        if (last.shift === shift) shift += 1
+        socket.destroy()
+      }
     },
     [Symbol.dispose]: () => clearInterval(sample),
   }
