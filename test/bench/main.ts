@@ -3,6 +3,7 @@ import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
+import { benchHot } from './hot.ts'
 import { benchIdleStreams } from './live/idle.ts'
 import { benchLive, benchStreams } from './live/live.ts'
 import { benchWebhooks } from './live/live-webhooks.ts'
@@ -21,6 +22,7 @@ const BENCHMARKS = [
   'live',
   'overload',
   'hostile',
+  'hot',
   'streams',
   'idle',
   'webhooks',
@@ -49,7 +51,8 @@ const { values, names } = readCommandLine({
       what: 'steady: seconds until a message expires, at least 30; 0 is never',
     },
     backlog: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'backlog: rows of the outbox that wait' },
-    chart: { kind: 'text', placeholder: 'file', what: 'steady: where an SVG of the pace is written' },
+    chart: { kind: 'text', placeholder: 'file', what: 'send, reads, steady: where an SVG of the figures is written' },
+    record: { kind: 'flag', what: 'send, idle, storage: writes the figures from which docs/operating/scale.md plans' },
     many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: rows that there are then' },
   },
   names: { of: BENCHMARKS, what: 'send where nothing is said' },
@@ -67,19 +70,21 @@ const {
   ttl,
   backlog,
   chart,
+  record,
 } = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
-  send: () => benchSend({ ...options, agents }),
-  reads: () => benchReads({ ...options, few, many }),
+  send: () => benchSend({ ...options, agents, chart, record }),
+  reads: () => benchReads({ ...options, few, many, chart }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
   overload: () => benchOverload({ ...options, agents, times }),
+  hot: () => benchHot({ ...options, agents }),
   hostile: () => benchHostile(options),
   streams: () => benchStreams(options),
-  idle: () => benchIdleStreams(),
+  idle: () => benchIdleStreams({ record }),
   webhooks: () => benchWebhooks(options),
-  storage: () => benchStorage(options),
+  storage: () => benchStorage({ ...options, record }),
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   failover: () => benchFailover(options),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),

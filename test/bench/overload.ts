@@ -148,7 +148,7 @@ function watch(system: BenchSystem, [reader]: BenchAgent[]) {
 }
 
 function headersOf(agent: BenchAgent, authority: string, target: string): Record<string, string> {
-  const lines = signedRequest(agent, authority, 'GET', target).toString().split('\r\n')
+  const lines = signedRequest(agent, { authority, method: 'GET', target }).toString().split('\r\n')
   const pairs = lines.flatMap((line) => /^(Authorization|X-SVC-[A-Za-z]+): (.*)$/.exec(line)?.slice(1, 3) ?? [])
   return Object.fromEntries(
     Array.from({ length: pairs.length / 2 }, (_, at) => [pairs[2 * at] ?? '', pairs[2 * at + 1] ?? '']),

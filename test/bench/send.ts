@@ -3,19 +3,28 @@
  * medians and their ratios, since machines are shared.
  */
 
+import { writeFileSync } from 'node:fs'
+import { lineChart } from '../support/charts/line-chart.ts'
 import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
 import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import { median } from './load/http-load.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
+import { record } from './record.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 
 interface SendOptions {
+  /** Of the main load, for which CPU is printed and recorded. */
   connections: number
   rounds: number
   secondsPerRound: number
   agents: number
+  /** Where an SVG of rate and latency over connections is written. */
+  chart: string | undefined
+  /** Writes the system's figures where the scaling plan reads them. */
+  record: boolean
 }
 
+/** Who is measured. */
 interface Contender {
   name: string
   port: number
@@ -23,16 +32,30 @@ interface Contender {
   perSecond: number
   cycle: boolean
   cpu: () => Record<string, number>
+}
+
+/** How requests arrive. */
+interface Load {
+  name: string
+  connections: number
+  seconds: number
+  /** Prepared for one second, if fewer than the contender needs. */
+  perSecond?: number
+  /** From each answer to the next request. */
+  restMs?: number
+}
+
+/** One contender under one load. */
+interface Measured {
+  contender: Contender
+  load: Load
   rounds: Round[]
-  /** One connection, each request behind the answer to the one before. */
-  single: Round[]
-  /** One connection, with a rest before each request. */
-  idle: Round[]
 }
 
 /** By then what follows an answer is done, on a slow machine as well: publishing, and settling, which begins 25 ms after it. */
 const REST_MS = 60
 const IDLE_SECONDS = 4
+const MOST_CONNECTIONS = 256
 /** Until code is compiled (a message passes through a lot of it), plans are cached and every pair of agents is introduced. */
 const WARM_UP_SECONDS = 12
 
@@ -57,83 +80,140 @@ export async function benchSend(options: SendOptions): Promise<void> {
     generator.kill()
   })
 
-  const contenders: Contender[] = [
-    contender('Fastify, fixed 202', fixed.port, { perSecond: 1_000, cycle: true }, () => ({
-      floor: cpuMs(fixed.child.pid ?? 0),
-    })),
-    contender('one process', one.port, { perSecond: 16_000, cycle: false }, () => ({
-      floor: cpuMs(one.child.pid ?? 0),
-      postgres: system.cpu().postgres ?? 0,
-    })),
-    contender('the system', system.port, { perSecond: 12_000, cycle: false }, () => system.cpu()),
-  ]
-  const measure = (of: Contender, connections: number, seconds: number, perSecond = of.perSecond, restMs = 0) =>
-    runRound(generator, of.cpu, {
+  const fastify: Contender = {
+    name: 'Fastify, fixed 202',
+    port: fixed.port,
+    perSecond: 1_000,
+    cycle: true,
+    cpu: () => ({ floor: cpuMs(fixed.child.pid ?? 0) }),
+  }
+  const floor: Contender = {
+    name: 'one process',
+    port: one.port,
+    perSecond: 16_000,
+    cycle: false,
+    cpu: () => ({ floor: cpuMs(one.child.pid ?? 0), postgres: system.cpu().postgres ?? 0 }),
+  }
+  const ours: Contender = { name: 'the system', port: system.port, perSecond: 12_000, cycle: false, cpu: system.cpu }
+  const contenders = [fastify, floor, ours]
+  const measure = ({ port, perSecond, cycle, cpu }: Contender, load: Load): Promise<Round> =>
+    runRound(generator, cpu, {
       work: { kind: 'messages' },
-      port: of.port,
-      connections,
-      count: perSecond * seconds,
-      cycle: of.cycle,
-      limitMs: seconds * 1_000,
-      restMs,
+      port,
+      connections: load.connections,
+      count: (load.perSecond ?? perSecond) * load.seconds,
+      cycle,
+      limitMs: load.seconds * 1_000,
+      restMs: load.restMs ?? 0,
       authority: system.authority,
       agents: agents.map(dataOf),
     })
 
-  for (const each of contenders) await measure(each, options.connections, WARM_UP_SECONDS)
+  const loads = loadsOf(options)
+  const all: Measured[] = loads.flatMap((load) => contenders.map((contender) => ({ contender, load, rounds: [] })))
+  for (const each of contenders)
+    await measure(each, { name: 'warm-up', connections: options.connections, seconds: WARM_UP_SECONDS })
   for (let round = 0; round < options.rounds; round += 1) {
-    for (const each of contenders) {
-      each.rounds.push(await measure(each, options.connections, options.secondsPerRound))
-      each.single.push(await measure(each, 1, 1, 1_000))
-      each.idle.push(await measure(each, 1, IDLE_SECONDS, Math.ceil(1_000 / REST_MS), REST_MS))
-    }
+    for (const each of all) each.rounds.push(await measure(each.contender, each.load))
   }
-  printTable(contenders, options)
+
+  printTable(all, { fastify, floor }, options)
+  const main = all.filter(({ load }) => load.connections === options.connections)
+  if (canMeasureCpu) printCpu(main)
+  for (const { contender, rounds } of all) printRefused(contender.name, rounds)
+  const ofSystem = all.filter(({ contender }) => contender === ours)
+  if (options.chart !== undefined) {
+    writeFileSync(options.chart, chartOf(ofSystem))
+    console.log(`\nchart: ${options.chart}`)
+  }
+  if (options.record) recordSystem(ofSystem, options)
 }
 
-function contender(
-  name: string,
-  port: number,
-  requests: { perSecond: number; cycle: boolean },
-  cpu: Contender['cpu'],
-): Contender {
-  return { name, port, ...requests, cpu, rounds: [], single: [], idle: [] }
+function loadsOf({ connections, secondsPerRound }: SendOptions): Load[] {
+  const busy = [...new Set([connections, MOST_CONNECTIONS])].map((count) => ({
+    name: String(count),
+    connections: count,
+    seconds: secondsPerRound,
+  }))
+  return [
+    {
+      name: '1, at rest',
+      connections: 1,
+      seconds: IDLE_SECONDS,
+      perSecond: Math.ceil(1_000 / REST_MS),
+      restMs: REST_MS,
+    },
+    { name: '1', connections: 1, seconds: 1, perSecond: 1_000 },
+    ...busy,
+  ]
 }
 
-function printTable(contenders: Contender[], { connections, rounds, secondsPerRound }: SendOptions): void {
-  const rate = (of: Contender): number => rateOf(of.rounds)
-  const [fixed, one] = contenders
-  if (fixed === undefined || one === undefined) return
-  console.log(`Direct messages, ${connections} connections, medians of ${rounds} rounds of ${secondsPerRound} s\n`)
+function printTable(
+  all: readonly Measured[],
+  { fastify, floor }: { fastify: Contender; floor: Contender },
+  { rounds, secondsPerRound }: SendOptions,
+): void {
+  console.log(`Direct messages, medians of ${rounds} rounds of ${secondsPerRound} s\n`)
   console.log(
-    '| | accepted/s | of one process | of Fastify | p50 ms | p99 ms | one connection p50 ms | of one process | idle p50 ms | of one process |',
+    '| connections | | accepted/s | of one process | of Fastify | p50 ms | of one process | p99 ms |\n|---|---|---|---|---|---|---|---|',
   )
-  console.log('|---|---|---|---|---|---|---|---|---|---|')
-  const p50 = (of: Round[]): number => median(of.map((round) => round.p50Ms))
-  for (const each of contenders) {
+  for (const { contender, load, rounds: own } of all) {
+    const roundsOf = (other: Contender): Round[] =>
+      all.find((one) => one.contender === other && one.load === load)?.rounds ?? []
     const cells = [
-      each.name,
-      rate(each).toFixed(0),
-      (rate(each) / rate(one)).toFixed(2),
-      (rate(each) / rate(fixed)).toFixed(3),
-      p50(each.rounds).toFixed(1),
-      median(each.rounds.map((round) => round.p99Ms)).toFixed(1),
-      p50(each.single).toFixed(2),
-      (p50(each.single) / p50(one.single)).toFixed(1),
-      p50(each.idle).toFixed(2),
-      (p50(each.idle) / p50(one.idle)).toFixed(1),
+      load.name,
+      contender.name,
+      rateOf(own).toFixed(0),
+      (rateOf(own) / rateOf(roundsOf(floor))).toFixed(2),
+      (rateOf(own) / rateOf(roundsOf(fastify))).toFixed(3),
+      p50Of(own).toFixed(2),
+      (p50Of(own) / p50Of(roundsOf(floor))).toFixed(1),
+      p99Of(own).toFixed(1),
     ]
     console.log(`| ${cells.join(' | ')} |`)
   }
-  console.log(`\nIdle: one connection, ${REST_MS} ms from each answer to the next request`)
-  if (canMeasureCpu) printCpu(contenders)
-  for (const each of contenders) printRefused(each.name, each.rounds)
+  console.log(`\nAt rest: ${REST_MS} ms from each answer to the next request`)
 }
 
-function printCpu(contenders: Contender[]): void {
+function printCpu(main: readonly Measured[]): void {
   console.log('\nCPU milliseconds for each accepted message, by process:\n')
-  for (const each of contenders) {
-    const costs = Object.entries(cpuPerRequest(each.rounds)).map(([name, cost]) => `${name} ${cost.toFixed(3)}`)
-    console.log(`- ${each.name}: ${costs.join(', ')}`)
+  for (const { contender, rounds } of main) {
+    const costs = Object.entries(cpuPerRequest(rounds)).map(([name, cost]) => `${name} ${cost.toFixed(3)}`)
+    console.log(`- ${contender.name}: ${costs.join(', ')}`)
   }
+}
+
+function chartOf(ofSystem: readonly Measured[]): string {
+  const busy = ofSystem.filter(({ load }) => load.restMs === undefined)
+  const points = (of: (rounds: Round[]) => number) =>
+    busy.map(({ load, rounds }) => [load.connections, of(rounds)] as const)
+  return lineChart({
+    title: 'Direct messages',
+    across: 'connections',
+    lines: [
+      { name: 'accepted per second', points: points(rateOf) },
+      { name: 'p50, ms', points: points(p50Of) },
+      { name: 'p99, ms', points: points(p99Of) },
+    ],
+  })
+}
+
+function recordSystem(ofSystem: readonly Measured[], { connections }: SendOptions): void {
+  const main = ofSystem.find(({ load }) => load.connections === connections)
+  if (main === undefined) return
+  record('send', {
+    connections,
+    acceptedPerSecond: Math.round(rateOf(main.rounds)),
+    cpuMs: Object.fromEntries(
+      Object.entries(cpuPerRequest(main.rounds)).map(([name, ms]) => [name, Math.round(ms * 1_000) / 1_000]),
+    ),
+  })
+}
+
+function p50Of(rounds: Round[]): number {
+  return median(rounds.map((round) => round.p50Ms))
+}
+
+function p99Of(rounds: Round[]): number {
+  return median(rounds.map((round) => round.p99Ms))
 }

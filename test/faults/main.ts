@@ -3,8 +3,11 @@
  * faults and violations, and fails if there is a violation.
  */
 import { randomInt } from 'node:crypto'
+import { writeFileSync } from 'node:fs'
 import { readCommandLine } from '../support/run/command-line.ts'
 import { type RoundReport, runCampaign } from './campaign.ts'
+import { chartOfRound } from './chart.ts'
+import { readHistory } from './history/history.ts'
 import { failpoint, failpointAmong } from './nemesis/failpoint.ts'
 import { FAILPOINTS } from './nemesis/failpoints.ts'
 import { FAULTS } from './nemesis/kinds.ts'
@@ -18,6 +21,7 @@ const { values } = readCommandLine({
     actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents in a round' },
     'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long the agents of a round act' },
     faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; default: all' },
+    chart: { kind: 'text', placeholder: 'file', what: 'where an SVG of the first round is written' },
     calm: { kind: 'flag', what: 'breaks nothing, so nothing may be unavailable' },
     points: {
       kind: 'list',
@@ -42,6 +46,9 @@ const reports = await runCampaign({
   faults,
   onRound: print,
 })
+const [first] = reports
+if (values.chart !== undefined && first !== undefined)
+  writeFileSync(values.chart, chartOfRound(await readHistory(first.history)))
 const violations = reports.flatMap((report) => report.violations)
 console.log(`operations  ${reports.reduce((sum, { operations }) => sum + operations, 0)}`)
 console.log(`requests    ${reports.reduce((sum, { attempts }) => sum + attempts, 0)}`)

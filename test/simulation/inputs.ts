@@ -1,22 +1,9 @@
 /** What was measured, what was computed from the schema, and what is assumed. Everything in docs/operating/scale.md comes from here. */
 
-/** `npx pnpm bench send` on a machine with nothing else to do. */
-export const MEASURED = {
-  cores: 2,
-  connections: 64,
-  acceptedPerSecond: 2_839,
-  /** CPU milliseconds for each accepted direct message, by piece; the generator ran on the same cores. */
-  cpuMs: {
-    gateway: 0.156,
-    identity: 0.021,
-    messaging: 0.062,
-    budget: 0.035,
-    webhook: 0.028,
-    nats: 0.064,
-    postgres: 0.173,
-    generator: 0.018,
-  },
-} as const
+import measured from './measured.json' with { type: 'json' }
+
+/** `npx pnpm bench send --record`: the CPU of each accepted direct message by piece; the generator ran on the same cores. */
+export const MEASURED = measured.send
 
 export type Piece = keyof typeof MEASURED.cpuMs
 
@@ -28,19 +15,19 @@ export const RESERVE_US: Readonly<Record<number, readonly [least: number, most: 
   128: [15, 25],
 }
 
-/** `npx pnpm bench storage`: bytes for each direct message with a body of about 100 bytes, tables with their indexes. */
+/** `npx pnpm bench storage --record`: bytes for each direct message with a body of about 100 bytes, tables with their indexes. */
 export const STORAGE = {
-  messages: 1_020,
-  entries: 225,
-  outbox: 99,
-  reservations: 888,
-  nonces: 101,
-  wal: 4_143,
-  stream: 680,
+  messages: measured.storage.tables['messaging.messages'],
+  entries: measured.storage.tables['messaging.entries'],
+  outbox: measured.storage.tables['messaging.outbox'],
+  reservations: measured.storage.tables['budget.reservations'],
+  nonces: measured.storage.tables['identity.nonces'],
+  wal: measured.storage.wal,
+  stream: measured.storage.stream,
 } as const
 
-/** Computed from the columns: a tombstone and its index entry, kept for ever. */
-export const TOMBSTONE_BYTES = 200
+/** Computed from the columns: what stays of a message for ever, with its index entry. */
+export const ID_BYTES = 200
 
 /** How long rows are kept, in days (README of each service). */
 export const KEPT_DAYS = { messages: 30, outbox: 1, reservations: 25 / 24, nonces: 30 / 1_440, stream: 1 } as const
@@ -71,12 +58,12 @@ export const PRICES = {
 
 /** By the specification (spec 11.7). */
 export const STREAMS_PER_PROCESS = 200
-/** `npx pnpm bench live`: resident KiB for each idle stream. */
-export const STREAM_KIB = { stream: 60, gateway: 81 } as const
+/** `npx pnpm bench idle --record`: resident KiB for each idle stream. */
+export const STREAM_KIB = { stream: measured.idle.streamKib, gateway: measured.idle.gatewayKib } as const
 /** A process of Node with a service in it, before it does anything: an assumption. */
 export const PROCESS_MIB = 90
 /** One gateway process holds so many streams besides its requests: an assumption, about a GiB. */
 export const STREAMS_PER_GATEWAY = 10_000
 
-/** A primary that many platforms offer: an assumption. */
-export const PRIMARY = { cores: 16, diskTb: 16, logMbPerSecond: 250 } as const
+/** A primary that many platforms offer, with a second disk for the ids that are kept for ever: an assumption. */
+export const PRIMARY = { cores: 16, diskTb: 16, idsDiskTb: 16, logMbPerSecond: 250 } as const

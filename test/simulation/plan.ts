@@ -1,5 +1,6 @@
 /** What a rate of direct messages needs, by arithmetic on what was measured. Nothing here is simulated. */
 import {
+  ID_BYTES,
   KEPT_DAYS,
   MEASURED,
   PRICES,
@@ -9,7 +10,6 @@ import {
   STREAM_KIB,
   STREAMS_PER_GATEWAY,
   STREAMS_PER_PROCESS,
-  TOMBSTONE_BYTES,
   UTILISATION,
 } from './inputs.ts'
 
@@ -66,8 +66,8 @@ interface Plan {
   /** Tables of the retention, with their indexes. */
   readonly keptTb: number
   readonly streamTb: number
-  /** Ids of purged messages: for ever. */
-  readonly tombstoneTbPerYear: number
+  /** What stays of messages after their expiry. */
+  readonly idsTbPerYear: number
   /** Dollars for a million messages. */
   readonly cost: Readonly<Record<'services' | 'postgres' | 'storage' | 'network', number>>
 }
@@ -88,6 +88,7 @@ export function planFor(perSecond: number): Plan {
     STORAGE.nonces * KEPT_DAYS.nonces
   const perDay = perSecond * SECONDS_PER_DAY
   const keptTb = (keptBytes * perDay) / TB
+  const idsTbPerYear = (ID_BYTES * perDay * 365) / TB
   const streamTb = (STORAGE.stream * 3 * perDay * KEPT_DAYS.stream) / TB
   return {
     perSecond,
@@ -98,18 +99,23 @@ export function planFor(perSecond: number): Plan {
     logMbPerSecond: (STORAGE.wal * perSecond) / 1e6,
     keptTb,
     streamTb,
-    tombstoneTbPerYear: (TOMBSTONE_BYTES * perDay * 365) / TB,
-    cost: costOf({ perSecond, processes, natsServers, postgresCores, keptTb, streamTb }),
+    idsTbPerYear,
+    cost: costOf({ perSecond, processes, natsServers, postgresCores, keptTb, streamTb, idsTbPerYear }),
   }
 }
 
-function costOf(plan: Pick<Plan, 'perSecond' | 'processes' | 'natsServers' | 'postgresCores' | 'keptTb' | 'streamTb'>) {
+function costOf(
+  plan: Pick<
+    Plan,
+    'perSecond' | 'processes' | 'natsServers' | 'postgresCores' | 'keptTb' | 'streamTb' | 'idsTbPerYear'
+  >,
+) {
   const millions = (plan.perSecond * SECONDS_PER_DAY * DAYS_PER_MONTH) / 1e6
   const processes = Object.values(plan.processes).reduce((sum, count) => sum + count, 0)
   // A process gets a core; a NATS server two.
   const coreHours = (processes + plan.natsServers * 2) * HOURS_PER_MONTH
-  // Twice: a primary and its standby.
-  const gb = (plan.keptTb * 2 * TB + plan.streamTb * TB) / GB
+  // Twice: a primary and its standby. The ids are those of the first year.
+  const gb = ((plan.keptTb + plan.idsTbPerYear) * 2 * TB + plan.streamTb * TB) / GB
   // Each message crosses between zones some four times: to the standby with its log, and between services with its envelope.
   const crossGb = (1e6 * (STORAGE.wal + 3 * STORAGE.stream)) / GB
   return {

@@ -1,6 +1,6 @@
 /** The tables of docs/operating/scale.md. */
 
-import { MEASURED, STREAMS_PER_PROCESS } from './inputs.ts'
+import { ID_BYTES, KEPT_DAYS, MEASURED, PRIMARY, STORAGE, STREAMS_PER_PROCESS } from './inputs.ts'
 import { cellCapacity, perCore, planFor, planStreams, primaryLimits, SERVICES } from './plan.ts'
 import { type Outcome, type Setting, simulate } from './system.ts'
 
@@ -29,7 +29,15 @@ export const CELL: Omit<Setting, 'load'> = {
 
 /** All tables, by the name that their place in the page has. */
 export function renderTables(): Record<string, string> {
-  return { units: units(), primary: primary(), measured: measured(), cell: cell(), plans: plans(), streams: streams() }
+  return {
+    units: units(),
+    storage: storage(),
+    primary: primary(),
+    measured: measured(),
+    cell: cell(),
+    plans: plans(),
+    streams: streams(),
+  }
 }
 
 /** The page with every table between its marks replaced. @throws Error where a table has no place. */
@@ -58,6 +66,27 @@ function units(): string {
     limits[piece],
   ])
   return table(['piece', 'CPU ms for each message', 'messages/s on a core', 'what limits it'], rows)
+}
+
+function storage(): string {
+  const kept = (days: number): string => {
+    if (days >= 2) return `${days} days`
+    return days >= 1 ? `${days * 24} hours` : `${days * 24 * 60} minutes`
+  }
+  const rows = [
+    ['messaging: the message', kept(KEPT_DAYS.messages), STORAGE.messages],
+    ['messaging: its entry in the log of its recipient', kept(KEPT_DAYS.messages), STORAGE.entries],
+    ['messaging: its id', 'for ever', ID_BYTES],
+    ['messaging: the outbox', kept(KEPT_DAYS.outbox), STORAGE.outbox],
+    ['budget: its reservation', kept(KEPT_DAYS.reservations), STORAGE.reservations],
+    ['identity: its nonce', kept(KEPT_DAYS.nonces), STORAGE.nonces],
+    ['NATS: each copy of the stream', kept(KEPT_DAYS.stream), STORAGE.stream],
+    ['the log of Postgres', 'until it is archived', STORAGE.wal],
+  ] as const
+  return table(
+    ['where', 'kept for', 'bytes, with indexes'],
+    rows.map(([where, time, bytes]) => [where, time, whole(bytes)]),
+  )
 }
 
 function primary(): string {
@@ -138,7 +167,10 @@ function plans(): string {
       row('log of Postgres, MB/s', ({ logMbPerSecond }) => figure(logMbPerSecond)),
       row('tables, TB', ({ keptTb }) => figure(keptTb)),
       row('streams, three copies, TB', ({ streamTb }) => figure(streamTb)),
-      row('ids for ever, TB a year', ({ tombstoneTbPerYear }) => figure(tombstoneTbPerYear)),
+      row('ids for ever, TB a year', ({ idsTbPerYear }) => figure(idsTbPerYear)),
+      row(`years until the ids fill ${PRIMARY.idsDiskTb} TB in each cell`, (plan) =>
+        figure((PRIMARY.idsDiskTb * plan.cells) / plan.idsTbPerYear),
+      ),
       row('$ for a million: services', ({ cost }) => cost.services.toFixed(3)),
       row('$ for a million: Postgres', ({ cost }) => cost.postgres.toFixed(3)),
       row('$ for a million: storage', ({ cost }) => cost.storage.toFixed(3)),

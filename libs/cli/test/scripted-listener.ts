@@ -61,7 +61,7 @@ const client = {
   ack: async (id: string) => writeFileSync(ackOf(id), ''),
 } as unknown as AgentClient
 
-await workThrough({ out: createOutput(io, 'ids'), signal: stop.signal }, client, progress, work, {
+await workThrough({ out: createOutput(io, 'ids'), signal: stop.signal }, { client, progress }, work, {
   lanes: ['inbox', 'board'],
   jobs: Number(jobs),
   attempts: 1_000,

@@ -29,13 +29,12 @@ function sealPlaintext(head: EnvelopeHead, plaintext: string): SealedEnvelope {
 describe('spec 6.4: sealing is RFC 9180 HPKE, base mode, for the X25519 form of the recipient key', () => {
   test('what is sealed opens with node:crypto alone: info, aad, and a plaintext of JCS({"body":…,"sig":…})', () => {
     const { body_enc, ...outer } = sealed
-    const plaintext = openWithNode(
-      montgomerySecretOf(bob.secretKey),
-      Buffer.from(outer.ephemeral_pub, 'base64'),
-      INFO,
-      Buffer.from(jcs(outer)),
-      Buffer.from(body_enc, 'base64'),
-    )
+    const plaintext = openWithNode(montgomerySecretOf(bob.secretKey), {
+      enc: Buffer.from(outer.ephemeral_pub, 'base64'),
+      info: INFO,
+      aad: Buffer.from(jcs(outer)),
+      ciphertext: Buffer.from(body_enc, 'base64'),
+    })
     // sig covers the envelope with body, and without sig, body_enc and ephemeral_pub
     expect(plaintext.toString()).toBe(jcs({ body: BODY, sig: signed.sig }))
   })

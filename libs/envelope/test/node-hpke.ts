@@ -41,10 +41,7 @@ export function sealWithNode(
 
 export function openWithNode(
   secretKey: Uint8Array,
-  enc: Uint8Array,
-  info: Uint8Array,
-  aad: Uint8Array,
-  ciphertext: Uint8Array,
+  { enc, info, aad, ciphertext }: Record<'enc' | 'info' | 'aad' | 'ciphertext', Uint8Array>,
 ): Buffer {
   const { key, nonce } = keySchedule(sharedSecret(importSecretKey(secretKey), enc, enc, publicKeyOf(secretKey)), info)
   const decipher = createDecipheriv('chacha20-poly1305', key, nonce, { authTagLength: 16 })
@@ -56,7 +53,7 @@ export function openWithNode(
 /** The KEM's shared secret, from the result of X25519 (RFC 9180, section 4.1, ExtractAndExpand). */
 export function kemSecret(dh: Uint8Array, enc: Uint8Array, recipient: Uint8Array): Buffer {
   const prk = labeledExtract(KEM_SUITE, '', 'eae_prk', dh)
-  return labeledExpand(KEM_SUITE, prk, 'shared_secret', Buffer.concat([enc, recipient]), 32)
+  return labeledExpand(KEM_SUITE, prk, ['shared_secret', Buffer.concat([enc, recipient])], 32)
 }
 
 /** The X25519 public key of a secret key. */
@@ -88,8 +85,8 @@ function keySchedule(secret: Buffer, info: Uint8Array): { key: Buffer; nonce: Bu
   ])
   const prk = labeledExtract(HPKE_SUITE, secret, 'secret', Buffer.alloc(0))
   return {
-    key: labeledExpand(HPKE_SUITE, prk, 'key', context, 32),
-    nonce: labeledExpand(HPKE_SUITE, prk, 'base_nonce', context, 12),
+    key: labeledExpand(HPKE_SUITE, prk, ['key', context], 32),
+    nonce: labeledExpand(HPKE_SUITE, prk, ['base_nonce', context], 12),
   }
 }
 
@@ -97,7 +94,12 @@ function labeledExtract(suite: Uint8Array, salt: Uint8Array | string, label: str
   return createHmac('sha256', salt).update('HPKE-v1').update(suite).update(label).update(ikm).digest()
 }
 
-function labeledExpand(suite: Uint8Array, prk: Uint8Array, label: string, info: Uint8Array, length: number): Buffer {
+function labeledExpand(
+  suite: Uint8Array,
+  prk: Uint8Array,
+  [label, info]: readonly [string, Uint8Array],
+  length: number,
+): Buffer {
   const labeled = Buffer.concat([i2osp(length), Buffer.from('HPKE-v1'), suite, Buffer.from(label), info])
   return createHmac('sha256', prk).update(labeled).update(Buffer.of(1)).digest().subarray(0, length) // one block is all we need
 }

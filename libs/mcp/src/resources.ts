@@ -78,7 +78,7 @@ export function registerResources(server: McpServer, mailbox: Mailbox): void {
         if (!isFitting(MessageId, id)) throw new ToolError('not_found', 'no message has this id')
         const message = await mailbox.client.message(String(id), { signal })
         const excerpt = { characters: mailbox.resultCharacters }
-        const shown = await viewMessage(mailbox, message, createFence(), excerpt, signal)
+        const shown = await viewMessage(mailbox, message, { fence: createFence(), ...excerpt }, signal)
         return textOf(uri.href, await rendered(MESSAGE, shown))
       }),
   )
@@ -108,7 +108,7 @@ async function viewAll(
 ): Promise<object[]> {
   const views = []
   for (const message of messages) {
-    views.push(await viewMessage(mailbox, message, fence, { characters: previewCharacters(mailbox, LISTED) }, signal))
+    views.push(await viewMessage(mailbox, message, { fence, characters: previewCharacters(mailbox, LISTED) }, signal))
   }
   return views
 }

@@ -115,7 +115,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     fc.assert(
       fc.property(messages, scalars, fc.bigInt({ min: 0n, max: 7n }), (message, r, torsion) => {
         const point = torsion === 0n ? Point.BASE.multiply(r) : Point.BASE.multiply(r).add(TORSION.multiply(torsion))
-        const signature = signWith(r, point.toBytes(), secret, publicKey, message)
+        const signature = signWith({ r, rBytes: point.toBytes() }, { secret, publicKey }, message)
         expect(agreed({ signature, message, publicKey })).toBe(torsion === 0n)
       }),
       { numRuns: 20 },
@@ -125,7 +125,9 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
   // S·B − k·A is the identity. Each R differs from it by a point of small order, and one R has exactly its bytes.
   test.each(smallOrder)('R of small order is refused, though the equation with the cofactor holds: %s', (r) => {
     const message = Uint8Array.of(1)
-    expect(agreed({ signature: signWith(0n, hex(r), secret, publicKey, message), message, publicKey })).toBe(false)
+    expect(
+      agreed({ signature: signWith({ r: 0n, rBytes: hex(r) }, { secret, publicKey }, message), message, publicKey }),
+    ).toBe(false)
   })
 
   test('an imported key keeps its own 32 bytes alone, and not the buffer that they were read from', () => {

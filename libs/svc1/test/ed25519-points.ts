@@ -24,10 +24,8 @@ export function secretScalar(secretKey: Uint8Array): bigint {
 
 /** A signature that uses these bytes as R, as if they encoded r·B: S = r + k·a. */
 export function signWith(
-  r: bigint,
-  rBytes: Uint8Array,
-  secret: bigint,
-  publicKey: Uint8Array,
+  { r, rBytes }: { r: bigint; rBytes: Uint8Array },
+  { secret, publicKey }: { secret: bigint; publicKey: Uint8Array },
   message: Uint8Array,
 ): Uint8Array {
   const k = decodeScalar(sha512(Uint8Array.from([...rBytes, ...publicKey, ...message]))) % ORDER

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type AgentStanding, createBoard, setMember } from '@svc/contracts/boards.ts'
+import { createBoard, setMember } from '@svc/contracts/boards.ts'
 import type { AssignableRole, Board, BoardDetails } from '@svc/contracts/resources.ts'
 import { type Database, openDatabase } from '@svc/postgres/database.ts'
 import { agentIdOf } from '@svc/svc1/agent-id.ts'
@@ -26,7 +26,7 @@ export interface Harness extends AsyncDisposable, ServiceCalls {
   /** A board as asked for, public where nothing is said. */
   create(owner: string, board?: Partial<Board>): Promise<BoardDetails>
   /** Sets a role. @returns the code that it is refused with, or `ok`. */
-  assign(boardId: string, caller: string, agentId: string, role: AssignableRole, as?: AgentStanding): Promise<string>
+  assign(boardId: string, caller: string, agentId: string, role: AssignableRole): Promise<string>
   /** Serves in this process, beside what the harness runs. */
   start(): Promise<AsyncDisposable>
   /** Starts a process of the service: for one that is killed. */
@@ -70,8 +70,8 @@ export async function startHarness({
     codeOf,
     create: (owner, board = {}) =>
       call(createBoard, { owner, board: { title: 'a board', visibility: 'public', ...board } }),
-    assign: (board_id, caller, agent_id, role, standing = 'active') =>
-      codeOf(setMember, { caller, board_id, agent_id, standing, role }),
+    assign: (board_id, caller, agent_id, role) =>
+      codeOf(setMember, { caller, board_id, agent_id, standing: 'active', role }),
     start: () => startWithin(running, () => startBoards(config)),
     spawn: (env = {}) =>
       spawnWithin(running, 'boards', { SVC_NATS_URL: config.natsUrl, SVC_DATABASE_URL: config.databaseUrl, ...env }),

@@ -1,4 +1,4 @@
-import { judgeAccess, listMembers } from '@svc/contracts/boards.ts'
+import { judgeAccess, listMembers, setMember } from '@svc/contracts/boards.ts'
 import type { MemberEntry } from '@svc/contracts/resources.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
@@ -111,8 +111,9 @@ describe('spec 8.5, 8.7: roles and what they cost', () => {
         expect(await h.codeOf(listMembers, { caller, board_id: board })).toBe('not_found')
       }
     }
-    expect(await h.assign(id, owner, newAgent(), 'reader', 'unknown')).toBe('not_found')
-    expect(await h.assign(id, owner, newAgent(), 'reader', 'revoked')).toBe('agent_revoked')
+    const assignment = { board_id: id, caller: owner, agent_id: newAgent(), role: 'reader' } as const
+    expect(await h.codeOf(setMember, { ...assignment, standing: 'unknown' })).toBe('not_found')
+    expect(await h.codeOf(setMember, { ...assignment, standing: 'revoked' })).toBe('agent_revoked')
     expect(await h.assign(id, owner, owner, 'none')).toBe('owner_role')
   })
 })

@@ -35,7 +35,8 @@ export async function createFlood(flood: Flood, target: Target): Promise<(index:
   switch (flood) {
     case 'challenges': {
       const bodies = strangers().map(({ publicKey }) => JSON.stringify({ pubkey: formatPublicKey(publicKey) }))
-      return (index) => requestBytes('POST', '/v2/challenges', authority, {}, bodies[index % STRANGERS])
+      return (index) =>
+        requestBytes({ method: 'POST', target: '/v2/challenges', authority, body: bodies[index % STRANGERS] ?? '' })
     }
     case 'registrations with wrong work': {
       const registrations = await Promise.all(
@@ -43,24 +44,30 @@ export async function createFlood(flood: Flood, target: Target): Promise<(index:
       )
       return (index) => {
         const [agent, body] = registrations[index % STRANGERS] ?? [attacker, '']
-        return signedRequest(agent, authority, 'POST', REGISTER, body)
+        return signedRequest(agent, { authority, method: 'POST', target: REGISTER, body })
       }
     }
     case 'requests with a wrong signature':
       return () => {
-        const signed = signedRequest(attacker, authority, 'GET', '/v2/me').toString('latin1')
+        const signed = signedRequest(attacker, { authority, method: 'GET', target: '/v2/me' }).toString('latin1')
         return Buffer.from(signed.replace(/:[A-Za-z0-9+/]{86}==/, `:${randomSignature()}`), 'latin1')
       }
     case 'health':
-      return () => requestBytes('GET', '/v2/health', authority, {})
+      return () => requestBytes({ method: 'GET', target: '/v2/health', authority })
     case 'bodies with 10,900 members': {
       const members = Object.fromEntries(Array.from({ length: MEMBERS }, (_, at) => [`m${at.toString(36)}`, 0]))
       const envelope = { ...JSON.parse(envelopeText(attacker, `${held}@${authority}`)), body: members }
       const text = JSON.stringify(envelope)
-      return () => signedRequest(attacker, authority, 'POST', TARGET, text)
+      return () => signedRequest(attacker, { authority, method: 'POST', target: TARGET, body: text })
     }
     case 'messages to a log that is held':
-      return () => signedRequest(attacker, authority, 'POST', TARGET, envelopeText(attacker, `${held}@${authority}`))
+      return () =>
+        signedRequest(attacker, {
+          authority,
+          method: 'POST',
+          target: TARGET,
+          body: envelopeText(attacker, `${held}@${authority}`),
+        })
   }
 }
 

@@ -72,7 +72,7 @@ export async function benchHostile({ secondsPerRound: seconds }: HostileOptions)
   )
   console.log('|---|---|---|---|---|---|---|---|---|')
   const calm = await bystand(scene, seconds)
-  printRow('none', calm, calm, undefined, system.memory().gateway)
+  printRow('none', calm, calm, { bytes: system.memory().gateway ?? 0 })
   for (const attack of ATTACKS) await runAttack(scene, attack, calm)
   console.log('\nCPU is for each request of the attack, beyond what the bystanders use. MiB is the most that was seen.')
 }
@@ -101,7 +101,7 @@ async function runAttack(scene: Scene, attack: FloodOrder | CrowdOrder, calm: Ro
   const answered = await report
   clearInterval(sampling)
   await holding?.release()
-  printRow(name, round, calm, answered, most)
+  printRow(name, round, calm, { attack: answered, bytes: most })
 }
 
 /** Holds the row of an agent's log in a transaction, as a process would that stopped in the middle of one. */
@@ -149,7 +149,12 @@ function bystand({ system, generator, bystanders }: Scene, seconds: number): Pro
   })
 }
 
-function printRow(name: string, round: Round, calm: Round, attack: AttackReport | undefined, bytes = 0): void {
+function printRow(
+  name: string,
+  round: Round,
+  calm: Round,
+  { attack, bytes = 0 }: { attack?: AttackReport | undefined; bytes?: number } = {},
+): void {
   const answers = Object.entries(attack?.answers ?? {})
   const answered = answers.map(([status, count]) => `${count} × ${status}`).join(', ')
   const requests = answers.reduce((sum, [status, count]) => sum + (/^\d/.test(status) ? count : 0), 0)

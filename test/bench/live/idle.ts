@@ -1,6 +1,7 @@
 /** Idle event streams: the memory that each of them holds, and the CPU time that they cost although nothing happens. */
 import { type BenchSystem, startBenchSystem } from '../bench-system.ts'
 import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { record } from '../record.ts'
 import { askClient, CLOSED_MS, delay, QUIET_MS, startClient } from './live-client-process.ts'
 
 /** Two for each agent. So many that a heap that has just grown, or is about to be collected, is little of each. */
@@ -21,13 +22,15 @@ interface Idle {
   withStreams: Shares
 }
 
-export async function benchIdleStreams(): Promise<void> {
+/** @param options.record writes the memory of a stream where the scaling plan reads it. */
+export async function benchIdleStreams(options: { record: boolean }): Promise<void> {
   const usual = await measureIdle(HEARTBEAT_SECONDS.usual)
   const rare = await measureIdle(HEARTBEAT_SECONDS.rare)
   const kib = (name: string): string => (usual.memoryKib[name] ?? 0).toFixed(0)
   console.log(`\nResident memory for each of ${STREAMS} idle streams, KiB:`)
   console.log(`stream ${kib('stream')}, gateway ${kib('gateway')}\n`)
   printCpu(usual, rare)
+  if (options.record) record('idle', { streamKib: Number(kib('stream')), gatewayKib: Number(kib('gateway')) })
 }
 
 async function measureIdle(heartbeatSeconds: number): Promise<Idle> {

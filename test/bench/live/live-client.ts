@@ -86,7 +86,7 @@ function openStream(agent: BenchAgent, { port, authority }: { port: number; auth
     let isOpen = false
     streams.add(socket)
     socket.setEncoding('latin1')
-    socket.once('connect', () => socket.write(signedRequest(agent, authority, 'GET', '/v2/stream')))
+    socket.once('connect', () => socket.write(signedRequest(agent, { authority, method: 'GET', target: '/v2/stream' })))
     socket.once('error', reject)
     socket.on('data', (chunk: string) => {
       if (!isOpen && !chunk.includes(' 200 ')) reject(new Error(`no stream: ${chunk.slice(0, 200)}`))
@@ -117,7 +117,7 @@ async function sendAtRate(
     const text = envelopeText(from, `${to.name}@${authority}`)
     return {
       id: (JSON.parse(text) as { id: string }).id,
-      bytes: signedRequest(from, authority, 'POST', '/v2/messages', text),
+      bytes: signedRequest(from, { authority, method: 'POST', target: '/v2/messages', body: text }),
     }
   })
   const free: Socket[] = []

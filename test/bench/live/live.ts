@@ -19,7 +19,7 @@ type Sent = Extract<LiveReport, { kind: 'sent' }>
 
 export async function benchLive(options: LiveOptions): Promise<void> {
   await benchStreams(options)
-  await benchIdleStreams()
+  await benchIdleStreams({ record: false })
   await benchWebhooks(options)
 }
 

@@ -28,14 +28,19 @@ export function dataOf(agent: BenchAgent): BenchAgentData {
   return { name: agent.name, secretKeyHex: Buffer.from(agent.secretKey).toString('hex') }
 }
 
+interface Unsigned {
+  readonly authority: string
+  readonly method: string
+  readonly target: string
+  readonly body?: string
+  /** Unix seconds; now by default. */
+  readonly timestamp?: number
+}
+
 /** A signed request, ready to be written to a socket; good for 60 seconds from `timestamp`. */
 export function signedRequest(
   agent: BenchAgent,
-  authority: string,
-  method: string,
-  target: string,
-  body = '',
-  timestamp: number = Math.floor(Date.now() / 1000),
+  { authority, method, target, body = '', timestamp = Math.floor(Date.now() / 1000) }: Unsigned,
 ): Buffer {
   const nonce = randomBytes(16).toString('hex')
   const lines = signedString({
@@ -52,7 +57,7 @@ export function signedRequest(
     'X-SVC-Timestamp': String(timestamp),
     'X-SVC-Nonce': nonce,
   }
-  return requestBytes(method, target, authority, headers, body)
+  return requestBytes({ method, target, authority, headers, body })
 }
 
 /** An envelope with a body of about 100 bytes. @param ttlSeconds none if it is 0. Its `sig` has the right form only: the service verifies no envelope signature (spec 6.3). */
@@ -77,16 +82,26 @@ export async function registerAgent(agent: BenchAgent, baseUrl: string, authorit
   let nonce = 0
   while (!checkWork(challenge, String(nonce), difficulty)) nonce += 1
   const body = JSON.stringify({ name: agent.name, pubkey, challenge, nonce: String(nonce) })
-  await post(baseUrl, '/v2/agents/register', body, headersOf(agent, authority, 'POST', '/v2/agents/register', body))
+  await post(
+    baseUrl,
+    '/v2/agents/register',
+    body,
+    headersOf(agent, { authority, method: 'POST', target: '/v2/agents/register', body }),
+  )
   const settings = JSON.stringify({ inbox_policy: 'open' })
-  const headers = headersOf(agent, authority, 'PATCH', '/v2/me', settings)
+  const headers = headersOf(agent, { authority, method: 'PATCH', target: '/v2/me', body: settings })
   await expectOk(await fetch(`${baseUrl}/v2/me`, { method: 'PATCH', body: settings, headers }))
+}
+
+/** The body of a request that creates a public board. */
+export function boardText(): string {
+  return JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
 }
 
 /** A public board of the agent's where everybody may post. @returns its id. */
 export async function createBoard(agent: BenchAgent, baseUrl: string, authority: string): Promise<string> {
-  const body = JSON.stringify({ title: 'Bench', visibility: 'public', posting: 'members' })
-  const headers = headersOf(agent, authority, 'POST', '/v2/boards', body)
+  const body = boardText()
+  const headers = headersOf(agent, { authority, method: 'POST', target: '/v2/boards', body })
   const created = await post(baseUrl, '/v2/boards', body, headers)
   return ((await created.json()) as { id: string }).id
 }
@@ -95,14 +110,14 @@ export async function createBoard(agent: BenchAgent, baseUrl: string, authority:
 export async function subscribe(agent: BenchAgent, board: string, baseUrl: string, authority: string): Promise<void> {
   const body = JSON.stringify({ role: 'reader' })
   const target = `/v2/boards/${board}/members/${agent.agentId}`
-  const headers = headersOf(agent, authority, 'PUT', target, body)
+  const headers = headersOf(agent, { authority, method: 'PUT', target, body })
   await expectOk(await fetch(baseUrl + target, { method: 'PUT', body, headers }))
 }
 
 /** Has the agent's messages posted to an endpoint. */
 export async function setWebhook(agent: BenchAgent, url: string, baseUrl: string, authority: string): Promise<void> {
   const body = JSON.stringify({ url, secret: 's'.repeat(32) })
-  const headers = headersOf(agent, authority, 'PUT', '/v2/webhook', body)
+  const headers = headersOf(agent, { authority, method: 'PUT', target: '/v2/webhook', body })
   await expectOk(await fetch(`${baseUrl}/v2/webhook`, { method: 'PUT', body, headers }))
 }
 
@@ -121,8 +136,8 @@ async function expectOk(response: Response): Promise<Response> {
   return response
 }
 
-function headersOf(agent: BenchAgent, authority: string, method: string, target: string, body: string) {
-  const lines = signedRequest(agent, authority, method, target, body).toString().split('\r\n')
+function headersOf(agent: BenchAgent, request: Unsigned) {
+  const lines = signedRequest(agent, request).toString().split('\r\n')
   const names = ['Authorization', 'X-SVC-Timestamp', 'X-SVC-Nonce']
   const pairs = names.map((name): [string, string] => [
     name,

@@ -94,16 +94,18 @@ export function contentLength(text: string, head: number): number {
   return at < 0 || at > head ? 0 : Number.parseInt(text.slice(at + CONTENT_LENGTH.length, at + 28), 10)
 }
 
+interface PlainRequest {
+  readonly method: string
+  readonly target: string
+  readonly authority: string
+  readonly headers?: Record<string, string>
+  readonly body?: string
+}
+
 /** A ready request with a JSON body. */
-export function requestBytes(
-  method: string,
-  path: string,
-  authority: string,
-  headers: Record<string, string>,
-  body = '',
-): Buffer {
+export function requestBytes({ method, target, authority, headers = {}, body = '' }: PlainRequest): Buffer {
   const lines = [
-    `${method} ${path} HTTP/1.1`,
+    `${method} ${target} HTTP/1.1`,
     `Host: ${authority}`,
     ...Object.entries(headers).map(([k, v]) => `${k}: ${v}`),
   ]

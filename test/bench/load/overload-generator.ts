@@ -22,7 +22,12 @@ async function carryOut({ agents: data, authority, seconds, ...order }: Overload
     const from = agents[index % agents.length]
     const to = agents[(index + 1) % agents.length]
     if (from === undefined || to === undefined) throw new RangeError('no agents')
-    return signedRequest(from, authority, 'POST', '/v2/messages', envelopeText(from, `${to.name}@${authority}`))
+    return signedRequest(from, {
+      authority,
+      method: 'POST',
+      target: '/v2/messages',
+      body: envelopeText(from, `${to.name}@${authority}`),
+    })
   })
   process.send?.('prepared')
   return runOpenLoad({ ...order, requests })

@@ -3,7 +3,9 @@
  * with a thousand. What is stored is put there with SQL, in the form in which messages are appended.
  */
 import type { ChildProcess } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
+import { barChart } from '../../support/charts/bar-chart.ts'
 import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from '../bench-system.ts'
 import {
   type BenchAgent,
@@ -24,6 +26,8 @@ interface ReadsOptions {
   /** Messages stored at first, and in the end. */
   few: number
   many: number
+  /** Where an SVG of the page times is written. */
+  chart: string | undefined
 }
 
 interface Page {
@@ -62,12 +66,20 @@ export async function benchReads(options: ReadsOptions): Promise<void> {
     stored.push({ messages, times, rounds })
   }
   printTimes(stored)
+  if (options.chart !== undefined) {
+    writeFileSync(options.chart, chartOf(stored))
+    console.log(`\nchart: ${options.chart}`)
+  }
 
   const fixedRounds: Round[] = []
   const load = (await pagesOf(sql, who)).map((page) => ({ page, rounds: [] as Round[] }))
   const runFixed = (): Promise<Round> =>
     runRound(generator, () => ({}), {
-      ...orderOf({ kind: 'messages' }, reader, system, options.connections, options.secondsPerRound, 1_000),
+      ...orderOf({ kind: 'messages' }, reader, system, {
+        connections: options.connections,
+        seconds: options.secondsPerRound,
+        perSecond: 1_000,
+      }),
       agents: [dataOf(reader), dataOf(writer)],
       port: fixed.port,
       cycle: true,
@@ -101,7 +113,7 @@ function measurement(system: BenchSystem, generator: ChildProcess, reader: Bench
   return (page: Page, at: number, seconds: number): Promise<Round> => {
     const work: Work = { kind: 'pages', targets: page.targets, signed: page.signed }
     const perSecond = at === connections ? 9_000 : 2_000
-    return runRound(generator, system.cpu, orderOf(work, reader, system, at, seconds, perSecond))
+    return runRound(generator, system.cpu, orderOf(work, reader, system, { connections: at, seconds, perSecond }))
   }
 }
 
@@ -109,9 +121,7 @@ function orderOf(
   work: Work,
   reader: BenchAgent,
   system: BenchSystem,
-  connections: number,
-  seconds: number,
-  perSecond: number,
+  { connections, seconds, perSecond }: { connections: number; seconds: number; perSecond: number },
 ): Order {
   return {
     work,
@@ -180,6 +190,16 @@ function printTimes(stored: { messages: number; times: Map<string, number>; roun
     console.log(`| ${name} | ${before.toFixed(2)} | ${after.toFixed(2)} | ${(after / before).toFixed(2)} |`)
     printRefused(name, [...(few.rounds.get(name) ?? []), ...(many.rounds.get(name) ?? [])])
   }
+}
+
+function chartOf(stored: readonly { messages: number; times: Map<string, number> }[]): string {
+  const pages = [...(stored[0]?.times.keys() ?? [])]
+  return barChart({
+    title: 'Time of a page, one connection',
+    unit: 'p50 in ms',
+    bars: stored.map(({ messages }) => `${messages.toLocaleString('en')} messages`),
+    groups: pages.map((name) => ({ name, values: stored.map(({ times }) => times.get(name) ?? 0) })),
+  })
 }
 
 function printRates(

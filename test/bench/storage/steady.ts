@@ -4,8 +4,8 @@
  */
 import { writeFileSync } from 'node:fs'
 import postgres from 'postgres'
+import { lineChart } from '../../support/charts/line-chart.ts'
 import { type BenchSystem, startBenchSystem, startGenerator } from '../bench-system.ts'
-import { lineChart } from '../line-chart.ts'
 import { type BenchAgentData, createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
 import { type Round, runRound } from '../rounds.ts'
 import { diskOf, type Relation, relationsOf, type ServerCounts } from './steady-counts.ts'

@@ -8,6 +8,7 @@ import { createLogger } from '@svc/telemetry/logger.ts'
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'
 import { createBenchAgent, dataOf, registerAgent } from '../load/bench-agents.ts'
+import { record } from '../record.ts'
 import { runRound } from '../rounds.ts'
 
 const AGENTS = 128
@@ -17,6 +18,8 @@ interface StorageOptions {
   connections: number
   rounds: number
   secondsPerRound: number
+  /** Writes the bytes where the scaling plan reads them. */
+  record: boolean
 }
 
 interface Disk {
@@ -28,7 +31,12 @@ interface Disk {
   streamMessages: number
 }
 
-export async function benchStorage({ connections, rounds, secondsPerRound }: StorageOptions): Promise<void> {
+export async function benchStorage({
+  connections,
+  rounds,
+  secondsPerRound,
+  ...options
+}: StorageOptions): Promise<void> {
   await using system = await startBenchSystem()
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
@@ -71,9 +79,15 @@ export async function benchStorage({ connections, rounds, secondsPerRound }: Sto
   console.log(`| all tables | ${each(rows.reduce((sum, { bytes }) => sum + bytes, 0))} |`)
   console.log(`| log of Postgres (WAL) | ${each(after.walBytes - before.walBytes)} |`)
   console.log(`| of it whole pages, after a checkpoint | ${each((after.walPages - before.walPages) * 8_192)} |`)
-  console.log(
-    `| stream ${ACCEPTED_STREAM} | ${((after.streamBytes - before.streamBytes) / (after.streamMessages - before.streamMessages)).toFixed(0)} |`,
-  )
+  const streamBytes = (after.streamBytes - before.streamBytes) / (after.streamMessages - before.streamMessages)
+  console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
+  if (options.record) {
+    record('storage', {
+      tables: Object.fromEntries(rows.map(({ name, bytes }) => [name, Number(each(bytes))])),
+      wal: Number(each(after.walBytes - before.walBytes)),
+      stream: Math.round(streamBytes),
+    })
+  }
 }
 
 async function measure(sql: postgres.Sql, nats: Nats): Promise<Disk> {

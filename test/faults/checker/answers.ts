@@ -158,7 +158,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
   }
 
   function messageState(sent: Sent, most: { bytes: number; characters: number }) {
-    const same = world.exists(sent.id, sent.digest, startMs, endMs, attempt)
+    const same = world.exists(sent, startMs, endMs, attempt)
     const other = otherOf(sent)
     const earlier = new Set<'none' | 'same' | 'other'>()
     if (same.includes(true)) earlier.add('same')
@@ -177,7 +177,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
   function otherOf(sent: Sent): readonly boolean[] {
     const digests = new Set(world.sends.get(sent.id)?.attempts.map(({ call: { sent: one } }) => one.digest))
     digests.delete(sent.digest)
-    const each = [...digests].map((digest) => world.exists(sent.id, digest, startMs, endMs, attempt))
+    const each = [...digests].map((digest) => world.exists({ id: sent.id, digest }, startMs, endMs, attempt))
     return trilean(
       each.some((one) => !one.includes(false)),
       each.some((one) => one.includes(true)),
@@ -205,7 +205,7 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
       const envelopes = new Map(fitting.map((one) => [one.call.sent.digest, one.call.sent]))
       let [good, possiblyGood] = [false, false]
       for (const sent of envelopes.values()) {
-        const there = world.exists(id, sent.digest, startMs, endMs)
+        const there = world.exists({ id, digest: sent.digest }, startMs, endMs)
         const gone = world.expired(sent, startMs, endMs)
         const hidden = isPost ? [...world.hidden.of(id).possible(startMs, endMs)] : NO
         // the model does not decide whether an owner may refer to a hidden post
@@ -306,14 +306,14 @@ function allowedAnswers(world: World, purses: Purses, attempt: Attempt): Readonl
   }
 
   function goneOf(id: string, sent: Sent): readonly boolean[] {
-    const there = world.exists(id, sent.digest, startMs, endMs)
+    const there = world.exists({ id, digest: sent.digest }, startMs, endMs)
     const expired = world.expired(sent, startMs, endMs)
     return trilean(!there.includes(true) || !expired.includes(false), there.includes(false) || expired.includes(true))
   }
 
   function goneForParticipant(id: string): readonly boolean[] {
     const sent = sentOf(id)
-    if (sent === undefined) return world.exists(id, undefined, startMs, endMs).includes(true) ? MAYBE : YES
+    if (sent === undefined) return world.exists({ id }, startMs, endMs).includes(true) ? MAYBE : YES
     if (sent.isPost || (sent.from !== actor && sent.to !== actor)) return YES
     return goneOf(id, sent)
   }

@@ -100,8 +100,7 @@ export class World {
    * count.
    */
   exists(
-    id: string,
-    digest: string | undefined,
+    { id, digest }: { id: string; digest?: string | undefined },
     fromMs: number,
     untilMs: number,
     without?: Attempt,

@@ -81,13 +81,10 @@ export async function runRound(options: RoundOptions): Promise<Round> {
   await Promise.all([
     ...actors.slice(0, HOOKED).map((actor) => setWebhook(scene, actor)),
     ...actors.map((actor, at) =>
-      act(
-        scene,
-        actor,
-        at === COLLECTOR ? [...operations, [COLLECTING, createBoards]] : operations,
+      act(scene, actor, at === COLLECTOR ? [...operations, [COLLECTING, createBoards]] : operations, {
         untilMs,
         background,
-      ),
+      }),
     ),
     sleep(seconds * 1_000).then(() => nemesis.stop()),
   ])
@@ -124,8 +121,7 @@ async function act(
   scene: Scene,
   actor: Actor,
   operations: NonNullable<RoundOptions['operations']>,
-  untilMs: number,
-  background: Set<Promise<void>>,
+  { untilMs, background }: { untilMs: number; background: Set<Promise<void>> },
 ): Promise<void> {
   while (Date.now() < untilMs) {
     const operation = actor.random.weighted(operations)

@@ -52,7 +52,7 @@ export async function startPostgres(options: PostgresOptions): Promise<Engine> {
   removeStalePidFile(cluster)
   for (let attempt = 1; ; attempt += 1) {
     const port = options.port ?? (await findFreePort())
-    const started = await tryStart(program, cluster, user, port, options)
+    const started = await tryStart({ program, cluster, user }, port, options)
     if (started.child !== undefined) {
       const { child } = started
       const url = `postgres://${SUPERUSER}:${options.password}@127.0.0.1:${port}/postgres`
@@ -147,9 +147,7 @@ function removeStalePidFile(cluster: string): void {
 }
 
 async function tryStart(
-  program: string,
-  cluster: string,
-  user: PostgresUser,
+  { program, cluster, user }: { program: string; cluster: string; user: PostgresUser },
   port: number,
   options: PostgresOptions,
 ): Promise<{ child?: Child; lines: string[] }> {

@@ -65,7 +65,7 @@ function addList(group: Command, io: Io): void {
     const { limit: pageSize, after } = options
     const listing = context.reader().boards({ pageSize, after, signal: context.signal })
     const show = (board: BoardDetails) => context.out.print(board, [boardLine(board)], board.id)
-    await printPages(context, listing, options.all, show, 'no boards')
+    await printPages(context, listing, { all: options.all, show, nothing: 'no boards' })
   })
 }
 
@@ -156,8 +156,8 @@ Examples:
         after: options.after,
         signal: context.signal,
       })
-      const show = (post: Message) => showInList(context, reader, post, senders, options)
-      await printPages(context, listing, options.all, show, 'no posts')
+      const show = (post: Message) => showInList(context, { client: reader, senders }, post, options)
+      await printPages(context, listing, { all: options.all, show, nothing: 'no posts' })
     },
   )
 }
@@ -213,7 +213,7 @@ function addRole(group: Command, io: Io): void {
       'after',
       '\nExamples:\n  svc boards role <board> bob writer --key alice.key\n  svc boards role <board> mallory banned --key alice.key',
     )
-    .action(async (id: string, who: string, role: AssignableRole, _options: object, command: Command) => {
+    .action(async (id: string, who: string, role: AssignableRole, ...[, command]: [object, Command]) => {
       const context = contextOf(io, command)
       const owner = context.agent()
       const agentId = await agentIdOf(who, owner, context.signal)

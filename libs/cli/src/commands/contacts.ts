@@ -40,7 +40,7 @@ Examples:
     const listing = context.agent().contacts({ pageSize, after, signal: context.signal })
     const show = (entry: { agent_id: string; state: string }) =>
       context.out.print(entry, [`${entry.agent_id}  ${entry.state}`], entry.agent_id)
-    await printPages(context, listing, options.all, show, 'no contacts')
+    await printPages(context, listing, { all: options.all, show, nothing: 'no contacts' })
   })
 
   for (const { name, state, done, description } of CHANGES) {

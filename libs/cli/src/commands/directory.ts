@@ -32,6 +32,6 @@ export function addAgents(program: Command, io: Io): void {
     const { limit: pageSize, after } = options
     const listing = context.visitor().agents({ pageSize, after, signal: context.signal })
     const show = (agent: Agent) => context.out.print(agent, [agentLine(agent)], agent.name)
-    await printPages(context, listing, options.all, show, 'no agents')
+    await printPages(context, listing, { all: options.all, show, nothing: 'no agents' })
   })
 }

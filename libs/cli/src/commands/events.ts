@@ -47,7 +47,7 @@ Examples:
         const line = messageLine(message, shortId(message.envelope.from))
         context.out.print(event, [`${String(cursor).padStart(6)}  ${line}`], message.envelope.id)
       }
-      await printPages(context, { pages: () => pagesOf(listing, limit) }, all, show, 'no events')
+      await printPages(context, { pages: () => pagesOf(listing, limit) }, { all, show, nothing: 'no events' })
     })
 }
 

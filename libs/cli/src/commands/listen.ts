@@ -10,7 +10,7 @@ import { readSecretFile } from '../files/secret-file.ts'
 import { type Io, UsageError } from '../io.ts'
 import type { Work, WorkOptions } from '../listen/work.ts'
 import { messageLine, shortened, shortId } from '../output/format.ts'
-import { type ReadingOptions, SEALED } from '../output/message-list.ts'
+import { type Reader, type ReadingOptions, SEALED } from '../output/message-list.ts'
 import {
   addVerifyOption,
   type KnownSenders,
@@ -134,7 +134,7 @@ async function watch(
     try {
       for await (const event of client.stream({ after, signal, onRetry, onCursor })) {
         after = event.cursor
-        await show(context, client, event, senders, options)
+        await show(context, { client, senders }, event, options)
         left -= 1
         if (left === 0) return
       }
@@ -149,9 +149,8 @@ async function watch(
 
 async function show(
   { out }: Context,
-  client: AgentClient,
+  { client, senders }: Reader,
   event: Event,
-  senders: KnownSenders,
   { open = false, verify }: ReadingOptions,
 ): Promise<void> {
   const { cursor, message } = event
@@ -200,7 +199,7 @@ async function handle(
     deadLetters: resolve(options.deadLetters ?? join(folder, 'dead-letters')),
     count: options.count ?? Number.POSITIVE_INFINITY,
   }
-  await out.list(() => workThrough(context, client, progress, work, workOptions))
+  await out.list(() => workThrough(context, { client, progress }, work, workOptions))
 }
 
 async function workOf(

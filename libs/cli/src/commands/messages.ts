@@ -57,8 +57,9 @@ Examples:
       after: options.after,
       signal: context.signal,
     })
-    const show = (message: Message) => showInList(context, agent, message, senders, options)
-    await printPages(context, listing, options.all, show, options.requests === true ? 'no requests' : 'no messages')
+    const show = (message: Message) => showInList(context, { client: agent, senders }, message, options)
+    const nothing = options.requests === true ? 'no requests' : 'no messages'
+    await printPages(context, listing, { all: options.all, show, nothing })
   })
 }
 

@@ -43,8 +43,7 @@ const MAX_DELAY_MS = 60_000
 
 export async function workThrough(
   { out, signal: interrupted }: Pick<Context, 'out' | 'signal'>,
-  client: AgentClient,
-  progress: Progress,
+  { client, progress }: { client: AgentClient; progress: Progress },
   work: Work,
   options: WorkOptions,
 ): Promise<void> {

@@ -20,18 +20,20 @@ interface Pages<Item> {
   pages(): AsyncIterable<{ readonly items: readonly Item[]; readonly next: string | number }>
 }
 
-/**
- * Prints the items of the first page, or of all pages.
- * @param all whether to print all pages.
- * @param show prints one item.
- * @param nothing the note if there are no items.
- */
+interface Printing<Item> {
+  /** Whether to print all pages. */
+  readonly all?: boolean | undefined
+  /** Prints one item. */
+  readonly show: (item: Item) => void | Promise<void>
+  /** The note if there are no items. */
+  readonly nothing: string
+}
+
+/** Prints the items of the first page, or of all pages. */
 export async function printPages<Item>(
   { out }: Context,
   listing: Pages<Item>,
-  all = false,
-  show: (item: Item) => void | Promise<void>,
-  nothing: string,
+  { all = false, show, nothing }: Printing<Item>,
 ): Promise<void> {
   let shown = 0
   await out.list(async () => {

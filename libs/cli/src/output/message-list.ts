@@ -12,6 +12,12 @@ export interface ReadingOptions {
   readonly verify: string[]
 }
 
+/** Who reads, and whose signatures it can check. */
+export interface Reader {
+  readonly client: AgentClient
+  readonly senders: KnownSenders
+}
+
 /** Shown instead of the body of a message that was not opened. */
 export const SEALED: Line = { text: indented('[sealed: use --open or svc read]'), style: 'faint' }
 
@@ -21,9 +27,8 @@ const PREVIEW_CHARACTERS = 300
 /** Prints a message of a list: one line of facts, the result of the signature check, and the beginning of the body. */
 export async function showInList(
   { out }: Context,
-  client: AgentClient,
+  { client, senders }: Reader,
   message: Message,
-  senders: KnownSenders,
   { open = false, verify }: ReadingOptions,
 ): Promise<void> {
   const { from } = message.envelope

@@ -16,6 +16,7 @@ const PROBLEMS: Readonly<Record<Problem, string>> = {
 }
 
 interface Excerpt {
+  readonly fence: Fence
   /** Start in the text. Default 0. */
   readonly offset?: number
   /** The most characters. */
@@ -31,8 +32,7 @@ export function previewCharacters({ resultCharacters }: Mailbox, messages: numbe
 export async function viewMessage(
   mailbox: Mailbox,
   message: Message,
-  fence: Fence,
-  { offset = 0, characters }: Excerpt,
+  { fence, offset = 0, characters }: Excerpt,
   signal: AbortSignal,
 ): Promise<MessageView> {
   const { envelope, lane, created_at, acked, upvotes } = message

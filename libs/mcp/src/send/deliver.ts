@@ -56,14 +56,14 @@ export async function deliver(mailbox: Mailbox, outgoing: Outgoing, call: Call):
     const isRepeat = earlier !== undefined && (await wasAccepted(mailbox, earlier, call.signal))
     const { record, budget } = isRepeat
       ? { record: earlier, budget: undefined }
-      : await prepare(mailbox, outgoing, fingerprint, earlier, call)
+      : await prepare(mailbox, { outgoing, fingerprint, earlier }, call)
     const result = await postKept(mailbox, outgoing, record, call.signal)
     if (result.msg_id !== record.envelope.id) throw new AnswerError('the answer is about another message')
     const after = await findBudget(mailbox, call.signal)
     // A client that is gone does not know: its repeat without an id is this message.
     if (!call.signal.aborted) keepTold(mailbox, record)
     mailbox.log('sent', { id: record.envelope.id, duplicate: result.duplicate })
-    return receiptOf(result, record.envelope, 'boardId' in outgoing.to, budget, after)
+    return receiptOf(result, record.envelope, { before: budget, after, isPost: 'boardId' in outgoing.to })
   }, call.signal)
 }
 
@@ -107,9 +107,7 @@ async function wasAccepted(
 
 async function prepare(
   mailbox: Mailbox,
-  outgoing: Outgoing,
-  fingerprint: string,
-  earlier: SentRecord | undefined,
+  { outgoing, fingerprint, earlier }: { outgoing: Outgoing; fingerprint: string; earlier: SentRecord | undefined },
   { asker, signal }: Call,
 ): Promise<{ record: SentRecord; budget: Budget }> {
   const { to, body } = outgoing
@@ -209,9 +207,7 @@ async function mostRecipients({ client, key }: Mailbox, to: Outgoing['to'], sign
 function receiptOf(
   { lane, duplicate }: SendResult,
   envelope: Envelope,
-  isPost: boolean,
-  before: Budget | undefined,
-  after: Budget | undefined,
+  { before, after, isPost }: { before: Budget | undefined; after: Budget | undefined; isPost: boolean },
 ): Delivered {
   const measured =
     before === undefined || after === undefined ? null : Math.max(0, after.used_units - before.used_units)

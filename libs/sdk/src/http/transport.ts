@@ -81,7 +81,7 @@ export function createTransport(options: TransportOptions): Transport {
       signal?.throwIfAborted()
       const { revision } = clock
       try {
-        return await request(options, operation, url, body, authority, signal)
+        return await request(options, operation, { url, body, authority }, signal)
       } catch (failure) {
         signal?.throwIfAborted()
         const recovered = outcomeUnknown && failure instanceof ApiError ? operation.recover?.(failure) : undefined
@@ -116,7 +116,7 @@ export function createStreamOpener(
     const operation = { method: 'GET', path, query, signed: true, shape: (value: unknown) => value } as const
     const url = urlOf(options.origin, operation)
     const authority = await authorityOf(options, signal)
-    const headers = new Headers(signatureOf(options, operation, url, undefined, authority))
+    const headers = new Headers(signatureOf(options, operation, { url, body: undefined, authority }))
     headers.set('accept', accept)
     const response = await fetchAnswer(options, url, { method: 'GET', headers }, signal)
     if (response.status === 200) return response
@@ -157,16 +157,21 @@ async function fetchAnswer(
   }
 }
 
+interface Target {
+  readonly url: URL
+  readonly body: Uint8Array<ArrayBuffer> | undefined
+  /** Undefined for a request that is not signed. */
+  readonly authority: string | undefined
+}
+
 async function request<T>(
   options: TransportOptions,
   operation: Operation<T>,
-  url: URL,
-  body: Uint8Array<ArrayBuffer> | undefined,
-  authority: string | undefined,
+  { url, body, authority }: Target,
   signal: AbortSignal | undefined,
 ): Promise<Answer<T>> {
   const { clock, nowMs } = options
-  const headers = new Headers(authority === undefined ? {} : signatureOf(options, operation, url, body, authority))
+  const headers = new Headers(authority === undefined ? {} : signatureOf(options, operation, { url, body, authority }))
   headers.set('accept', 'application/json')
   if (body !== undefined) headers.set('content-type', 'application/json')
   const timeout = AbortSignal.timeout(options.timeoutMs)
@@ -196,9 +201,7 @@ async function request<T>(
 function signatureOf<T>(
   { key, clock }: TransportOptions,
   operation: Operation<T>,
-  url: URL,
-  body: Uint8Array | undefined,
-  authority: string,
+  { url, body, authority }: Target & { authority: string },
 ): Record<string, string> {
   return signRequest(needed(key), {
     authority,

@@ -31,7 +31,7 @@ export async function updateSettings(
   for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
     const before = requireActive(await deps.readers.byId(agent_id))
     const change = settingsChange(before, applySettings(before, settings))
-    const after = await commitChange(deps, before, settings, change, context)
+    const after = await commitChange(deps, before, { settings, change }, context)
     if (after === undefined) continue
     failpoint('identity.settings.committed')
     if (after.mailbox_pushed < after.mailbox_version) await pushMailbox(deps, after, context)
@@ -46,8 +46,7 @@ export async function updateSettings(
 async function commitChange(
   { database, charging, operations }: Deps,
   before: AgentRecord,
-  settings: Settings,
-  change: SettingsChange,
+  { settings, change }: { settings: Settings; change: SettingsChange },
   context: CallContext,
 ): Promise<AgentRecord | undefined> {
   const { agent_id: agentId } = before

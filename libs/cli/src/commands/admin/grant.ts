@@ -24,7 +24,12 @@ Examples:
   svc admin grant <agent_id> 500 invoice-2026-17 --dry-run`,
     )
     .action(
-      async (agentId: string, units: string, reference: string, options: { dryRun?: boolean }, command: Command) => {
+      async (
+        agentId: string,
+        units: string,
+        reference: string,
+        ...[options, command]: [{ dryRun?: boolean }, Command]
+      ) => {
         const grant = parseGrant(agentId, units, reference)
         await operate(io, command, async ({ ask }, { out }) => {
           const { grantCredits } = await import('@svc/contracts/budget.ts')

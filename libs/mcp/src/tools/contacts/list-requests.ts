@@ -19,7 +19,7 @@ export const listRequests = defineTool({
     const characters = previewCharacters(mailbox, limit)
     const messages = []
     for (const message of page.items) {
-      messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
     }
     return { messages, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
   },

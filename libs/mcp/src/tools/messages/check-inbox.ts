@@ -31,7 +31,7 @@ export const checkInbox = defineTool({
       const pageSize: number = limit - messages.length
       const page: Page<Message> = await mailbox.client.inbox({ lane, unacked: true, after, pageSize, signal }).page()
       for (const message of page.items) {
-        messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+        messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
       }
       place = nextPlace(lane, page.next)
     }

@@ -21,6 +21,6 @@ export const readMessage = defineTool({
     if (sender !== undefined) await mailbox.senders.ofName(sender, signal)
     const message = await mailbox.client.message(message_id, { signal })
     const excerpt = { offset, characters: mailbox.resultCharacters }
-    return { message: await viewMessage(mailbox, message, fence, excerpt, signal), fence: fence.nonce }
+    return { message: await viewMessage(mailbox, message, { fence, ...excerpt }, signal), fence: fence.nonce }
   },
 })

@@ -24,7 +24,7 @@ export const readThread = defineTool({
     const characters = previewCharacters(mailbox, limit)
     const messages = []
     for (const message of page.items) {
-      messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
     }
     return { thread_id: threadId, messages, fence: fence.nonce, next_cursor: page.next === '' ? null : page.next }
   },

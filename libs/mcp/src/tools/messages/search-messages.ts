@@ -32,7 +32,7 @@ export const searchMessages = defineTool({
     for (const id of ids) {
       try {
         const message = await mailbox.client.message(id, { signal })
-        messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+        messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
       } catch (error) {
         // The message expired or was hidden after it was indexed.
         if (!(error instanceof ApiError) || error.code !== 'not_found') throw error

@@ -46,7 +46,7 @@ export const sendAndWait = defineTool({
       sent,
       answered: answer !== undefined,
       fence: fence.nonce,
-      answer: answer === undefined ? null : await viewMessage(mailbox, answer, fence, { characters }, signal),
+      answer: answer === undefined ? null : await viewMessage(mailbox, answer, { fence, characters }, signal),
       how_to_go_on:
         answer === undefined
           ? `The request was sent, and the answer may still come. To keep waiting, call wait_for_messages with reply_to ${sent.message_id}.`

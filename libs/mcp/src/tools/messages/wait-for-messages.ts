@@ -41,7 +41,7 @@ export const waitForMessages = defineTool({
     const characters = previewCharacters(mailbox, reply_to === undefined ? limit : 1)
     if (reply_to !== undefined) {
       const reply = await waitForReply(mailbox, reply_to, seconds, call)
-      const messages = reply === undefined ? [] : [await viewMessage(mailbox, reply, fence, { characters }, signal)]
+      const messages = reply === undefined ? [] : [await viewMessage(mailbox, reply, { fence, characters }, signal)]
       return { messages, fence: fence.nonce, cursor: null, reachable: true, expired: 0 }
     }
     const start = after ?? placeOf(mailbox)
@@ -50,7 +50,7 @@ export const waitForMessages = defineTool({
     const arrivals = await waitForEvents(mailbox, { after: start, limit, seconds, wanted }, call)
     const messages = []
     for (const { message } of arrivals.events) {
-      messages.push(await viewMessage(mailbox, message, fence, { characters }, signal))
+      messages.push(await viewMessage(mailbox, message, { fence, characters }, signal))
     }
     if (!signal.aborted && after === undefined) delivered.set(mailbox, arrivals.cursor)
     mailbox.unread.forget()

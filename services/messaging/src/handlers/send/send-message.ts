@@ -39,11 +39,11 @@ export async function sendMessage(deps: SendDeps, request: Request, context: Cal
   const prepared = reserved === null ? undefined : reservedOf(facts, reserved)
   const recalled = prepared === undefined ? undefined : recall(deps, request)
   try {
-    return await decide(deps, request, recalled ?? (await findOut(deps, request)), prepared, context)
+    return await decide(deps, request, { known: recalled ?? (await findOut(deps, request)), prepared }, context)
   } catch (error) {
     const isRecalledRefusal = recalled !== undefined && isDefinite(error)
     if (!isRecalledRefusal && !(error instanceof Fenced)) throw error
-    return decide(deps, request, await findOut(deps, request), undefined, context)
+    return decide(deps, request, { known: await findOut(deps, request), prepared: undefined }, context)
   }
 }
 
@@ -55,12 +55,16 @@ class Fenced extends ServiceError {
   }
 }
 
-/** @param prepared the reservation that the gateway made for the message. It is used or given back here. */
+interface Prepared {
+  known: Preflight
+  /** The reservation that the gateway made for the message. It is used or given back by `decide`. */
+  prepared: Reserved | undefined
+}
+
 async function decide(
   deps: SendDeps,
   request: Request,
-  known: Preflight,
-  prepared: Reserved | undefined,
+  { known, prepared }: Prepared,
   context: CallContext,
 ): Promise<Result> {
   const { signer, facts } = request
@@ -82,7 +86,7 @@ async function decide(
 
   const reserved = prepared ?? (await deps.charging.reserve(costOf(request, recipient), context))
   const appended = await deps.charging.finish(reserved, context, (reservation) =>
-    appendDecided(deps, request, { first: known, recipient }, reservation, context.traceparent),
+    appendDecided(deps, request, { first: known, recipient, traceparent: context.traceparent }, reservation),
   )
   return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
 }
@@ -91,9 +95,8 @@ async function decide(
 async function appendDecided(
   deps: SendDeps,
   request: Request,
-  { first, recipient }: { first: Preflight; recipient: string },
+  { first, recipient, traceparent }: { first: Preflight; recipient: string; traceparent: string },
   { operation, deadlineMs }: Reservation,
-  traceparent: string,
 ): Promise<Appended> {
   const { signer, facts } = request
   let known = first

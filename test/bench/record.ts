@@ -1,0 +1,14 @@
+/** The figures of the last recorded run of each benchmark. The plans of docs/operating/scale.md are computed from them. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+
+const FILE = new URL('../simulation/measured.json', import.meta.url)
+
+/** Replaces what the file has of this benchmark. `npx pnpm simulate` then writes the plans anew. */
+export function record(benchmark: 'send' | 'idle' | 'storage', figures: object): void {
+  const all: object = JSON.parse(readFileSync(FILE, 'utf8'))
+  const date = new Date().toISOString().slice(0, 10)
+  const changed = { ...all, [benchmark]: { date, cores: availableParallelism(), ...figures } }
+  writeFileSync(FILE, `${JSON.stringify(changed, null, 2)}\n`)
+  console.log('\nrecorded in test/simulation/measured.json')
+}
