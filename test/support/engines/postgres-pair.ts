@@ -3,15 +3,12 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Engine, startPostgres } from '@svc/local/engines/postgres.ts'
-import { createDatabase, databaseUrl, migrateStores, prepareRoles, storeUrl } from '@svc/local/engines/roles.ts'
-import { secretsOfServer } from '@svc/local/engines/secrets.ts'
-import { STORES } from '@svc/local/topology.ts'
+import { databaseUrl } from '@svc/local/engines/roles.ts'
 import postgres from 'postgres'
 import { eventually } from '../eventually.ts'
 import { takeBaseBackup } from './base-backup.ts'
-import type { TestDatabase } from './database.ts'
+import { createMigrated, type TestDatabase } from './database.ts'
 import { findTestRun, takePorts } from './engines.ts'
 
 export interface PostgresPair extends AsyncDisposable {
@@ -37,7 +34,6 @@ interface Server {
 }
 
 const NAME = 'svc'
-const SCHEMAS = new URL('../../../services/', import.meta.url)
 
 /** @param options.durable whether the servers sync to disk. */
 export async function startPostgresPair({ durable = false } = {}): Promise<PostgresPair> {
@@ -76,11 +72,7 @@ export async function startPostgresPair({ durable = false } = {}): Promise<Postg
   }
 
   await start(primary)
-  await createDatabase(primary.engine?.url ?? '', NAME)
-  const passwordOf = secretsOfServer(adminUrl()).rolePassword
-  const setup = { adminUrl: adminUrl(), stores: STORES, passwordOf }
-  await prepareRoles(setup)
-  await migrateStores({ ...setup, schemaDirOf: (store) => fileURLToPath(new URL(`${store}/database`, SCHEMAS)) })
+  const { urlFor } = await createMigrated(primary.engine?.url ?? '', NAME)
   await follow()
 
   const bothHosts = `127.0.0.1:${one.port},127.0.0.1:${two.port}`
@@ -90,7 +82,7 @@ export async function startPostgresPair({ durable = false } = {}): Promise<Postg
       get adminUrl() {
         return adminUrl()
       },
-      urlFor: (role) => storeUrl({ ...setup, adminUrl: adminUrl() }, role).replace(/127\.0\.0\.1:\d+/, bothHosts),
+      urlFor: (role) => urlFor(role).replace(/127\.0\.0\.1:\d+/, bothHosts),
       [Symbol.asyncDispose]: () => running.disposeAsync(),
     },
     async killPrimary() {
