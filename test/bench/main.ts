@@ -1,6 +1,7 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors for comparison, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
+import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchHot } from './hot.ts'
 import { benchIdleStreams } from './live/idle.ts'
@@ -28,6 +29,7 @@ const BENCHMARKS = [
   'storage',
   'steady',
   'backlog',
+  'failover',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -84,6 +86,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   webhooks: () => benchWebhooks(options),
   storage: () => benchStorage({ ...options, record }),
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
+  failover: () => benchFailover(options),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 

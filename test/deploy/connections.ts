@@ -7,14 +7,33 @@ export const KEPT_CONNECTIONS = 3 + 5
 /** During an update a process that drains still has its pool while its successor already has one. */
 const PROCESSES_DURING_UPDATE = 2
 
-/** All services at their autoscalers' maxima during an update, plus the commands that migrate and make roles. */
-export function connectionsAtMost(manifests: readonly Manifest[]): number {
-  const pools = [...servicesOf(manifests)].map(([service, { containers }]) => {
+/** One row of the budget: who connects, and how often. */
+interface ConnectionRow {
+  readonly who: string
+  /** Connections of one process. */
+  readonly pool: number
+  /** Processes that the autoscaler keeps at least and at most. */
+  readonly processes: readonly [number, number]
+  /** Connections with as few processes, with as many, and with as many during an update. */
+  readonly connections: readonly [number, number, number]
+}
+
+/** Every service with a store, then the commands that migrate and make roles, as in `docs/operating/scale.md`. */
+export function connectionRows(manifests: readonly Manifest[]): ConnectionRow[] {
+  const services = [...servicesOf(manifests)].flatMap(([service, { containers }]) => {
     const pool = Math.max(0, ...containers.map((one) => Number(environmentOf(one, manifests).SVC_DATABASE_POOL ?? 0)))
-    return pool === 0 ? 0 : pool * maxReplicasOf(service, manifests) * PROCESSES_DURING_UPDATE
+    if (pool === 0) return []
+    const [least, most] = replicasOf(service, manifests)
+    const connections = [pool * least, pool * most, pool * most * PROCESSES_DURING_UPDATE] as const
+    return [{ who: service, pool, processes: [least, most] as const, connections }]
   })
-  const commands = manifests.filter(({ kind }) => kind === 'Job').length
-  return pools.reduce((sum, connections) => sum + connections, commands)
+  const jobs = manifests.filter(({ kind }) => kind === 'Job').length
+  return [...services, { who: 'jobs', pool: 1, processes: [0, jobs], connections: [0, jobs, jobs] }]
+}
+
+/** Of all services at their autoscalers' maxima during an update, and of the commands that migrate and make roles. */
+export function connectionsAtMost(manifests: readonly Manifest[]): number {
+  return connectionRows(manifests).reduce((sum, { connections: [, , duringUpdate] }) => sum + duringUpdate, 0)
 }
 
 /** The limit of the deployed Postgres; undefined if none is deployed. */
@@ -29,10 +48,13 @@ export function limitIn(settings: readonly string[]): number {
   return Number(limit?.split('=')[1])
 }
 
-function maxReplicasOf(service: string, manifests: readonly Manifest[]): number {
+function replicasOf(service: string, manifests: readonly Manifest[]): [least: number, most: number] {
   const scaler = manifests.find(
     ({ kind, metadata }) => ['HorizontalPodAutoscaler', 'ScaledObject'].includes(kind) && metadata.name === service,
   )
-  const spec = scaler?.spec as { maxReplicas?: number; maxReplicaCount?: number } | undefined
-  return spec?.maxReplicas ?? spec?.maxReplicaCount ?? Number.POSITIVE_INFINITY
+  const spec = (scaler?.spec ?? {}) as Record<string, number | undefined>
+  return [
+    spec.minReplicas ?? spec.minReplicaCount ?? 0,
+    spec.maxReplicas ?? spec.maxReplicaCount ?? Number.POSITIVE_INFINITY,
+  ]
 }

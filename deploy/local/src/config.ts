@@ -61,6 +61,8 @@ export function readConfig(env: NodeJS.ProcessEnv): LocalConfig {
   const processes = Object.values(config.replicas).reduce((sum, count) => sum + count, 0)
   if ((config.metricsPort ?? 0) + processes - 1 > 65_535)
     e.fail('SVC_METRICS_PORT', 'leaves no ports for the other processes')
+  if (config.databaseUrl !== undefined && !URL.canParse(config.databaseUrl))
+    e.fail('SVC_DATABASE_URL', 'names several hosts: name the primary alone')
   e.check()
   return config
 }

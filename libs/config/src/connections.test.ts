@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { readConnections } from './connections.ts'
+import { parseDatabaseUrl } from './database-url.ts'
 import { envReader } from './env-reader.ts'
 import { parseNatsUrl } from './nats-url.ts'
 
@@ -24,6 +25,8 @@ test.each([
   ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=disable'],
   ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=require&target_session_attrs=primary'],
   ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?sslmode=verify-full'],
+  ['SVC_DATABASE_URL', 'postgres://u:p@c:5432,d,[::1]:5433/svc?target_session_attrs=read-write'],
+  ['SVC_DATABASE_URL', 'postgres://u:p@c/svc?pooler=transaction'],
 ])('%s may be %s', (name, url) => {
   expect(problemsOf({ [name]: url })).toBeUndefined()
 })
@@ -33,6 +36,7 @@ test.each([
   ['SVC_NATS_URL', 'nats://u:secret@a b'],
   ['SVC_NATS_URL', 'nats://u:%secret@a'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a:port/svc'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a:5432,b:port/svc'],
 ])('%s that is no URL is reported at the start, by its name, without its value', (name, url) => {
   expect(problemsOf({ [name]: url })).toBe(
     `configuration: ${name} is not a valid URL: percent-encode special characters`,
@@ -54,11 +58,24 @@ test.each([
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-full&sslmode=disable', 'has sslmode more than once'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?ssl=true', 'has ssl, which is not supported: write sslmode'],
   ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?sslmode=verify-full&sslrootcert=ca.pem', 'NODE_EXTRA_CA_CERTS'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a,/svc', 'is not a valid URL'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?target_session_attrs=any', 'may choose a standby: write read-write'],
+  ['SVC_DATABASE_URL', 'postgres://u:secret@a/svc?pooler=session', 'has pooler=session, which is unknown'],
 ])('%s is refused at the start if it is %s', (name, url, problem) => {
   const problems = problemsOf({ [name]: url })
   expect(problems).toContain(`configuration: ${name} `)
   expect(problems).toContain(problem)
   expect(problems).not.toContain('secret')
+})
+
+test('a database on several hosts is one URL for each, without the parameters that are read', () => {
+  const text = 'postgres://u:a,b%40@c:1,[::1]/svc?sslmode=require&target_session_attrs=primary&application_name=x'
+  expect(parseDatabaseUrl(text)).toEqual({
+    urls: ['postgres://u:a,b%40@c:1/svc?application_name=x', 'postgres://u:a,b%40@[::1]/svc?application_name=x'],
+    sslmode: 'require',
+    isPooled: false,
+    server: 'c:1,[::1]',
+  })
 })
 
 test("the login of NATS is the first server's, and certificates must be for the hosts", () => {

@@ -1,9 +1,11 @@
-/** The address of Postgres and the `sslmode` of its URL. */
+/** The servers of a database, and what its URL demands of them. */
 interface DatabaseUrl {
-  /** Without `sslmode`, because the two clients read it differently. */
-  readonly url: string
+  /** One URL for each host, in the order of the text, without the parameters that are read here: the two clients disagree on them. */
+  readonly urls: readonly [string, ...string[]]
   readonly sslmode: SslMode
-  /** `host:port`, for messages. */
+  /** Whether a pooler stands in between that gives each transaction another session (`pooler=transaction`). */
+  readonly isPooled: boolean
+  /** `host:port`, with commas, for messages. */
   readonly server: string
 }
 
@@ -18,15 +20,24 @@ const REFUSED_MODES: Readonly<Record<string, string>> = {
   'verify-ca': 'would not check the name of the server',
 }
 
+/** Both mean the same here: every session must accept writes, because every service writes. */
+const SESSIONS_THAT_WRITE = ['read-write', 'primary']
+
 /**
+ * @param text `postgres://user:password@host:port/database`. Several hosts are separated by commas; one of them is the primary.
  * @throws TypeError whose message continues the name of the variable ("… is not a valid URL"). It never contains the
  *   password, unlike the error of `new URL`.
  */
 export function parseDatabaseUrl(text: string): DatabaseUrl {
-  if (!URL.canParse(text)) throw new TypeError('is not a valid URL: percent-encode special characters')
-  const url = new URL(text)
+  const texts = splitHosts(text)
+  if (!texts.every((one) => URL.canParse(one)))
+    throw new TypeError('is not a valid URL: percent-encode special characters')
+  const urls = texts.map((one) => new URL(one))
+  const [url] = urls as [URL, ...URL[]]
   if (!/^postgres(ql)?:$/.test(url.protocol))
     throw new TypeError(`has the scheme ${url.protocol}//: write postgres://user:password@host:port/database`)
+  if (urls.length > 1 && urls.some(({ hostname }) => hostname === ''))
+    throw new TypeError('has a comma without a host beside it')
   const unknown = [...url.searchParams.keys()].find((name) => name.startsWith('ssl') && name !== 'sslmode')
   if (unknown !== undefined) throw new TypeError(`has ${unknown}, which is not supported: ${adviceFor(unknown)}`)
   const [asked, ...others] = url.searchParams.getAll('sslmode')
@@ -36,8 +47,34 @@ export function parseDatabaseUrl(text: string): DatabaseUrl {
     const reason = REFUSED_MODES[asked ?? ''] ?? 'is unknown'
     throw new TypeError(`has sslmode=${asked}, which ${reason}: write one of ${SSL_MODES.join(', ')}`)
   }
-  if (asked !== undefined) url.searchParams.delete('sslmode')
-  return { url: asked === undefined ? text : url.href, sslmode, server: url.host }
+  const attributes = url.searchParams.get('target_session_attrs')
+  if (attributes !== null && !SESSIONS_THAT_WRITE.includes(attributes))
+    throw new TypeError(`has target_session_attrs=${attributes}, which may choose a standby: write read-write`)
+  const pooler = url.searchParams.get('pooler')
+  if (pooler !== null && pooler !== 'transaction')
+    throw new TypeError(`has pooler=${pooler}, which is unknown: write pooler=transaction, or leave it out`)
+  return {
+    urls: urls.map(withoutRead) as [string, ...string[]],
+    sslmode,
+    isPooled: pooler !== null,
+    server: urls.map(({ host }) => host).join(','),
+  }
+}
+
+/** One URL for each host. `new URL` refuses several. A comma of the login or of the parameters is none of theirs. */
+function splitHosts(text: string): string[] {
+  const [, scheme = '', authority = '', rest = ''] = /^([a-z][a-z0-9+.-]*:\/\/)([^/?#]*)(.*)$/is.exec(text) ?? []
+  if (authority === '') return [text]
+  const at = authority.lastIndexOf('@') + 1
+  const hosts = authority.slice(at).split(',')
+  return hosts.map((host) => `${scheme}${authority.slice(0, at)}${host}${rest}`)
+}
+
+const READ_HERE = ['sslmode', 'target_session_attrs', 'pooler']
+
+function withoutRead(url: URL): string {
+  for (const name of READ_HERE) if (url.searchParams.has(name)) url.searchParams.delete(name)
+  return url.href
 }
 
 function adviceFor(parameter: string): string {

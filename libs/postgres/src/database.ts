@@ -3,7 +3,8 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
-import { type PostgresServer, parseServer } from './server.ts'
+import { driverOptions, type PostgresServer, parseServer } from './server.ts'
+import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './session.ts'
 import { createSockets } from './sockets.ts'
 import { watchStatements } from './statements.ts'
 import { createTurns } from './turns.ts'
@@ -24,19 +25,6 @@ export interface DatabaseOptions {
   statementTimeoutMs?: number
 }
 
-/**
- * Every statement of a service is a few index lookups for a handful of keys. Its plan must not depend on the statistics at the
- * time it was cached: a plan made while a table was empty would scan the table for ever after. Planning each call anew costs
- * more than the statement itself (measured for a preflight of one message: 1.0 ms against 0.1 ms).
- */
-const STABLE_PLANS = {
-  plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  jit: 'off',
-}
-
 const DEFAULT_POOL_SIZE = 8
 /**
  * The share of the connections that transactions with several round trips may use. Many of them may wait for one locked row, so
@@ -45,7 +33,6 @@ const DEFAULT_POOL_SIZE = 8
 const TRANSACTION_SHARE = 1 / 2
 /** A transaction waits this long for each lock. Then it gives its connection to the next one and starts over behind it. */
 const LOCK_TURN_MS = 250
-const DEFAULT_STATEMENT_TIMEOUT_MS = 4_000
 /**
  * The client's deadline is later than the server's, so that the server's clearer error comes first. It passes only if the server
  * sends nothing. So a connection that was silent for this long is half open, and is closed.
@@ -58,13 +45,6 @@ const TIMER_MS = 10
  * the driver keeps it for as long as the database is down.
  */
 export const MAX_UNDER_WAY = 1_000
-/** Lets the server detect a client that vanished. Until then its session may hold locks and counts as a connection. */
-const NOTICE_LOST_CLIENTS = {
-  tcp_keepalives_idle: 10,
-  tcp_keepalives_interval: 5,
-  tcp_keepalives_count: 3,
-  tcp_user_timeout: 25_000,
-}
 const CONNECT_TIMEOUT_SECONDS = 3
 /**
  * The longest pause between attempts to connect. The driver's own backoff grows to 20 s and is shared by the pool. With it every
@@ -93,14 +73,16 @@ export interface Database extends AsyncDisposable {
 }
 
 export function openDatabase(options: DatabaseOptions): Database {
-  const statementTimeoutMs = options.statementTimeoutMs ?? DEFAULT_STATEMENT_TIMEOUT_MS
+  const statementTimeoutMs = options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS
   const poolSize = options.poolSize ?? DEFAULT_POOL_SIZE
   const statements = watchStatements(poolSize)
   const sockets = createSockets()
   const server = parseServer(options.url)
-  const pool = postgres(server.url, {
+  const pool = postgres(server.urls[0], {
     ...{ socket: sockets.connect }, // missing in the driver's types
-    ssl: server.ssl,
+    ...driverOptions(server),
+    // A pooler may send the next use of a prepared statement to a session that does not know it.
+    prepare: !server.isPooled,
     max: poolSize,
     connect_timeout: CONNECT_TIMEOUT_SECONDS,
     backoff: () => RECONNECT_SECONDS * (0.5 + Math.random() / 2),
@@ -109,10 +91,8 @@ export function openDatabase(options: DatabaseOptions): Database {
     onnotice: (notice) => options.logger.debug({ notice: notice.message }, 'notice from postgres'),
     connection: {
       application_name: options.application,
-      statement_timeout: statementTimeoutMs,
-      idle_in_transaction_session_timeout: statementTimeoutMs * 2,
-      ...NOTICE_LOST_CLIENTS,
-      ...STABLE_PLANS,
+      // A pooler refuses them, and `prepareRoles` has given them to the role.
+      ...(server.isPooled ? {} : { ...SESSION_SETTINGS, ...timeouts(statementTimeoutMs) }),
     },
     types: { bigint: BIGINT_AS_NUMBER },
   }) as unknown as Sql
@@ -211,7 +191,8 @@ const BIGINT_AS_NUMBER = {
 const UNAVAILABLE_CLASSES = new Set(['08', '53', '57', '58'])
 const LOCK_NOT_AVAILABLE = '55P03'
 const UNAVAILABLE_CODES = new Set([
-  '25006', // a replica, after a failover
+  '25006', // a standby, after a failover
+  'TARGET_SESSION_ATTRS', // the same, noticed by the driver before it sent anything
   LOCK_NOT_AVAILABLE,
   'CONNECTION_CLOSED',
   'CONNECTION_DESTROYED',

@@ -2,7 +2,7 @@ import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { replaceFunctions } from './functions.ts'
 import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
-import { parseServer } from './server.ts'
+import { type PostgresServer, parseServer } from './server.ts'
 
 interface MigrateOptions {
   /** Connects as the role that will own the schema's objects. */
@@ -37,18 +37,7 @@ const DEADLOCK_DETECTED = '40P01'
  */
 export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
   const files = readSchemaFiles(dir, schema)
-  const server = parseServer(url)
-  const client = new pg.Client({
-    connectionString: server.url,
-    ssl: server.ssl,
-    connectionTimeoutMillis: 5_000,
-    keepAlive: true,
-  })
-  // A lost connection fails the current query. Without a listener the event would end the process too.
-  client.on('error', () => {})
-  await client.connect().catch((error: unknown) => {
-    throw server.asTlsError(error)
-  })
+  const client = await connectToPrimary(parseServer(url))
   try {
     await withMigrationLock(client, schema, async () => {
       // A role that only owns the schema may not even run "create schema if not exists".
@@ -80,6 +69,29 @@ export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptio
   } finally {
     await client.end()
   }
+}
+
+/** Tries the hosts in turn, because `pg` knows only one. @throws the error of the last host. */
+async function connectToPrimary({ urls, ssl, isPooled, asTlsError }: PostgresServer): Promise<pg.Client> {
+  if (isPooled) throw new Error('migrations lock for a session: give them a URL of Postgres itself, without pooler=')
+  let failure: unknown
+  for (const connectionString of urls) {
+    const client = new pg.Client({ connectionString, ssl, connectionTimeoutMillis: 5_000, keepAlive: true })
+    // A lost connection fails the current query. Without a listener the event would end the process too.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const { rows } = await client.query<{ writes: boolean }>(
+        `select pg_catalog.current_setting('transaction_read_only') = 'off' as writes`,
+      )
+      if (rows[0]?.writes === true) return client
+      failure = new Error(`${new URL(connectionString).host} accepts no writes: it is a standby, or read-only`)
+    } catch (error) {
+      failure = asTlsError(error)
+    }
+    await client.end().catch(() => {})
+  }
+  throw failure
 }
 
 /**

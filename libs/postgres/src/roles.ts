@@ -6,7 +6,8 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { parseServer } from './server.ts'
+import { driverOptions, parseServer } from './server.ts'
+import { SESSION_SETTINGS } from './session.ts'
 
 interface RoleSetup {
   /** The URL of a role that may create roles. The schemas go into its database. */
@@ -27,7 +28,7 @@ const RETRY_MS = 200
 /** Creates the roles and schemas, or brings them to this state. Idempotent, also if several processes run it at once. */
 export async function prepareRoles(setup: RoleSetup): Promise<void> {
   const server = parseServer(setup.adminUrl)
-  const sql = postgres(server.url, { ssl: server.ssl, max: 1, connect_timeout: 10, onnotice: () => {} })
+  const sql = postgres(server.urls[0], { ...driverOptions(server), max: 1, connect_timeout: 10, onnotice: () => {} })
   try {
     // Roles belong to the whole server, and Postgres has no lock for it. So the second of two processes fails, and retries.
     for (let attempt = 1; ; attempt += 1) {
@@ -52,6 +53,9 @@ async function prepareStores(sql: postgres.TransactionSql, database: string, set
     const login = setup.loginOf?.(store) ?? store
     for (const role of new Set([store, owner, login])) await ensureRole(sql, role)
     for (const role of [owner, login]) await setPassword(sql, role, setup.passwordOf(role))
+    // A pooler does not pass on the settings of a connection, and a login does not inherit those of a role.
+    for (const [name, value] of Object.entries(SESSION_SETTINGS))
+      await sql.unsafe(`alter role ${quote(login)} set ${name} to '${value}'`)
     if (login !== store) await sql.unsafe(`grant ${quote(store)} to ${quote(login)}`)
     for (const role of [store, owner]) await sql.unsafe(`grant connect on database ${database} to ${quote(role)}`)
     // A role creator that is not a superuser must be a member of the owner to give the schema to it.

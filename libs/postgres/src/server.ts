@@ -2,10 +2,14 @@ import type { ConnectionOptions } from 'node:tls'
 import { parseDatabaseUrl, type SslMode } from '@svc/config/database-url.ts'
 import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
+import type { Options } from 'postgres'
 
-/** A URL that both clients read alike: without `sslmode`, which each interprets differently, and with the TLS options of Node. */
+/** URLs that both clients read alike: without the parameters that each interprets differently, and with the TLS options of Node. */
 export interface PostgresServer {
-  readonly url: string
+  /** One for each host. One of them is the primary. */
+  readonly urls: readonly [string, ...string[]]
+  /** Whether each transaction may run in another session of the server, because a pooler is in between. */
+  readonly isPooled: boolean
   readonly ssl: false | ConnectionOptions
   /** @returns a TlsError if the error comes from TLS, otherwise the error itself. */
   asTlsError(error: unknown): unknown
@@ -13,15 +17,38 @@ export interface PostgresServer {
 
 /** @throws TypeError if the URL is invalid, or asks for something that is not supported. */
 export function parseServer(databaseUrl: string): PostgresServer {
-  const { url, sslmode, server } = parseDatabaseUrl(databaseUrl)
+  const { urls, isPooled, sslmode, server } = parseDatabaseUrl(databaseUrl)
   const about = { name: `Postgres at ${server}`, variable: 'SVC_DATABASE_URL' }
   return {
-    url,
+    urls,
+    isPooled,
     ssl: tlsFor(sslmode),
     asTlsError(error) {
       const problem = isNoTls(error) ? explainNoTls(about, 'sslmode=disable') : explainTlsFailure(error, about)
       return problem === undefined ? error : new TlsError(problem, { cause: error })
     },
+  }
+}
+
+/**
+ * The options of `postgres` for this server: it tries the hosts in turn, and uses none that does not accept writes. A pooler tells
+ * its clients the state of a server that it may have left since, so behind one only the errors of statements count.
+ */
+export function driverOptions({
+  urls,
+  ssl,
+  isPooled,
+}: PostgresServer): Pick<Options<never>, 'ssl' | 'target_session_attrs'> {
+  const hosts = urls.map((url) => new URL(url))
+  // Lists are missing in the driver's types.
+  const several: object = {
+    host: hosts.map(({ hostname }) => hostname),
+    port: hosts.map(({ port }) => Number(port || DEFAULT_PORT)),
+  }
+  return {
+    ssl,
+    ...(isPooled ? {} : { target_session_attrs: 'read-write' }),
+    ...(hosts.length === 1 ? {} : several),
   }
 }
 
@@ -38,4 +65,5 @@ function isNoTls(error: unknown): boolean {
   return ('code' in error && error.code === 'SSL_NOT_OFFERED') || error.message === PG_NO_TLS
 }
 
+export const DEFAULT_PORT = 5432
 const PG_NO_TLS = 'The server does not support SSL connections'

@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { DEFAULT_PORT } from './server.ts'
 
 /**
  * The sockets of a pool, so that half-open connections can be closed. The driver never gives up a silent connection by itself,
@@ -6,11 +7,15 @@ import { connect, type Socket } from 'node:net'
  * connection would time out for that long.
  */
 interface Sockets extends Disposable {
-  /** Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting. */
-  readonly connect: (options: DriverOptions) => Socket
+  /**
+   * Makes the sockets for the driver, because its own would be out of reach. The socket is still connecting.
+   * @param at whose turn it is among the hosts. The driver begins with the turn that gave it a connection last (patches/postgres).
+   */
+  readonly connect: (options: DriverOptions, at: number) => Socket
   /**
    * Closes the sockets that were silent for this long, and some that were silent for up to `HEARD_WITHIN_MS` less, or twice that
-   * if this process was busy. The driver sends its next queries on new sockets.
+   * if this process was busy. The driver sends its next queries on new sockets, and these begin with the next host: a machine that
+   * is gone would cost each of them the time of a connection.
    */
   endSilent(forMs: number): void
 }
@@ -30,8 +35,9 @@ interface DriverOptions {
 const HEARD_WITHIN_MS = 250
 
 export function createSockets(): Sockets {
-  const heard = new Map<Socket, { bytes: number; afterMs: number }>()
-  let turn = 0
+  const heard = new Map<Socket, { bytes: number; afterMs: number; shift: number }>()
+  /** By how much the turns are shifted among the hosts. */
+  let shift = 0
   let lookedMs = performance.now()
   const sample = setInterval(() => {
     const nowMs = performance.now()
@@ -47,19 +53,22 @@ export function createSockets(): Sockets {
   sample.unref()
 
   return {
-    connect({ host, port, path }) {
-      const at = turn % host.length
-      turn += 1
-      const hostname = host[at] ?? 'localhost'
-      const socket = path ? connect(path) : connect({ host: hostname, port: port[at] ?? 5432 })
-      heard.set(socket, { bytes: 0, afterMs: performance.now() })
+    connect({ host, port, path }, at) {
+      const index = (at + shift) % host.length
+      const hostname = host[index] ?? 'localhost'
+      const socket = path ? connect(path) : connect({ host: hostname, port: port[index] ?? DEFAULT_PORT })
+      heard.set(socket, { bytes: 0, afterMs: performance.now(), shift })
       // The driver takes the name for TLS from here.
       return Object.assign(socket, { host: hostname })
     },
     endSilent(forMs) {
       const nowMs = performance.now()
-      for (const [socket, { bytes, afterMs }] of heard)
-        if (socket.bytesRead === bytes && nowMs - afterMs >= forMs) socket.destroy()
+      for (const [socket, last] of heard) {
+        if (socket.bytesRead !== last.bytes || nowMs - last.afterMs < forMs) continue
+        // Once for all sockets that were silent together.
+        if (last.shift === shift) shift += 1
+        socket.destroy()
+      }
     },
     [Symbol.dispose]: () => clearInterval(sample),
   }

@@ -1,4 +1,7 @@
-import type { StoreName } from '@svc/local/topology.ts'
+import { fileURLToPath } from 'node:url'
+import { createDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/engines/roles.ts'
+import { secretsOfServer } from '@svc/local/engines/secrets.ts'
+import { STORES, type StoreName } from '@svc/local/topology.ts'
 import type { DatabaseAnswer } from './engine-broker.ts'
 import { askBroker } from './engines.ts'
 
@@ -23,4 +26,18 @@ export async function createTestDatabase(stores: readonly StoreName[]): Promise<
       await askBroker('DELETE', `databases/${name}`)
     },
   }
+}
+
+const SERVICES = new URL('../../../services/', import.meta.url)
+
+/** Creates a database with all schemas on a server of the test's own. @param serverUrl of its superuser. */
+export async function createMigrated(
+  serverUrl: string,
+  name: string,
+): Promise<Omit<TestDatabase, keyof AsyncDisposable>> {
+  const adminUrl = await createDatabase(serverUrl, name)
+  const setup = { adminUrl, stores: STORES, passwordOf: secretsOfServer(adminUrl).rolePassword }
+  await prepareRoles(setup)
+  await migrateStores({ ...setup, schemaDirOf: (store) => fileURLToPath(new URL(`${store}/database`, SERVICES)) })
+  return { adminUrl, urlFor: (role) => storeUrl(setup, role) }
 }

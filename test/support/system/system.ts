@@ -31,6 +31,8 @@ export interface SystemOptions {
   env?: NodeJS.ProcessEnv
   /** Environment of one process: `{ 'messaging-1': { SVC_FAILPOINTS: ... } }`. */
   envOf?: Record<string, NodeJS.ProcessEnv>
+  /** A database of the test's own, which ends with the system. */
+  database?: TestDatabase
   /** Maps the URL of a store to the URL that a process gets, e.g. of a proxy. @param name e.g. `messaging-1`. */
   databaseUrl?: (url: string, name: string) => string
   /** The same for NATS. */
@@ -79,12 +81,13 @@ export async function startUnwatched({
   replicas = {},
   env = {},
   envOf = {},
+  database: own,
   databaseUrl = (url) => url,
   natsUrl = (url) => url,
 }: SystemOptions = {}): Promise<TestSystem> {
   await using started = new AsyncDisposableStack()
   const run = await findTestRun()
-  const database = started.use(await createTestDatabase(STORES))
+  const database = started.use(own ?? (await createTestDatabase(STORES)))
   const nats = started.use(await startTestNats())
   const countOf = (service: ServiceName): number => replicas[service] ?? REPLICAS
   const httpPort = await takePorts(countOf('gateway'))

@@ -18,6 +18,8 @@ interface PostgresOptions {
   durable: boolean
   maxConnections: number
   sharedBuffersMib: number
+  /** Settings of Postgres that take the place of the stack's own. */
+  settings?: Readonly<Record<string, string | number>>
   /** The port of an earlier start; a free port by default. */
   port?: number
   /** Called with a line of Postgres's log that reports a problem. */
@@ -37,6 +39,8 @@ const SUPERUSER = 'postgres'
 const START_ATTEMPTS = 10
 const RETRY_MS = 300
 const POLL_MS = 20
+/** In the pid file. A standby answers reads. */
+const SERVING = ['ready', 'standby']
 
 /** @throws StartError if it cannot start, with a message that says what to do. */
 export async function startPostgres(options: PostgresOptions): Promise<Engine> {
@@ -171,7 +175,7 @@ async function tryStart(
   })
   while (!ended) {
     const file = readPidFile(cluster)
-    ready = file?.pid === child.pid && file?.status === 'ready'
+    ready = file?.pid === child.pid && SERVING.includes(file?.status ?? '')
     if (ready) return { child, lines }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
@@ -192,7 +196,7 @@ function readPidFile(cluster: string): { pid: number; status: string | undefined
 
 function settingsFor(
   port: number,
-  { mark, durable, maxConnections, sharedBuffersMib }: PostgresOptions,
+  { mark, durable, maxConnections, sharedBuffersMib, settings }: PostgresOptions,
 ): Record<string, string | number> {
   return {
     cluster_name: markOf(mark, 'postgres'),
@@ -224,6 +228,7 @@ function settingsFor(
     log_checkpoints: 'off',
     // Statements can contain user data.
     log_min_error_statement: 'panic',
+    ...settings,
   }
 }
 
