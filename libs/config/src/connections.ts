@@ -25,6 +25,16 @@ export function readNats(env: EnvReader): NatsConfig {
   return { natsUrl, natsAccess: readNatsAccess(env, natsUrl) }
 }
 
+/** `verify`: others manage the stream and the consumer of JetStream, and the services only check them. */
+export function readStreamManagement(env: EnvReader): 'create' | 'verify' {
+  const text = env.string('SVC_NATS_STREAMS', {
+    default: 'create',
+    pattern: /^(create|verify)$/,
+    hint: 'must be create or verify',
+  })
+  return text === 'verify' ? 'verify' : 'create'
+}
+
 function readNatsUrl(env: EnvReader): string {
   return readUrl(env, 'SVC_NATS_URL', parseNatsUrl)
 }

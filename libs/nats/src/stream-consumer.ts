@@ -1,6 +1,7 @@
 import { createInbox, type JetStreamManager, type Msg, type NatsConnection, nanos, type Subscription } from 'nats'
 import type { Nats } from './connect.ts'
 import { ConnectionWatch } from './connection-watch.ts'
+import { type StreamManagement, verifyConsumer } from './managed-streams.ts'
 import { type ConsumerDefinition, ensureConsumer, isMissing } from './streams.ts'
 import { traceOf } from './trace-header.ts'
 
@@ -22,6 +23,8 @@ interface StreamConsumerOptions {
   readonly handle: (event: StreamEvent) => Promise<Handled>
   /** Called when a lost connection is back, so that the next pull can check the stream at once. */
   readonly onBack?: () => void
+  /** `verify`: the consumer is managed elsewhere, and is neither created nor changed here. */
+  readonly management?: StreamManagement
 }
 
 interface PullOptions {
@@ -43,7 +46,7 @@ const DRAIN_LIMIT_MS = 1_000
 /**
  * A process's part in a durable pull consumer. It makes one pull at a time, and each pull ends. It ends at once if the connection
  * is lost, the consumer is gone or the server is silent. A pull that stays open can go silent without notice (ADR 22). The
- * consumer is created if it does not exist, so it may be lost together with its stream.
+ * consumer is created if it does not exist, unless others manage it. So it may be lost together with its stream.
  *
  * Events of all pulls arrive over one subscription that outlives them. The package `nats` makes one for each pull. Then an
  * event that is on its way when its pull ends would reach no process until the server's acknowledgement timeout.
@@ -140,8 +143,9 @@ export class StreamConsumer implements AsyncDisposable {
 
   async #isThere(): Promise<boolean> {
     if (this.#isMade) return true
+    const ensure = this.#options.management === 'verify' ? verifyConsumer : ensureConsumer
     try {
-      await ensureConsumer(this.#manager, this.#definition)
+      await ensure(this.#manager, this.#definition)
       this.#isMade = true
       return true
     } catch (error) {

@@ -2,6 +2,7 @@ import { isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from './connect.ts'
 import { ConnectionWatch } from './connection-watch.ts'
+import { findManagedStream, type StreamManagement, verifyStream } from './managed-streams.ts'
 import { alignStream, ensureStream, type StreamDefinition } from './streams.ts'
 import { TRACEPARENT } from './trace-header.ts'
 
@@ -68,15 +69,22 @@ export class StreamPublisher implements Disposable {
   readonly #connection: NatsConnection
   readonly #manager: JetStreamManager
   readonly #definition: StreamDefinition
+  readonly #management: StreamManagement
   readonly #inbox: string
   readonly #watch: ConnectionWatch
   readonly #waiting = new Map<string, Waiting>()
   readonly #unsubscribe: () => void
 
-  private constructor({ connection, inboxPrefix }: Nats, manager: JetStreamManager, definition: StreamDefinition) {
+  private constructor(
+    { connection, inboxPrefix }: Nats,
+    manager: JetStreamManager,
+    definition: StreamDefinition,
+    management: StreamManagement,
+  ) {
     this.#connection = connection
     this.#manager = manager
     this.#definition = definition
+    this.#management = management
     this.#inbox = createInbox(inboxPrefix)
     const callback = (_error: Error | null, message: Msg): void => this.#receive(message)
     const subscription = connection.subscribe(`${this.#inbox}.>`, { callback })
@@ -84,8 +92,14 @@ export class StreamPublisher implements Disposable {
     this.#watch = new ConnectionWatch(connection)
   }
 
-  static async open(nats: Nats, definition: StreamDefinition): Promise<StreamPublisher> {
-    return new StreamPublisher(nats, await nats.connection.jetstreamManager({ checkAPI: false }), definition)
+  /** @param management `verify`: the stream is managed elsewhere, and is neither created nor changed here. */
+  static async open(
+    nats: Nats,
+    definition: StreamDefinition,
+    management: StreamManagement = 'create',
+  ): Promise<StreamPublisher> {
+    const manager = await nats.connection.jetstreamManager({ checkAPI: false })
+    return new StreamPublisher(nats, manager, definition, management)
   }
 
   [Symbol.dispose](): void {
@@ -97,15 +111,17 @@ export class StreamPublisher implements Disposable {
     for await (const status of this.#connection.status()) if (status.type === 'disconnect') onDisconnect()
   }
 
-  /** Reads the stream's state. Creates the stream if it does not exist. */
+  /** Reads the stream's state. Creates the stream if it does not exist, unless others manage it. */
   async state(): Promise<StreamState> {
-    const info = await this.#watch.whileConnected(() => ensureStream(this.#manager, this.#definition))
+    const find = this.#management === 'verify' ? findManagedStream : ensureStream
+    const info = await this.#watch.whileConnected(() => find(this.#manager, this.#definition))
     return { epoch: info.created, lastSequence: info.state.last_seq }
   }
 
-  /** Gives an existing stream the bounds of its definition. */
+  /** Gives an existing stream the bounds of its definition. If others manage it, checks that it serves. */
   async align(): Promise<void> {
-    await this.#watch.whileConnected(() => alignStream(this.#manager, this.#definition))
+    const align = this.#management === 'verify' ? verifyStream : alignStream
+    await this.#watch.whileConnected(() => align(this.#manager, this.#definition))
   }
 
   /** @throws Error if the stream does not exist or is unavailable. */

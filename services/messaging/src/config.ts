@@ -1,6 +1,7 @@
-import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
+import { type ConnectionConfig, readConnections, readStreamManagement } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
+import type { StreamManagement } from '@svc/nats/managed-streams.ts'
 import { DEFAULT_STREAM_BOUNDS, type StreamBounds } from '@svc/nats/streams.ts'
 
 export interface MessagingConfig extends ConnectionConfig {
@@ -10,6 +11,7 @@ export interface MessagingConfig extends ConnectionConfig {
   /** Copies of the stream `ACCEPTED`: 1 on one NATS server, 3 in a cluster. */
   streamReplicas: number
   streamBounds: StreamBounds
+  streamManagement: StreamManagement
 }
 
 /** Enough for a few messages of the largest size. Only tests use so small a stream. */
@@ -35,6 +37,7 @@ export function readConfig(env: NodeJS.ProcessEnv): MessagingConfig {
         max: DEFAULT_STREAM_BOUNDS.keepSeconds,
       }),
     },
+    streamManagement: readStreamManagement(e),
   }
   e.check()
   return config

@@ -62,7 +62,8 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const operations = createOperations({ database, schema: 'messaging' })
       const fences = createFences(database, operations)
       const charging = createCharging({ owner: 'messaging', bus, logger, fences })
-      const stream = await StreamPublisher.open(nats, acceptedStream(config.streamReplicas, config.streamBounds))
+      const accepted = acceptedStream(config.streamReplicas, config.streamBounds)
+      const stream = await StreamPublisher.open(nats, accepted, config.streamManagement)
       const publisher = createPublisher({ database, stream, logger })
       const boards = createBoards(bus)
       const appendOptions = {

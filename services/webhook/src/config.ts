@@ -1,6 +1,7 @@
-import { type ConnectionConfig, readConnections } from '@svc/config/connections.ts'
+import { type ConnectionConfig, readConnections, readStreamManagement } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS, LIMITS } from '@svc/contracts/limits.ts'
+import type { StreamManagement } from '@svc/nats/managed-streams.ts'
 import type { Backoff } from './domain/schedule.ts'
 import type { ExemptTargets } from './domain/webhook-url.ts'
 
@@ -22,6 +23,7 @@ export interface WebhookConfig extends ConnectionConfig {
   leaseSeconds: number
   /** From one comparison of jobs with logs to the next. */
   reconcileSeconds: number
+  streamManagement: StreamManagement
 }
 
 /** 256 bits take 64 characters in hex and 43 in base64. A key of under half that length is surely a mistake. */
@@ -54,6 +56,7 @@ export function readConfig(env: NodeJS.ProcessEnv): WebhookConfig {
       max: 600,
     }),
     reconcileSeconds: e.number('SVC_WEBHOOK_RECONCILE_SECONDS', { default: 30, min: 0.1, max: 3_600 }),
+    streamManagement: readStreamManagement(e),
   }
   e.check()
   return config

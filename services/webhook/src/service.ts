@@ -83,7 +83,7 @@ export function startWebhook(config: WebhookConfig, resolve: Resolve = createRes
         intervalSeconds: config.reconcileSeconds,
         made: wake,
       })
-      const ingestion = await startIngest({ ...deps, nats })
+      const ingestion = await startIngest({ ...deps, nats, management: config.streamManagement })
       inFlight.read(() => [[{}, deliveries.inFlight]])
       oldestDue.read(async () => [[{}, await database.run(oldestDueSeconds)]])
       covered.read(async () => [[{}, await database.run(coveredSeconds)]])

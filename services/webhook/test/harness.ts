@@ -96,6 +96,7 @@ export async function startHarness({
     attemptSeconds: 10,
     leaseSeconds: 15,
     reconcileSeconds: 3_600,
+    streamManagement: 'create',
     ...changes,
   }
   const { call, codeOf } = await connectCalls(stack, nats.urlFor('gateway'), CALL_TIMEOUT_MS)

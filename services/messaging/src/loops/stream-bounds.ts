@@ -4,7 +4,10 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 
 const INTERVAL_MS = 60_000
 
-/** Brings an existing stream in line with the configured bounds. Idempotent, so any number of processes may run it. */
+/**
+ * Brings an existing stream in line with the configured bounds, or verifies one that others manage. Idempotent, so any number
+ * of processes may run it.
+ */
 export function startStreamBounds(stream: StreamPublisher, logger: Logger): Loop {
   return startLoop({
     name: 'stream-bounds',

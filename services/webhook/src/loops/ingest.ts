@@ -1,5 +1,6 @@
 import { failpoint } from '@svc/failpoints/failpoint.ts'
 import type { Nats } from '@svc/nats/connect.ts'
+import type { StreamManagement } from '@svc/nats/managed-streams.ts'
 import { type Handled, StreamConsumer, type StreamEvent } from '@svc/nats/stream-consumer.ts'
 import { WEBHOOK_CONSUMER } from '@svc/nats/streams.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
@@ -26,7 +27,11 @@ export async function startIngest({
   isConfigured,
   ingest,
   logger,
-}: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & { nats: Nats }): Promise<Ingest> {
+  management,
+}: Pick<WebhookDeps, 'isConfigured' | 'ingest' | 'logger'> & {
+  nats: Nats
+  management: StreamManagement
+}): Promise<Ingest> {
   let failure: unknown
   const handle = async (event: StreamEvent): Promise<Handled> => {
     const handled = await ingestEvent(event)
@@ -47,7 +52,7 @@ export async function startIngest({
       return 'again'
     }
   }
-  const consumer = await StreamConsumer.open(nats, WEBHOOK_CONSUMER, { handle, onBack: () => loop.wake() })
+  const consumer = await StreamConsumer.open(nats, WEBHOOK_CONSUMER, { handle, management, onBack: () => loop.wake() })
   const loop = startLoop({
     name: 'ingest',
     logger,
