@@ -26,10 +26,12 @@ interface Check {
 
 const CHECKS: readonly Check[] = [
   { name: 'types', run: () => runTool('tsc', ['--noEmit', '-p', '.']) },
+  // The console has the types of browsers instead of those of Node.
+  { name: 'types of the console', run: () => runTool('tsc', ['--noEmit', '-p', 'libs/console']) },
   { name: 'lint and format', run: () => runTool('biome', ['check', '--colors=off', '--error-on-warnings', '.']) },
-  { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.ts$|package\.json$/)).join('\n') },
-  { name: 'circles', run: () => findCircles(readSources(/\.ts$|package\.json$/)).join('\n') },
-  { name: 'exports', run: () => findNeedlessExports(readSources(/\.ts$|package\.json$/)).join('\n') },
+  { name: 'dependency direction', run: () => findWrongDependencies(readSources(/\.tsx?$|package\.json$/)).join('\n') },
+  { name: 'circles', run: () => findCircles(readSources(/\.tsx?$|package\.json$/)).join('\n') },
+  { name: 'exports', run: () => findNeedlessExports(readSources(/\.tsx?$|package\.json$/)).join('\n') },
   { name: 'citations', run: () => findBadCitations(readSources(/./)).join('\n') },
   {
     name: 'calls',

@@ -9,7 +9,7 @@
  * package.json has the dependency on `test` for all of them, and a package.json lists only the dependencies of its package
  * without tests.
  */
-import { isTest, packageOf, readPackageFolders, readSpecifiers, resolverOf } from './imports.ts'
+import { isModule, isTest, packageOf, readPackageFolders, readSpecifiers, resolverOf } from './imports.ts'
 import type { SourceFile } from './source-file.ts'
 
 type Graph = ReadonlyMap<string, ReadonlySet<string>>
@@ -23,7 +23,7 @@ export function findCircles(files: readonly SourceFile[]): string[] {
 }
 
 function fileGraph(files: readonly SourceFile[]): Graph {
-  const sources = files.filter(({ path }) => path.endsWith('.ts'))
+  const sources = files.filter(({ path }) => isModule(path))
   const paths = new Set(sources.map(({ path }) => path))
   const resolve = resolverOf(files)
   return graphOf(

@@ -4,7 +4,7 @@
  * other programs may use them. So are the entry points that a package.json names one by one.
  */
 import { posix } from 'node:path'
-import { resolverOf } from './imports.ts'
+import { isModule, resolverOf } from './imports.ts'
 import type { SourceFile } from './source-file.ts'
 
 const DECLARATION =
@@ -20,14 +20,14 @@ export function findNeedlessExports(files: readonly SourceFile[]): string[] {
   const used = new Set<string>()
   const whole = new Set(findEntryPoints(files))
   for (const { path, text } of files) {
-    if (!path.endsWith('.ts')) continue
+    if (!isModule(path)) continue
     for (const [, names = '', , specifier = ''] of text.matchAll(NAMED)) use(path, names, specifier)
     for (const [, names = '', , specifier = ''] of text.matchAll(AT_RUN_TIME)) use(path, names, specifier)
     for (const [, , specifier = ''] of text.replace(AT_RUN_TIME, '').matchAll(WHOLE))
       whole.add(resolve(path, specifier))
   }
   return files
-    .filter(({ path }) => path.endsWith('.ts') && !path.startsWith('libs/contracts/') && !whole.has(path))
+    .filter(({ path }) => isModule(path) && !path.startsWith('libs/contracts/') && !whole.has(path))
     .flatMap(({ path, text }) =>
       [...text.matchAll(DECLARATION)]
         .map(([, name = '']) => name)

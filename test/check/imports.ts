@@ -20,6 +20,11 @@ export function packageOf(path: string): string | undefined {
   return /^(?:(?:libs|services|deploy)\/[^/]+|test)(?=\/)/.exec(path)?.[0]
 }
 
+/** Whether a file holds TypeScript. */
+export function isModule(path: string): boolean {
+  return /\.tsx?$/.test(path)
+}
+
 /** Whether a file only runs in tests. */
 export function isTest(path: string): boolean {
   return /(^|\/)test\/.+\.ts$|\.test\.ts$/.test(path)
@@ -27,19 +32,29 @@ export function isTest(path: string): boolean {
 
 /**
  * Converts an importing path and its specifier to a path from the root. Packages export their files by name, from `src` if
- * they have one.
+ * they have one, and from the folders that their `exports` name.
  */
 export function resolverOf(files: readonly SourceFile[]): (path: string, specifier: string) => string {
-  const roots = new Map<string, string>()
-  for (const [name, folder] of readPackageFolders(files)) {
-    const manifest = files.find(({ path }) => path === `${folder}/package.json`)?.text ?? '{}'
-    const exported = JSON.parse(manifest).exports?.['./*.ts'] ?? './src/*.ts'
-    roots.set(name, posix.join(folder, posix.dirname(exported)))
-  }
+  const packages = new Map(
+    [...readPackageFolders(files)].map(([name, folder]) => [name, { folder, exported: readExports(files, folder) }]),
+  )
   return (path, specifier) => {
     if (specifier.startsWith('.')) return posix.join(posix.dirname(path), specifier)
     const [scope = '', name = '', ...rest] = specifier.split('/')
-    const root = roots.get(`${scope}/${name}`)
-    return root === undefined ? specifier : posix.join(root, ...rest)
+    const found = packages.get(`${scope}/${name}`)
+    if (found === undefined) return specifier
+    const asked = `./${rest.join('/')}`
+    const [from, to] = found.exported.find(([prefix]) => asked.startsWith(prefix)) ?? ['./', './src/']
+    return posix.join(found.folder, to, asked.slice(from.length))
   }
+}
+
+/** Folders that a package exports, `./test/` to `./test/` for `"./test/*.ts": "./test/*.ts"`, the longest first. */
+function readExports(files: readonly SourceFile[], folder: string): [string, string][] {
+  const manifest = files.find(({ path }) => path === `${folder}/package.json`)?.text ?? '{}'
+  const { exports = {} } = JSON.parse(manifest) as { exports?: Record<string, string> }
+  return Object.entries(exports)
+    .filter(([name]) => name.endsWith('*.ts'))
+    .map(([name, target]): [string, string] => [name.slice(0, -'*.ts'.length), String(target).slice(0, -'*.ts'.length)])
+    .toSorted(([a], [b]) => b.length - a.length)
 }

@@ -30,6 +30,8 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
   trustedProxies: readonly AddressRange[]
   /** Origins whose browsers may call the API; `*` is any. */
   corsOrigins: readonly string[]
+  /** Whether the web console is served at `/console`. */
+  serveConsole: boolean
   /** Requests per client address (spec 3.15). */
   rate: Rate
   /** On shutdown, how long the gateway keeps listening while it reports that it is not ready. */
@@ -59,6 +61,8 @@ export function readConfig(env: NodeJS.ProcessEnv): GatewayConfig {
     authority: readAuthority(e),
     trustedProxies: readAddressRanges(e, 'SVC_TRUSTED_PROXIES'),
     corsOrigins: readOrigins(e, 'SVC_CORS_ORIGINS'),
+    serveConsole:
+      e.string('SVC_CONSOLE', { default: 'on', pattern: /^(?:on|off)$/, hint: 'must be on or off' }) === 'on',
     rate: {
       perSecond: e.number('SVC_RATE_PER_SECOND', { default: DEFAULTS.ratePerSecond, min: 0.001, max: MAX_RATE }),
       burst: e.int('SVC_RATE_BURST', { default: DEFAULTS.rateBurst, min: 1, max: MAX_RATE }),

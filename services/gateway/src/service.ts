@@ -36,6 +36,7 @@ import { createRateLimiter } from './rates/rate-limit.ts'
 import { agentRoutes } from './routes/agents.ts'
 import { boardRoutes } from './routes/boards.ts'
 import { budgetRoutes } from './routes/budget.ts'
+import { consoleRoutes } from './routes/console.ts'
 import { type ContactDeps, contactRoutes } from './routes/contacts.ts'
 import { discoveryRoutes } from './routes/discovery.ts'
 import { docsRoutes } from './routes/docs.ts'
@@ -91,7 +92,7 @@ export async function startGateway(
     const discovery = discoveryRoutes({ manifest: createManifest(config), openapi: describeApi(described) })
 
     const app = createHttpApp({
-      operations: [...described, ...discovery, ...docsRoutes()],
+      operations: [...described, ...discovery, ...docsRoutes(), ...(config.serveConsole ? consoleRoutes(logger) : [])],
       pipeline: createPipeline({
         bus,
         directory,

@@ -9,7 +9,7 @@ import { isBodyLeft } from './body.ts'
 import type { Clients } from './connections/client.ts'
 import { answerUnread } from './connections/connections.ts'
 import type { Cors } from './cors.ts'
-import { acceptsGzip, isKnown } from './document.ts'
+import { acceptsCoding, isKnown } from './document.ts'
 import { asServiceError, errorAnswer } from './errors.ts'
 import { kindOf, type Load, Overloaded, type Slot } from './load/load.ts'
 import type { Outflow } from './load/outflow.ts'
@@ -128,7 +128,7 @@ function sendStream(status: number, stream: Readable, headers: Record<string, st
 }
 
 function sendDocument(
-  { plain, gzip }: NonNullable<Answer['document']>,
+  { plain, gzip, brotli }: NonNullable<Answer['document']>,
   given: Record<string, string>,
   { headers: asked }: FastifyRequest,
   reply: FastifyReply,
@@ -136,8 +136,11 @@ function sendDocument(
   const vary = given.vary === undefined ? 'accept-encoding' : `${given.vary}, accept-encoding`
   const headers: Record<string, string> = { ...given, vary }
   if (isKnown(headers.etag, asked['if-none-match'])) reply.code(304).headers(headers).send()
-  else if (!acceptsGzip(asked['accept-encoding'])) sendBytes(200, plain, headers, reply)
-  else sendBytes(200, gzip, { ...headers, 'content-encoding': 'gzip' }, reply)
+  else if (brotli !== undefined && acceptsCoding(asked['accept-encoding'], 'br'))
+    sendBytes(200, brotli, { ...headers, 'content-encoding': 'br' }, reply)
+  else if (acceptsCoding(asked['accept-encoding'], 'gzip'))
+    sendBytes(200, gzip, { ...headers, 'content-encoding': 'gzip' }, reply)
+  else sendBytes(200, plain, headers, reply)
 }
 
 function sendBytes(status: number, body: Buffer, headers: Record<string, string>, reply: FastifyReply): void {

@@ -8,7 +8,7 @@ export interface Answer {
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>
   /** Replaces the text: the bytes of a document, plain and compressed, shared by all requests for it. */
-  readonly document?: { readonly plain: Buffer; readonly gzip: Buffer }
+  readonly document?: { readonly plain: Buffer; readonly gzip: Buffer; readonly brotli?: Buffer }
   /** Replaces the text: bytes that are passed on as they arrive, no faster than the client reads them. */
   readonly stream?: Readable
 }

@@ -45,14 +45,14 @@ export function isKnown(etag: string | undefined, ifNoneMatch: string | undefine
   return ifNoneMatch.trim() === '*' || ifNoneMatch.split(',').some((tag) => opaque(tag) === opaque(etag))
 }
 
-/** Whether an `Accept-Encoding` allows gzip (RFC 9110, 12.5.3): named, or covered by `*`, and not with a weight of 0. */
-export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+/** Whether an `Accept-Encoding` allows a coding (RFC 9110, 12.5.3): named, or covered by `*`, and not with a weight of 0. */
+export function acceptsCoding(acceptEncoding: string | undefined, coding: 'br' | 'gzip'): boolean {
   const weights = new Map(
     (acceptEncoding ?? '').split(',').map((entry) => {
-      const [coding = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase())
+      const [name = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase())
       const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2)
-      return [coding, Number(weight ?? 1)] as const
+      return [name, Number(weight ?? 1)] as const
     }),
   )
-  return (weights.get('gzip') ?? weights.get('*') ?? 0) > 0
+  return (weights.get(coding) ?? weights.get('*') ?? 0) > 0
 }

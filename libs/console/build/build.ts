@@ -1,0 +1,126 @@
+/** Bundles the console for browsers, and compresses what the gateway will serve. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import { type BuildOptions, build, type Metafile, stop } from 'esbuild'
+import { type FileEntry, FOLDER, LISTING, SERVED_UNDER } from './files.ts'
+
+/** Browsers of the last two years. They have WebCrypto, Web Locks and `using` after compilation. */
+const TARGET = ['chrome123', 'firefox128', 'safari17.4']
+
+const COMMON: BuildOptions = {
+  absWorkingDir: FOLDER,
+  bundle: true,
+  minify: true,
+  format: 'esm',
+  target: TARGET,
+  metafile: true,
+  write: false,
+  outdir: 'out',
+  // The name changes with the content, so browsers may keep a file for ever.
+  entryNames: '[name]-[hash]',
+  chunkNames: '[name]-[hash]',
+  assetNames: '[name]-[hash]',
+  publicPath: SERVED_UNDER,
+  jsx: 'automatic',
+  jsxImportSource: 'preact',
+  define: { 'process.env.NODE_ENV': '"production"' },
+  logLevel: 'silent',
+}
+
+interface Output {
+  readonly name: string
+  readonly content: Buffer
+}
+
+const TYPES: Readonly<Record<string, string>> = { js: 'text/javascript', css: 'text/css', svg: 'image/svg+xml' }
+
+/**
+ * Builds the console into an empty or missing folder. The listing is written last, so a folder without it is unfinished.
+ * @throws Error with the bundler's message if the sources are wrong.
+ */
+export async function buildConsole(folder: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  try {
+    const worker = await build({ ...COMMON, entryPoints: ['src/work/worker.ts'] })
+    const [workerFile] = outputs(worker.outputFiles)
+    if (workerFile === undefined) throw new Error('the bundler made no file of the worker')
+    const define = { ...COMMON.define, WORKER_URL: JSON.stringify(SERVED_UNDER + workerFile.name) }
+    const page = await build({ ...COMMON, define, entryPoints: ['src/main.tsx'], splitting: true })
+    const first = firstOf(page.metafile)
+    const html = pageFrom(readFileSync(join(FOLDER, 'index.html'), 'utf8'), first)
+    const files = [workerFile, ...outputs(page.outputFiles)]
+    const entries = await Promise.all([
+      write(folder, { name: 'index.html', content: Buffer.from(html) }, { type: 'text/html', isFirst: true }),
+      ...files.map((file) => write(folder, file, { type: typeOf(file.name), isFirst: first.includes(file.name) })),
+    ])
+    writeFileSync(join(folder, LISTING), JSON.stringify(entries))
+  } finally {
+    await stop()
+  }
+}
+
+function outputs(files: readonly { path: string; contents: Uint8Array }[] | undefined): Output[] {
+  return (files ?? []).map(({ path, contents }) => ({ name: basename(path), content: Buffer.from(contents) }))
+}
+
+/** Names of the files that load before the page shows anything: the entry, its style sheet, and what the entry imports statically. */
+function firstOf(metafile: Metafile | undefined): string[] {
+  const made = metafile?.outputs ?? {}
+  const entry = Object.entries(made).find(([, { entryPoint }]) => entryPoint === 'src/main.tsx')
+  if (entry === undefined) throw new Error('the bundler made no file of src/main.tsx')
+  const found = new Set<string>()
+  const waiting = [entry[0]]
+  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+    if (found.has(path)) continue
+    found.add(path)
+    const { imports = [], cssBundle } = made[path] ?? {}
+    waiting.push(...imports.filter(({ kind }) => kind === 'import-statement').map((one) => one.path))
+    if (cssBundle !== undefined) waiting.push(cssBundle)
+  }
+  return [...found].map((path) => basename(path))
+}
+
+/** Puts the hashed names into `index.html`: its script, its style sheet, and hints for the rest of the first screen. */
+function pageFrom(template: string, first: readonly string[]): string {
+  const tag = '<script type="module" src="main.js"></script>'
+  if (!template.includes(tag)) throw new Error(`index.html must contain ${tag}`)
+  const [entry = '', ...rest] = first
+  const styles = rest
+    .filter((name) => name.endsWith('.css'))
+    .map((name) => `<link rel="stylesheet" href="${SERVED_UNDER}${name}">`)
+  const preloads = rest
+    .filter((name) => name.endsWith('.js'))
+    .map((name) => `<link rel="modulepreload" href="${SERVED_UNDER}${name}">`)
+  const script = `<script type="module" src="${SERVED_UNDER}${entry}"></script>`
+  return template.replace(tag, () => [...styles, ...preloads, script].join('\n    '))
+}
+
+function typeOf(name: string): string {
+  const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
+  if (type === undefined) throw new Error(`no media type is known for ${name}: add it to TYPES in build/build.ts`)
+  return type
+}
+
+async function write(
+  folder: string,
+  { name, content }: Output,
+  { type, isFirst }: Pick<FileEntry, 'type' | 'isFirst'>,
+): Promise<FileEntry> {
+  const params = {
+    [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY,
+    [constants.BROTLI_PARAM_SIZE_HINT]: content.length,
+  }
+  const [br, gz] = await Promise.all([
+    promisify(brotliCompress)(content, { params }),
+    promisify(gzip)(content, { level: 9 }),
+  ])
+  for (const [suffix, bytes] of [
+    ['', content],
+    ['.br', br],
+    ['.gz', gz],
+  ] as const)
+    writeFileSync(join(folder, name + suffix), bytes)
+  return { name, type, isFirst, gzipBytes: gz.length }
+}
