@@ -25,7 +25,7 @@ export interface BenchSystem extends AsyncDisposable {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const HEALTH_LIMIT_MS = 60_000
+const HEALTH_LIMIT_MS = 240_000
 
 /** @param settings further environment. Rate limits and budgets are too high to matter. */
 export async function startBenchSystem(settings: NodeJS.ProcessEnv = {}): Promise<BenchSystem> {

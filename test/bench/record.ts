@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 
 const FILE = new URL('../simulation/measured.json', import.meta.url)
 
-/** Replaces what the file has of this benchmark. `npx pnpm simulate` then writes the plans anew. */
+/** Replaces the recorded figures of this benchmark. `npx pnpm simulate` then writes the plans anew. */
 export function record(benchmark: 'send' | 'idle' | 'storage', figures: object): void {
   const all: object = JSON.parse(readFileSync(FILE, 'utf8'))
   const date = new Date().toISOString().slice(0, 10)

@@ -68,7 +68,7 @@ function filesWith(changed: Record<string, string> = {}) {
   return Object.entries({ ...SYSTEM, ...changed }).map(([path, text]) => ({ path, text }))
 }
 
-test('calls are found in services and in the libraries that they depend on, and not in tests or types', () => {
+test('calls are found in services and in the libraries that they depend on, but not in tests or types', () => {
   expect(readUses(filesWith())).toEqual([
     { caller: 'gateway', subject: 'svc.boards.get-board' },
     { caller: 'gateway', subject: 'svc.boards.health' },
@@ -104,7 +104,7 @@ test.each([
   expect(covers(pattern, subject)).toBe(expected)
 })
 
-test('the section names callers, callees and other subjects; the rest of the README stays', () => {
+test('the section names callers, callees and other subjects; the rest of the README is unchanged', () => {
   const filled = new Map(fillReadmes(filesWith()).map(({ path, text }) => [path, text]))
   expect(filled.get('services/boards/README.md')).toBe(`# one
 

@@ -70,7 +70,7 @@ describe('contracts only grow, and so does SQL', () => {
       'svc.a.ask, request/id had to be there, and need not now',
     ],
     [
-      'a member less that had to be there',
+      'a required member is removed',
       withMembers({ more: { type: 'integer' } }, []),
       'svc.a.ask, request/id had to be there, and need not now',
     ],
@@ -95,7 +95,7 @@ describe('contracts only grow, and so does SQL', () => {
       'a/0001_first.sql was changed, and has run as it was',
     ],
     [
-      'a file of tables is gone',
+      'a file of tables is removed',
       withTables({ 'a/0001_first.sql': 'one', 'a/0010_tenth.sql': 'ten' }),
       'b/0001_first.sql is gone, and has run',
     ],
@@ -105,7 +105,7 @@ describe('contracts only grow, and so does SQL', () => {
       'a/0002_late.sql comes before a/0010_tenth.sql, which has run',
     ],
     [
-      'a function that the services call is gone',
+      'a function that the services call is removed',
       { ...released, functions: {} },
       'a.ask is gone, and the released services call it',
     ],

@@ -69,25 +69,25 @@ function environments({ services }: Compose): Map<string, Record<string, string>
 type Rule = (compose: Compose) => string[]
 
 const RULES = {
-  'Postgres takes the connections of every service, and an operator': ({ services }) => {
+  'Postgres accepts the connections of every service and of an operator': ({ services }) => {
     const pools = Object.values(services).map(({ environment }) => Number(environment?.SVC_DATABASE_POOL ?? 0))
     const wanted = pools.reduce((sum, pool) => sum + pool, KEPT_CONNECTIONS)
     const limit = limitIn(services.postgres?.command ?? [])
     return wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
   },
-  'every service of the system runs, gateways twice': ({ services }) => {
+  'every service runs, and the gateway runs twice': ({ services }) => {
     const running = Object.values(services).map(serviceOf)
     return [...facts.variables.keys()].flatMap((service) => {
       const count = running.filter((one) => one === service).length
       return count === (service === 'gateway' ? 2 : 1) ? [] : [`${service} runs ${count} times`]
     })
   },
-  'a service is told every variable that it reads, and no other': (compose) =>
+  'a service gets every variable that it reads, and no other': (compose) =>
     Object.values(compose.services).flatMap((service) => {
       const name = serviceOf(service)
       return name === undefined ? [] : findVariableProblems(name, service.environment ?? {}, facts)
     }),
-  'what a service is told it can work with': (compose) =>
+  'a service accepts the values that it gets': (compose) =>
     configProblems(
       new Map(
         Object.values(compose.services).flatMap((service) => {
@@ -96,15 +96,15 @@ const RULES = {
         }),
       ),
     ),
-  'services agree on what they are told': (compose) => findDisagreements(environments(compose)),
-  'what is ours runs as nobody, without capabilities, on a root that it cannot write': ({ services }) =>
+  'services get the same values for the same variables': (compose) => findDisagreements(environments(compose)),
+  'our containers run as nobody, without capabilities, on a read-only root': ({ services }) =>
     each(services, ({ read_only, cap_drop, security_opt, user }, name) => [
       ...(read_only || name === 'postgres' ? [] : ['writes its root']),
       ...(cap_drop?.includes('ALL') ? [] : ['has capabilities']),
       ...(security_opt?.includes('no-new-privileges:true') ? [] : ['may gain rights']),
       ...(user?.startsWith('0') ? ['is root'] : []),
     ]),
-  'everything has limits, and what lasts starts again and is asked for its health': ({ services }) =>
+  'every container has limits, and every long-lived container restarts and has a health check': ({ services }) =>
     each(services, ({ deploy, restart, healthcheck, command }, name) => {
       const ends = command?.[0]?.startsWith('deploy/image/') ?? false
       const own = !ENGINES.includes(name) && healthcheck === undefined // the image has one
@@ -114,7 +114,7 @@ const RULES = {
         ...(ends || own || (healthcheck?.test ?? []).length > 0 ? [] : ['is not asked']),
       ]
     }),
-  'a secret is a file that deploy/image makes, and goes to whom it belongs': ({ services, secrets }) => [
+  'a secret is a file that deploy/image generates, and only its users get it': ({ services, secrets }) => [
     ...Object.entries(secrets).flatMap(([name, { file }]) => {
       const key = file.replace('./secrets/', '')
       return facts.secretKeys.has(key) && name === key.replace('/', '-') ? [] : [`${name} is nowhere`]
@@ -130,11 +130,11 @@ const RULES = {
       mounted.filter(({ source }) => !(source in secrets)).map(({ source }) => `has ${source}, which is not there`),
     ),
   ],
-  'the proxy alone is published, to this machine alone unless it is said otherwise': ({ services }) =>
+  'only the proxy is published, by default only to this machine': ({ services }) =>
     each(services, ({ ports = [] }, name) =>
       ports.filter((port) => name !== 'proxy' || !port.startsWith('127.0.0.1:')).map((port) => `is at ${port}`),
     ),
-  'webhook and the proxy alone reach the world': ({ services, networks }) =>
+  'only webhook and the proxy reach the internet': ({ services, networks }) =>
     each(services, ({ networks: own = [] }, name) => {
       const names = Array.isArray(own) ? own : Object.keys(own)
       const open = names.filter((one) => networks[one]?.internal !== true)
@@ -142,7 +142,7 @@ const RULES = {
         ? []
         : [`is in ${open.join()}`]
     }),
-  'gateways believe the proxy alone': ({ services }) => {
+  'gateways trust only the proxy': ({ services }) => {
     const { networks } = services.proxy ?? {}
     const address = Array.isArray(networks) ? undefined : networks?.edge?.ipv4_address
     return Object.entries(services).flatMap(([name, service]) =>
@@ -151,7 +151,7 @@ const RULES = {
         : [],
     )
   },
-  'what was answered is kept: on the disk, in a volume': ({ services, volumes }) => [
+  'answered messages are durable: synced to disk, in a volume': ({ services, volumes }) => [
     ...['fsync=on', 'synchronous_commit=on', 'full_page_writes=on'].filter(
       (setting) => !services.postgres?.command?.includes(setting),
     ),
@@ -201,49 +201,49 @@ test.each(NAMES)('%s', (name) => {
 
 /** Ways to break each rule. The check must find each. */
 const BREAKAGES: Record<RuleName, ((services: Record<string, Service>, compose: Compose) => unknown)[]> = {
-  'Postgres takes the connections of every service, and an operator': [
+  'Postgres accepts the connections of every service and of an operator': [
     (all) => Object.assign(all.boards?.environment ?? {}, { SVC_DATABASE_POOL: '90' }),
     (all) => all.postgres?.command?.pop(),
   ],
-  'every service of the system runs, gateways twice': [(all) => delete all['gateway-2'], (all) => delete all.boards],
-  'a service is told every variable that it reads, and no other': [
+  'every service runs, and the gateway runs twice': [(all) => delete all['gateway-2'], (all) => delete all.boards],
+  'a service gets every variable that it reads, and no other': [
     (all) => delete all.messaging?.environment?.SVC_RETENTION_DAYS,
     (all) => Object.assign(all.webhook?.environment ?? {}, { SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS: 'x:443' }),
   ],
-  'what a service is told it can work with': [
+  'a service accepts the values that it gets': [
     (all) => Object.assign(all.identity?.environment ?? {}, { SVC_POW_DIFFICULTY: 'x' }),
   ],
-  'services agree on what they are told': [
+  'services get the same values for the same variables': [
     (all) => Object.assign(all.budget?.environment ?? {}, { SVC_DAILY_HARD_LIMIT: '7' }),
   ],
-  'what is ours runs as nobody, without capabilities, on a root that it cannot write': [
+  'our containers run as nobody, without capabilities, on a read-only root': [
     (all) => delete all.stream?.read_only,
     (all) => delete all.stream?.cap_drop,
     (all) => Object.assign(all.stream ?? {}, { user: '0:0' }),
     (all) => delete all['migrate-stream']?.security_opt,
   ],
-  'everything has limits, and what lasts starts again and is asked for its health': [
+  'every container has limits, and every long-lived container restarts and has a health check': [
     (all) => delete all.nats?.deploy,
     (all) => delete all.nats?.healthcheck,
     (all) => Object.assign(all.boards ?? {}, { restart: 'no' }),
     (all) => Object.assign(all.boards ?? {}, { healthcheck: { disable: true } }),
   ],
-  'a secret is a file that deploy/image makes, and goes to whom it belongs': [
+  'a secret is a file that deploy/image generates, and only its users get it': [
     (all) => all.boards?.secrets?.push({ source: 'budget-database-url', target: 'database-url' }),
     (_, compose) => delete compose.secrets['boards-nats-url'],
     (_, compose) => Object.assign(compose.secrets, { 'boards-nats-url': { file: './secrets/boards/other' } }),
   ],
-  'the proxy alone is published, to this machine alone unless it is said otherwise': [
+  'only the proxy is published, by default only to this machine': [
     (all) => Object.assign(all.postgres ?? {}, { ports: ['127.0.0.1:5432:5432'] }),
     (all) => Object.assign(all.proxy ?? {}, { ports: ['8080:8080'] }),
   ],
-  'webhook and the proxy alone reach the world': [
+  'only webhook and the proxy reach the internet': [
     (all) => Object.assign(all.messaging ?? {}, { networks: ['inside', 'outside'] }),
   ],
-  'gateways believe the proxy alone': [
+  'gateways trust only the proxy': [
     (all) => Object.assign(all['gateway-1'] ?? {}, { environment: { SVC_TRUSTED_PROXIES: '0.0.0.0/0' } }),
   ],
-  'what was answered is kept: on the disk, in a volume': [
+  'answered messages are durable: synced to disk, in a volume': [
     (all) => Object.assign(all.postgres ?? {}, { command: [] }),
     (all) => delete all.nats?.volumes,
   ],
@@ -269,7 +269,7 @@ describe.each(['nginx.conf', 'tls.conf'])('the proxy (%s)', (file) => {
     expect(text).toContain('proxy_set_header Host $http_host;')
   })
 
-  test('ADR 22: streams are not buffered, and not cut off before they end', () => {
+  test('ADR 22: streams are neither buffered nor cut off early', () => {
     const stream = /location = \/v2\/stream \{([^}]*)\}/.exec(text)?.[1] ?? ''
     expect(stream).toContain('proxy_buffering off;')
     const seconds = Number(/proxy_read_timeout (\d+)s/.exec(stream)?.[1])

@@ -68,7 +68,7 @@ test('each command has the namespace that it is for', () => {
   expect(said).toEqual([])
 })
 
-test('docs/operating/rotate.md: with the patch the job makes the other login', () => {
+test('docs/operating/rotate.md: with the patch, the job creates the other login', () => {
   const [, patch = ''] = /```yaml\n([\s\S]*?)```/.exec(ROTATE) ?? []
   const rendered = renderWith(['database-roles'], `patches:\n${patch}`)
   const jobs = workloadsOf(rendered).filter(({ manifest }) => manifest.metadata.name.startsWith('roles-'))

@@ -39,7 +39,7 @@ export const RULES = {
       ),
     ),
 
-  'every lasting container has all three probes, and its liveness is not its readiness': ({ manifests }) =>
+  'every long-lived container has all three probes, and liveness differs from readiness': ({ manifests }) =>
     eachContainer(
       manifests.filter(({ kind }) => kind !== 'Job'),
       ({ startupProbe, livenessProbe, readinessProbe }) => [
@@ -48,7 +48,7 @@ export const RULES = {
       ],
     ),
 
-  'a service answers the probes of libs/telemetry, on the port that it has for them': ({ manifests }) =>
+  'the probes of a service have the paths and the port of libs/telemetry': ({ manifests }) =>
     [...servicesOf(manifests).values()].flatMap((workload) =>
       eachOf(workload, ({ startupProbe, livenessProbe, readinessProbe, ports = [], env = [] }) => {
         const port = ports.find(({ name }) => name === 'metrics')?.containerPort
@@ -62,7 +62,7 @@ export const RULES = {
       }),
     ),
 
-  'pods are what the restricted pod security standard allows, on a root that nobody writes': ({ manifests }) => [
+  'pods follow the restricted pod security standard, on a read-only root': ({ manifests }) => [
     ...eachPod(manifests, ({ securityContext, hostNetwork, hostPID, hostIPC, volumes = [] }) => [
       ...(securityContext?.runAsNonRoot === true && securityContext.runAsUser !== 0 ? [] : ['may run as root']),
       ...(securityContext?.seccompProfile?.type === 'RuntimeDefault' ? [] : ['has no seccomp profile']),
@@ -107,13 +107,14 @@ export const RULES = {
       .map((service) => `${service} is not here`)
   },
 
-  'a service is told every variable that it reads, and no other': ({ manifests, facts }) =>
+  'a service gets every variable that it reads, and no other': ({ manifests, facts }) =>
     [...environmentsOf(manifests)].flatMap(([service, env]) => findVariableProblems(service, env, facts)),
 
-  'what a service is told it can work with': ({ manifests }) =>
+  'a service accepts the values that it gets': ({ manifests }) =>
     configProblems(new Map([...environmentsOf(manifests)].map(([service, env]) => [service, withSecrets(env)]))),
 
-  'services agree on what they are told': ({ manifests }) => findDisagreements(environmentsOf(manifests)),
+  'services get the same values for the same variables': ({ manifests }) =>
+    findDisagreements(environmentsOf(manifests)),
 
   'every secret is one of those that docs/operating/deploy.md lists, and none is in the manifests': ({
     manifests,
@@ -127,7 +128,7 @@ export const RULES = {
       .map(({ metadata }) => `Secret ${metadata.name} is in the manifests`),
   ],
 
-  'a service has its own secrets alone, and those of owners and administrators are for commands': ({ manifests }) =>
+  'a service gets only its own secrets, and only commands get those of owners and administrators': ({ manifests }) =>
     workloadsOf(manifests).flatMap((workload) => {
       const name = workload.manifest.metadata.name
       const own =
@@ -140,14 +141,14 @@ export const RULES = {
         .map((secret) => `${name} has the secret ${secret}`)
     }),
 
-  'what a container is to run exists': ({ manifests }) =>
+  'the module that a container runs exists': ({ manifests }) =>
     workloadsOf(manifests).flatMap((workload) =>
       eachOf(workload, ({ image = '', args = [] }) =>
         /(^|\/)svc[:@]/.test(image) && !existsSync(join(ROOT, args[0] ?? '')) ? [`runs ${args[0]}`] : [],
       ),
     ),
 
-  'every store has its migration': ({ manifests, facts }) =>
+  'every service with a store has a migration': ({ manifests, facts }) =>
     [...facts.variables]
       .filter(([, { names }]) => names.includes('SVC_DATABASE_URL'))
       .filter(
@@ -155,12 +156,12 @@ export const RULES = {
       )
       .map(([store]) => `${store} is not migrated`),
 
-  'an image of ours in production is the one of a digest': ({ manifests, overlay }) =>
+  'in production, our images are named by digest': ({ manifests, overlay }) =>
     overlay === 'production'
       ? eachContainer(manifests, ({ image = '' }) => (/(^|\/)svc(:|$)/.test(image) ? [`runs ${image}`] : []))
       : [],
 
-  'a pod has the time to drain': ({ manifests }) =>
+  'a pod has enough time to drain': ({ manifests }) =>
     [...servicesOf(manifests).values()].flatMap((workload) =>
       eachOf(workload, ({ lifecycle }) => {
         const before = lifecycle?.preStop?.sleep?.seconds ?? 0
@@ -172,7 +173,7 @@ export const RULES = {
       }),
     ),
 
-  'every service scales, survives a drain of a node, and is spread': ({ manifests, overlay }) =>
+  'every service scales, survives the drain of a node, and is spread over nodes': ({ manifests, overlay }) =>
     [...servicesOf(manifests)].flatMap(([service, workload]) => {
       const budget = manifests.find(({ kind, metadata }) => kind === 'PodDisruptionBudget' && metadata.name === service)
       const least = minReplicasOf(service, manifests)
@@ -190,7 +191,7 @@ export const RULES = {
       ]
     }),
 
-  'nothing is reached that no policy opens': ({ manifests }) => {
+  'every connection that a pod needs is allowed by a policy': ({ manifests }) => {
     const policies = policiesOf(manifests)
     const closed = policies.some(
       ({ spec }) =>
@@ -208,7 +209,7 @@ export const RULES = {
     ]
   },
 
-  'webhook alone reaches public addresses, and those on 443 alone': ({ manifests }) =>
+  'only webhook reaches public addresses, and only on port 443': ({ manifests }) =>
     policiesOf(manifests).flatMap(({ metadata, spec }) =>
       (spec?.egress ?? []).flatMap(({ to = [], ports = [] }) => {
         const everywhere = to.length === 0 || to.some(({ ipBlock }) => /\/[0-8]$/.test(ipBlock?.cidr ?? ''))
@@ -219,7 +220,7 @@ export const RULES = {
       }),
     ),
 
-  'the target of a request arrives as it was signed, and streams flow': ({ manifests }) => {
+  'the ingress forwards the request target unchanged and does not buffer streams': ({ manifests }) => {
     const [first] = environmentsOf(manifests).get('gateway')?.SVC_AUTHORITY?.split(':') ?? []
     const ingresses = manifests.filter(({ kind }) => kind === 'Ingress') as unknown as IIngress[]
     const streams = ingresses.find(({ spec }) =>
@@ -242,7 +243,7 @@ export const RULES = {
     ]
   },
 
-  'NATS is told the password of every login, and every server the same': ({ manifests }) => {
+  'every NATS server gets the password of every login': ({ manifests }) => {
     const wanted = new Set(readFileSync(join(ROOT, 'deploy/nats/users.conf'), 'utf8').match(/(?<=\$)SVC_NATS_\w+/g))
     return workloadsOf(manifests)
       .filter(({ manifest }) => manifest.metadata.name === 'nats')
@@ -253,14 +254,14 @@ export const RULES = {
       )
   },
 
-  'JetStream keeps as many copies as there are servers': ({ manifests }) => {
+  'JetStream keeps one copy on each server': ({ manifests }) => {
     const nats = manifests.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'nats')
     const copies = environmentsOf(manifests).get('messaging')?.SVC_NATS_REPLICAS
     const servers = (nats?.spec as { replicas?: number } | undefined)?.replicas
     return String(servers) === copies ? [] : [`${copies} copies on ${servers} servers`]
   },
 
-  'the stream has room on the volume of NATS': ({ manifests }) => {
+  'the stream fits on the volume of NATS': ({ manifests }) => {
     const nats = manifests.find(({ kind, metadata }) => kind === 'StatefulSet' && metadata.name === 'nats')
     const { volumeClaimTemplates = [] } = (nats?.spec ?? {}) as {
       volumeClaimTemplates?: { spec: { resources: { requests: { storage: string } } } }[]
@@ -272,7 +273,7 @@ export const RULES = {
       .map((volume) => `NATS lends streams three quarters of ${volume} bytes, and the stream may have ${bytes}`)
   },
 
-  'a Postgres of ours keeps what it has answered': ({ manifests }) =>
+  'our Postgres makes commits durable': ({ manifests }) =>
     workloadsOf(manifests)
       .filter(({ manifest }) => manifest.metadata.name === 'postgres')
       .flatMap((workload) =>
@@ -283,15 +284,13 @@ export const RULES = {
         ),
       ),
 
-  'a Postgres of ours takes the connections of every service at its maximum, also during an update': ({
-    manifests,
-  }) => {
+  'our Postgres accepts the connections of every service at its maximum, also during an update': ({ manifests }) => {
     const limit = connectionLimit(manifests)
     const wanted = connectionsAtMost(manifests) + KEPT_CONNECTIONS
     return limit === undefined || wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
   },
 
-  'nothing that is for tests is set': ({ manifests }) =>
+  'no variable for tests is set': ({ manifests }) =>
     (JSON.stringify(manifests).match(/SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS|SVC_FAILPOINTS/g) ?? []).map(
       (name) => `${name} is set`,
     ),

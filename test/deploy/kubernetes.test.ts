@@ -118,16 +118,16 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => delete containerOf(all, 'gateway').resources,
     (all) => delete (containerOf(all, 'nats').resources as { limits: Fields }).limits.memory,
   ],
-  'every lasting container has all three probes, and its liveness is not its readiness': [
+  'every long-lived container has all three probes, and liveness differs from readiness': [
     (all) => delete containerOf(all, 'postgres').startupProbe,
     (all) => Object.assign(containerOf(all, 'budget'), { livenessProbe: containerOf(all, 'budget').readinessProbe }),
   ],
-  'a service answers the probes of libs/telemetry, on the port that it has for them': [
+  'the probes of a service have the paths and the port of libs/telemetry': [
     (all) =>
       Object.assign(containerOf(all, 'stream'), { livenessProbe: { httpGet: { path: '/ready', port: 'metrics' } } }),
     (all) => Object.assign(variableOf(all, 'boards', 'SVC_METRICS_PORT'), { value: '9091' }),
   ],
-  'pods are what the restricted pod security standard allows, on a root that nobody writes': [
+  'pods follow the restricted pod security standard, on a read-only root': [
     (all) => delete (podOf(all, 'identity').securityContext as Fields).runAsNonRoot,
     (all) => delete (podOf(all, 'identity').securityContext as Fields).seccompProfile,
     (all) => Object.assign(podOf(all, 'messaging'), { hostNetwork: true }),
@@ -144,19 +144,19 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(find(all, 'ServiceAccount', 'boards'), { automountServiceAccountToken: true }),
   ],
   'every service is deployed': [(all) => remove(all, 'Deployment', 'boards')],
-  'a service is told every variable that it reads, and no other': [
+  'a service gets every variable that it reads, and no other': [
     (all) => variablesOf(all, 'gateway').push({ name: 'SVC_DATABASE_URL_FILE', value: 'x' }),
     (all) => variablesOf(all, 'webhook').push({ name: 'SVC_WEBHOOK_ALLOWED_PRIVATE_TARGETS', value: '10.0.0.1:443' }),
     (all) => variablesOf(all, 'identity').push({ name: 'SVC_CHALLENGE_KEY', value: 'x'.repeat(64) }),
     (all) => Object.assign(variableOf(all, 'messaging', 'SVC_RETENTION_DAYS'), { name: 'SVC_RETENTION' }),
     (all) => variablesOf(all, 'budget').pop(),
   ],
-  'what a service is told it can work with': [
+  'a service accepts the values that it gets': [
     (all) => Object.assign(settingsOf(all), { SVC_POW_DIFFICULTY: 'much' }),
     (all) => Object.assign(settingsOf(all), { SVC_WEBHOOK_BACKOFF_SECONDS: '0,30' }),
     (all) => delete settingsOf(all).SVC_STREAM_MAX_SECONDS,
   ],
-  'services agree on what they are told': [
+  'services get the same values for the same variables': [
     (all) => Object.assign(variableOf(all, 'gateway', 'SVC_RETENTION_DAYS'), { valueFrom: undefined, value: '7' }),
   ],
   'every secret is one of those that docs/operating/deploy.md lists, and none is in the manifests': [
@@ -164,23 +164,23 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'other' }),
     (all) => all.push({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'boards' }, data: {} }),
   ],
-  'a service has its own secrets alone, and those of owners and administrators are for commands': [
+  'a service gets only its own secrets, and only commands get those of owners and administrators': [
     (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'budget' }),
     (all) => Object.assign(secretOf(all, 'boards'), { secretName: 'boards-owner' }),
     (all) => Object.assign(secretOf(all, 'migrate-boards'), { secretName: 'boards-roles' }),
   ],
-  'what a container is to run exists': [
+  'the module that a container runs exists': [
     (all) => Object.assign(containerOf(all, 'boards'), { args: ['services/board/src/main.ts'] }),
   ],
-  'every store has its migration': [(all) => remove(all, 'Job', 'migrate-stream')],
-  'an image of ours in production is the one of a digest': [
+  'every service with a store has a migration': [(all) => remove(all, 'Job', 'migrate-stream')],
+  'in production, our images are named by digest': [
     (all) => Object.assign(containerOf(all, 'boards'), { image: 'registry.example.org/svc:latest' }),
   ],
-  'a pod has the time to drain': [
+  'a pod has enough time to drain': [
     (all) => Object.assign(podOf(all, 'gateway'), { terminationGracePeriodSeconds: 25 }),
     (all) => delete containerOf(all, 'stream').lifecycle,
   ],
-  'every service scales, survives a drain of a node, and is spread': [
+  'every service scales, survives the drain of a node, and is spread over nodes': [
     (all) => remove(all, 'HorizontalPodAutoscaler', 'gateway'),
     (all) => remove(all, 'ScaledObject', 'webhook'),
     (all) => Object.assign(specOf(all, 'HorizontalPodAutoscaler', 'gateway'), { minReplicas: 1 }),
@@ -189,12 +189,12 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(specOf(all, 'Deployment', 'gateway'), { replicas: 2 }),
     (all) => delete podOf(all, 'gateway').topologySpreadConstraints,
   ],
-  'nothing is reached that no policy opens': [
+  'every connection that a pod needs is allowed by a policy': [
     (all) => remove(all, 'NetworkPolicy', 'default-deny'),
     (all) => remove(all, 'NetworkPolicy', 'nats'),
     (all) => Object.assign(specOf(all, 'NetworkPolicy', 'default-deny'), { egress: [{}] }),
   ],
-  'webhook alone reaches public addresses, and those on 443 alone': [
+  'only webhook reaches public addresses, and only on port 443': [
     (all) => Object.assign(specOf(all, 'NetworkPolicy', 'gateway'), { egress: [{}] }),
     (all) =>
       Object.assign(specOf(all, 'NetworkPolicy', 'budget'), { egress: [{ to: [{ ipBlock: { cidr: '0.0.0.0/0' } }] }] }),
@@ -204,7 +204,7 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
         egress: [{ to: [{ ipBlock: { cidr: '::/0' } }], ports: [{ port: 443 }] }],
       }),
   ],
-  'the target of a request arrives as it was signed, and streams flow': [
+  'the ingress forwards the request target unchanged and does not buffer streams': [
     (all) =>
       Object.assign(find(all, 'Ingress', 'http').metadata, {
         annotations: { 'nginx.ingress.kubernetes.io/rewrite-target': '/' },
@@ -215,28 +215,26 @@ const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
     (all) => Object.assign(settingsOf(all), { SVC_AUTHORITY: 'other.example.org' }),
     (all) => delete specOf(all, 'Ingress', 'http').tls,
   ],
-  'NATS is told the password of every login, and every server the same': [
+  'every NATS server gets the password of every login': [
     (all) => variablesOf(all, 'nats').pop() && variablesOf(all, 'nats').splice(3, 2),
   ],
-  'JetStream keeps as many copies as there are servers': [
-    (all) => Object.assign(settingsOf(all), { SVC_NATS_REPLICAS: '5' }),
-  ],
-  'the stream has room on the volume of NATS': [
+  'JetStream keeps one copy on each server': [(all) => Object.assign(settingsOf(all), { SVC_NATS_REPLICAS: '5' })],
+  'the stream fits on the volume of NATS': [
     (all) => Object.assign(settingsOf(all), { SVC_STREAM_MAX_BYTES: '8589934592' }),
   ],
-  'a Postgres of ours keeps what it has answered': [
+  'our Postgres makes commits durable': [
     (all) =>
       Object.assign(containerOf(all, 'postgres'), {
         args: ['-c', 'fsync=on', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=on'],
       }),
   ],
-  'a Postgres of ours takes the connections of every service at its maximum, also during an update': [
+  'our Postgres accepts the connections of every service at its maximum, also during an update': [
     (all) => Object.assign(specOf(all, 'HorizontalPodAutoscaler', 'messaging'), { maxReplicas: 10 }),
     (all) => Object.assign(variableOf(all, 'stream', 'SVC_DATABASE_POOL'), { value: '40' }),
     (all) => remove(all, 'HorizontalPodAutoscaler', 'boards'),
     (all) => Object.assign(containerOf(all, 'postgres'), { args: ['-c', 'max_connections=100'] }),
   ],
-  'nothing that is for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
+  'no variable for tests is set': [(all) => Object.assign(settingsOf(all), { SVC_FAILPOINTS: 'x=kill' })],
 }
 
 describe('a broken rule is found', () => {

@@ -62,7 +62,7 @@ async function isThere(agent: Agent, id: string): Promise<boolean> {
 const BODY = '€'.repeat(Math.floor((MESSAGE_UNITS * 1024 - 2) / 3))
 
 // This runs first, while the resolver has nothing to do, because the resolver passes the same failpoints.
-describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the one that loses gives back what it took', () => {
+describe('spec 7.4, 11.3; ADR 21: of two messages with one id, the refused one gets its charge back', () => {
   const deaths = [
     ['charging.messaging.fenced', 'messaging-1'],
     ['budget.released', 'budget-1'],

@@ -36,7 +36,7 @@ afterAll(async () => {
   await (h ?? pair)?.[Symbol.asyncDispose]()
 })
 
-test('spec 3.17: a primary that is killed: the promoted standby serves, and later the old one in its turn', async () => {
+test('spec 3.17: the primary is killed: the promoted standby serves, and later the old primary can take over again', async () => {
   await senders.untilEachAccepted()
   await pair.killPrimary()
   await pair.promote()
@@ -54,7 +54,7 @@ test('spec 3.17: a primary that is killed: the promoted standby serves, and late
   await senders.stop()
 })
 
-test('every accepted message is there, once', async () => {
+test('every accepted message is stored once', async () => {
   for (const [at, ids] of [...senders.accepted.values()].entries()) {
     expect(ids.length).toBeGreaterThan(3)
     const found = idsOf(await readList(readers[at] as Agent, '/v2/inbox?lane=inbox&limit=100'))

@@ -16,12 +16,12 @@ const { values } = readCommandLine({
   command: 'npx pnpm faults',
   does: 'Breaks the system during rounds of work and checks each round. Fails if there is a violation.',
   options: {
-    minutes: { kind: 'number', default: 5, what: 'new rounds begin until this time is over' },
-    seed: { kind: 'number', whole: true, what: 'repeats the random choices of that run' },
+    minutes: { kind: 'number', default: 5, what: 'starts new rounds for this long' },
+    seed: { kind: 'number', whole: true, what: 'repeats the random choices of the run with this seed' },
     actors: { kind: 'number', whole: true, min: 1, default: 14, what: 'agents in a round' },
     'round-seconds': { kind: 'number', min: 1, default: 45, what: 'how long the agents of a round act' },
     faults: { kind: 'list', of: FAULTS.map(({ name }) => name), what: 'kinds of faults; default: all' },
-    chart: { kind: 'text', placeholder: 'file', what: 'where an SVG of the first round is written' },
+    chart: { kind: 'text', placeholder: 'file', what: 'writes an SVG chart of the first round to this file' },
     calm: { kind: 'flag', what: 'breaks nothing, so nothing may be unavailable' },
     points: {
       kind: 'list',

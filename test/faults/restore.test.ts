@@ -56,7 +56,7 @@ function statementOfPage(): string {
 const verify = (): Promise<Run> =>
   svc(['admin', 'verify', '--json'], { env: { SVC_NATS_URL: h.system.nats.urlFor('admin') } })
 
-test('a restore to a moment: the books agree, what was accepted until then is there, and NATS gets its events', async () => {
+test('a restore to a moment: the books agree, all messages accepted until then are stored, and NATS gets their events', async () => {
   await sendSome()
   await stored.takeBaseBackup()
   const kept = await sendSome()

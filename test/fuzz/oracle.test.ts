@@ -97,7 +97,7 @@ describe('spec 7.16, 8.2: a private board is like an absent one', () => {
     }
   })
 
-  test.each(['stranger', 'banned'] as const)('spec 8.4: a post of a %s to it', async (caller) => {
+  test.each(['stranger', 'banned'] as const)('spec 8.4: a post by a %s', async (caller) => {
     const agent = caller === 'banned' ? banned : scene.stranger
     const absent = bytesOf(await agent.send(`board:${ABSENT_BOARD_ID}`))
     expect(absent).toMatchObject({ status: 404 })

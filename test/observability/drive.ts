@@ -1,4 +1,4 @@
-/** Everything that the system does, with successes and failures, a little of each. */
+/** Makes the system do everything that it can do, with successes and failures. */
 import { connect } from 'node:net'
 import { checkWork } from '@svc/svc1/pow.ts'
 import { Agent, call } from '../support/client/agent.ts'

@@ -103,7 +103,7 @@ async function refuseRows(): Promise<void> {
 }
 
 describe('metrics', () => {
-  test('every process has them, under the name of its service, and is ready and alive', async () => {
+  test('every process has metrics under the name of its service, and is ready and live', async () => {
     const readiness = scrapes.samples.filter(({ name }) => name === 'agentmsg_ready')
     const told = readiness.map(({ process, labels, value }) => `${process} ${labels.component} ${value}`)
     const expected = SERVICES.flatMap((service) => [1, 2].map((index) => `${service}-${index} ${service} 1`))
@@ -176,7 +176,7 @@ describe('metrics', () => {
 /** Labels from Prometheus itself, or from its configuration (docs/operating/observe.md). */
 const NOT_SCRAPED = new Set(['up'])
 const GIVEN_LABELS = new Set(['job', 'instance', 'le'])
-/** Failures that should never happen have no series in a healthy system. Their label values are known all the same. */
+/** Failures that should never happen have no series in a healthy system. But their label values are known. */
 const KNOWN_VALUES = [...Object.keys(ERRORS), 'ok', '40P01', '40001', '500', '503']
 const OUTCOMES = new Set(['outcome', 'code', 'status', 'result'])
 
@@ -361,7 +361,7 @@ describe('traces', () => {
 })
 
 describe('ADR 22: neither logs nor traces contain bodies, secrets, nonces or signatures', () => {
-  test('at the most verbose level, after successes and failures', async () => {
+  test('at the most verbose log level, after successes and failures', async () => {
     const logged = (): string[] =>
       [...h.system.processes.values()].flatMap(({ log }) => log.map((event) => JSON.stringify(event)))
     // The search finds something: the 500 is there, with its cause and without its row.

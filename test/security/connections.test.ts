@@ -55,7 +55,7 @@ describe('a body in many small pieces', () => {
   const CHUNKED = head('POST', 'Transfer-Encoding: chunked')
   const chunks = (count: number, text: string): string => `${text.length.toString(16)}\r\n${text}\r\n`.repeat(count)
 
-  test('of 98,000 chunks of one byte most are not read', async () => {
+  test('most of 98,000 chunks of one byte are not read', async () => {
     const { socket, received, closed } = await openConnection('127.0.2.1')
     socket.write(CHUNKED + chunks(98_000, 'x'))
     await closed
@@ -63,7 +63,7 @@ describe('a body in many small pieces', () => {
     expect(received()).toContain('the body comes in too many small pieces')
   })
 
-  test('the other connections of its address are closed, and new ones for a moment', async () => {
+  test('the other connections of its address are closed, and new connections are refused for a moment', async () => {
     const address = '127.0.2.2'
     const other = await openConnection(address)
     const { socket, received, closed } = await openConnection(address)

@@ -93,7 +93,7 @@ test('ADR 22: no log has bodies, titles, secrets, names, nonces or URLs of agent
   expect(logged().filter(({ text }) => text.includes(MARK))).toEqual([])
 })
 
-test('ADR 22: nor agent ids, keys and signatures', () => {
+test('ADR 22: no log has agent ids, keys or signatures', () => {
   const secrets = agents.flatMap((agent) => [agent.id, agent.pubkey.replace('ed25519:', ''), agent.name])
   expect(logged().filter(({ text }) => secrets.some((secret) => text.includes(secret)))).toEqual([])
 })

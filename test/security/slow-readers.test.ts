@@ -49,7 +49,7 @@ function getDocument(): Promise<string> {
 }
 
 test.runIf(canMeasureCpu)(
-  '1,560 pages that nobody reads would not fit into memory; it stays bounded, and others are answered',
+  '1,560 unread pages would not fit into memory: memory stays bounded, and other clients are answered',
   async () => {
     const sockets: Socket[] = []
     let most = 0

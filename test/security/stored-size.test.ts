@@ -97,7 +97,7 @@ describe('spec 6.6: the charged bytes are the stored bytes, whatever the client 
     expect(await olga.post('/v2/messages', sent)).toMatchObject({ status: 200, body: { duplicate: true } })
   })
 
-  test('zeros in ttl are not stored, and as digits of a second they are refused', async () => {
+  test('extra zeros in ttl are not stored, and extra zeros in the fraction of ts are refused', async () => {
     const [alice, bob] = await h.agents(2)
     const envelope = alice.envelope(bob, 'hello', { ttl: 60 })
     const spelled = JSON.stringify(envelope).replace('"ttl":60', `"ttl":60.${ZEROS}`)

@@ -28,7 +28,7 @@ describe('the simulation agrees with measurements', () => {
     for (const size of Object.values(found.batches)) expect(Math.abs(size / CALIBRATION_BATCH - 1)).toBeLessThan(0.25)
   })
 
-  test('the parts of Postgres add up to all of it, and a batch costs what the measured reservations cost', () => {
+  test('the costs of Postgres by statement add up to its total, and a batch costs as much as the measured reservations', () => {
     expect(Object.values(POSTGRES_PARTS).reduce((sum, part) => sum + part, 0)).toBeCloseTo(1)
     // The cost of a single item relative to its cost in a batch of 16, as measured, within the range of the runs.
     const costAt = (size: number): number => 1 - FIXED_SHARE + (FIXED_SHARE * CALIBRATION_BATCH) / size
@@ -55,7 +55,7 @@ describe('the simulation', () => {
     expect(Math.abs(other.acceptedPerSecond / first.acceptedPerSecond - 1)).toBeLessThan(0.1)
   })
 
-  test('under an open load everything is answered while there is capacity, and less than everything otherwise', () => {
+  test('under an open load, all requests are answered within the capacity, and fewer above it', () => {
     const capacity = cellCapacity()
     const half = atLoad(capacity / 2)
     expect(Math.abs(half.acceptedPerSecond / (capacity / 2) - 1)).toBeLessThan(0.05)
@@ -106,7 +106,7 @@ describe('its parts', () => {
     expect(agenda.now).toBe(5)
   })
 
-  test('a process works on one turn at a time, however many cores there are', () => {
+  test('a process works on one turn at a time, whatever the number of cores', () => {
     const agenda = createAgenda()
     const process = createProcess(createCores(agenda, 4))
     const endedMs: number[] = []

@@ -15,11 +15,13 @@ export interface LocalConfig {
   authority: string
   /** Number of processes of each service. */
   replicas: Record<ServiceName, number>
-  /** Replaces the embedded Postgres: the URL of a role that may create roles, and of a database used for nothing else. */
+  /**
+   * Replaces the embedded Postgres: the URL of a role that may create roles, and of a database used for nothing else.
+   */
   databaseUrl: string | undefined
   /** Replaces the embedded NATS. Every service uses this URL unchanged. */
   natsUrl: string | undefined
-  /** What its URL cannot say. Every service gets the same variables. */
+  /** Settings that the URL cannot hold. Every service gets the same variables. */
   natsAccess?: NatsAccess | undefined
   logLevel: string
   /** Replace the generated keys. Given as text, or in the files that `…_FILE` names. */

@@ -247,7 +247,7 @@ function writeGuard(home: string): string {
     })
     globalThis.print = console.log
     globalThis.url = process.argv[2]
-    // the platform's own fetch goes on having them
+    // the platform's own fetch still has them
     for (const name of ['Buffer', 'process', 'setImmediate', 'global']) {
       const value = globalThis[name]
       const get = () => (new Error().stack.split('\\n')[2].includes('/node_modules/') ? undefined : value)

@@ -18,7 +18,7 @@ function gatedRun() {
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
 describe('a batcher', () => {
-  test('the first call runs at once, later ones go together', async () => {
+  test('the first call runs at once, and later calls share a run', async () => {
     const { batches, gates, run } = gatedRun()
     const call = createBatcher({ run })
     const first = call(1)
@@ -129,10 +129,14 @@ describe('a batcher', () => {
   })
 
   test.each([
-    { brings: [1, 2, 0], leaves: [[1, 2, 3]], why: 'a turn that brings nothing ends the gathering' },
-    { brings: [1, 0, 2], leaves: [[1]], why: 'what comes after such a turn waits for the next run' },
-    { brings: [1, 1, 1, 1, 1], leaves: [[1, 2, 3, 4]], why: 'after so many turns it ends all the same' },
-    { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a run that is full waits for no more' },
+    { brings: [1, 2, 0], leaves: [[1, 2, 3]], why: 'a turn of the event loop without new items starts the run' },
+    { brings: [1, 0, 2], leaves: [[1]], why: 'items that arrive after that turn wait for the next run' },
+    {
+      brings: [1, 1, 1, 1, 1],
+      leaves: [[1, 2, 3, 4]],
+      why: 'the run starts after the maximum number of turns, even if each brought items',
+    },
+    { brings: [5, 1, 1], leaves: [[1, 2, 3, 4, 5]], why: 'a full run starts at once' },
   ])('calls of several turns of the event loop share a run: $why', async ({ brings, leaves }) => {
     const { batches, run } = gatedRun()
     const call = createBatcher({ run, turn: 'loop', maxItems: 5 })

@@ -117,7 +117,7 @@ describe('charge', () => {
     ['a fault', new ServiceError('internal'), ['reserve', 'commit']],
     ['anything else', new TypeError('x'), ['reserve', 'commit']],
   ])(
-    '%s: the caller gets it; only what certainly did not happen is given back, and before the answer',
+    '%s: the caller gets the error; the charge is released before the answer, but only if the commit certainly did not happen',
     async (_what, error, expected) => {
       const { charge, names } = setUp()
       const failing = charge(() => Promise.reject(error))

@@ -11,7 +11,7 @@ const owners = readdirSync(SERVICES).flatMap((service) => {
   return file === undefined ? [] : [{ service, number: file.slice(0, 4) }]
 })
 
-describe('the owners with operations of their own keep copies of the one source', () => {
+describe('every owner that records operations has an unchanged copy of the SQL', () => {
   test('at least one owner has a copy', () => {
     expect(owners.map(({ service }) => service)).toEqual(expect.arrayContaining(['identity', 'messaging']))
   })

@@ -154,7 +154,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
       },
     )
 
-    test('killed in the purge, after budget has confirmed: charges stay, and the next purge removes the records', async () => {
+    test('killed in the purge, after budget has confirmed: charges are kept, and the next purge removes the records', async () => {
       const { agentId, plan } = newPlan()
       await using _first = await goOn(nats, plan)
       const ids = plan.map(({ operation }) => operation)
@@ -168,7 +168,7 @@ describe('ADR 21: killed between any two steps, there is no charge without its e
       expect(await expectBooksToMatch(agentId, plan)).toBe(2)
     })
 
-    test('several processes that resolve the same at once have the effect of one', async () => {
+    test('several processes that resolve the same operations at once have the effect of one', async () => {
       const { agentId, plan } = newPlan()
       await killOwner(nats, plan, { SVC_FAILPOINTS: 'charging.identity.committed=kill@1' })
       const [second, third] = await Promise.all([goOn(nats, []), goOn(nats, [])])

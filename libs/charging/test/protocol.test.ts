@@ -143,7 +143,7 @@ describe('ADR 21: concurrent attempts at one operation', () => {
     expect(await used(cost)).toBe(3)
   })
 
-  test('without budget no paid operation is done, and the answer comes at once', async () => {
+  test('while budget is down, a paid operation is refused at once and not done', async () => {
     await budget.stop()
     const cost = newCost()
     const patient = { ...context(), deadlineMs: Date.now() + 3_600_000 }

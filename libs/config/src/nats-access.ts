@@ -9,7 +9,7 @@ export interface NatsConfig {
   natsAccess?: NatsAccess | undefined
 }
 
-/** What the URL cannot say. */
+/** Settings that the URL cannot hold. */
 export interface NatsAccess {
   /** Names the inbox, `_INBOX_<user>`, and is the login of a password in a file. By default the user in the URL. */
   readonly user?: string | undefined

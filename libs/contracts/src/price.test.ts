@@ -30,7 +30,7 @@ describe('spec 11.2: ceil(payload_bytes / 1024) times the recipients, at least 1
   })
 })
 
-test('spec 11.5: a DM introduces its recipient, and a message to oneself introduces nobody', () => {
+test('spec 11.5: a DM introduces its recipient, except a message to oneself', () => {
   const message = { id: 'one', digest: 'ab', sender: 'alice', recipient: 'bob', payloadBytes: 1025 }
   expect(chargeOfMessage(message)).toMatchObject({ agentId: 'alice', units: 2, introductionPeer: 'bob' })
   expect(chargeOfMessage({ ...message, recipient: 'alice' }).introductionPeer).toBeNull()

@@ -31,7 +31,7 @@ describe('several requests in one message, each with its own answer', () => {
     )
   })
 
-  test('an error survives whole; one of a newer peer becomes internal', () => {
+  test('an error arrives complete; an unknown code of a newer peer becomes internal', () => {
     const sent = new ServiceError('budget_exhausted', { retryAfterSeconds: 7, detail: 'two\nlines' })
     const line = decodeReply(encodeError(3, sent))
     expect(line).toMatchObject({ index: 3, kind: 'error', error: { code: 'budget_exhausted', retryAfterSeconds: 7 } })

@@ -26,15 +26,16 @@ export interface StreamBounds {
 }
 
 /**
- * 6 GiB, enough for a day at 80 events/s. By default NATS lets streams use three quarters of a volume, and the volume in the
- * manifests has 10 GiB.
+ * 6 GiB, enough for a day at 80 events/s. By default NATS lets streams use three quarters of a volume, and the volume
+ * in the manifests has 10 GiB.
  */
 export const DEFAULT_STREAM_BOUNDS: StreamBounds = { maxBytes: 6 * 1024 ** 3, keepSeconds: 24 * 60 * 60 }
 
 /**
- * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the source of truth, so this stream may be
- * lost. The outbox then publishes everything of the last day again, and the webhook service reads older entries from the logs.
- * Past its bounds the stream drops its oldest events, so it always accepts new ones. `replicas`: 1 on one server, 3 in a cluster.
+ * `ACCEPTED`: each log entry once, for streams and webhooks to follow. Postgres is the source of truth, so this stream
+ * may be lost. The outbox then publishes everything of the last day again, and the webhook service reads older entries
+ * from the logs. Past its bounds the stream drops its oldest events, so it always accepts new ones. `replicas`: 1 on
+ * one server, 3 in a cluster.
  */
 export function acceptedStream(
   replicas: number,
@@ -50,7 +51,7 @@ export function acceptedStream(
     discard: DiscardPolicy.Old,
     max_age: nanos(keepMs),
     max_bytes: maxBytes,
-    // Events that a publisher repeats after a crash arrive once. Consumers are idempotent all the same (ADR 20).
+    // Events that a publisher repeats after a crash arrive once. Consumers are idempotent in any case (ADR 20).
     duplicate_window: nanos(Math.min(TWO_MINUTES_MS, keepMs)),
     // The outbox publishes the entries of a transaction in one batch with one acknowledgement.
     allow_batched: true,
@@ -66,9 +67,9 @@ export interface ConsumerDefinition {
 const ACK_WAIT_MS = 10_000
 
 /**
- * `webhook`: feeds inbox events to the webhook service, which makes jobs of them; all its processes share the consumer. It starts
- * with everything in the stream, because a consumer may be recreated together with its stream. Jobs are unique, so a repeated
- * event makes no second job.
+ * `webhook`: feeds inbox events to the webhook service, which makes jobs of them; all its processes share the consumer.
+ * It starts with everything in the stream, because a consumer may be recreated together with its stream. Jobs are
+ * unique, so a repeated event makes no second job.
  */
 export const WEBHOOK_CONSUMER: ConsumerDefinition = {
   stream: ACCEPTED_STREAM,
@@ -109,8 +110,8 @@ async function makeStream(manager: JetStreamManager, definition: StreamDefinitio
 }
 
 /**
- * Gives an existing stream the bounds of its definition. If the server has no room for them and the stream has no bound yet, it
- * tries half the size. Without a bound the stream would fill the volume and then accept no new events.
+ * Gives an existing stream the bounds of its definition. If the server has no room for them and the stream has no bound
+ * yet, it tries half the size. Without a bound the stream would fill the volume and then accept no new events.
  * @throws Error if the server has no room for the bounds, and the stream has a bound already.
  */
 export async function alignStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
@@ -129,7 +130,10 @@ export async function alignStream(manager: JetStreamManager, definition: StreamD
   }
 }
 
-/** Creates the durable consumer if it does not exist, or brings it in line with its definition. Concurrent calls all succeed. */
+/**
+ * Creates the durable consumer if it does not exist, or brings it in line with its definition. Concurrent calls all
+ * succeed.
+ */
 export async function ensureConsumer(manager: JetStreamManager, { stream, config }: ConsumerDefinition): Promise<void> {
   try {
     const { config: present } = await manager.consumers.info(stream, config.durable_name)

@@ -100,7 +100,7 @@ describe('one process of a durable consumer', () => {
     await eventually(async () => (await scene.consumer.lag()) === 0)
   })
 
-  test('a pull takes a limited number, waits for the work on them, and ends in time if there are none', async () => {
+  test('a pull takes a limited number of events, waits until they are handled, and ends in time if there are none', async () => {
     const handling: PromiseWithResolvers<Handled>[] = []
     await using scene = await startScene(() => {
       const one = Promise.withResolvers<Handled>()

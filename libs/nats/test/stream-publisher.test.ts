@@ -36,7 +36,7 @@ test('ADR 22: a call to a NATS that is down, or goes down, fails at once, and wo
   expect(await eventually(() => stream.publish([publication(2)]))).toMatchObject({ lastSequence: 2 })
 })
 
-test('a batch tells whether the stream stored anything of it', async () => {
+test('the answer to a batch says whether the stream stored any of it', async () => {
   await using stack = new AsyncDisposableStack()
   const server = stack.use(await startTestNats())
   const logger = createLogger('test', 'silent')
@@ -74,7 +74,7 @@ test('a stream gets the bounds of its definition, and past them drops its oldest
 })
 
 test.each(['is new', 'had no bound before'])(
-  'a server without room for the bound gives the stream a smaller one, and the log says what to do: a stream that %s',
+  'a server without room for the size limit gives the stream a smaller limit, and the log says what to do: a stream that %s',
   async (kind) => {
     await using stack = new AsyncDisposableStack()
     const server = stack.use(await startTestNats())

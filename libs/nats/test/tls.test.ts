@@ -129,7 +129,7 @@ test('a lost connection is reopened with TLS or not at all, also to servers that
   await eventually(() => nats.isConnected())
 })
 
-test('a real server: TLS with the authority of NODE_EXTRA_CA_CERTS, by name and by address, and never without', async () => {
+test('a real server: TLS with the authority of NODE_EXTRA_CA_CERTS, by name and by address, and never without TLS', async () => {
   await using server = await startConfiguredNats(
     'include "users.conf"\ntls { cert_file: "$FOLDER/cert", key_file: "$FOLDER/key" }',
     await authority.issue(),

@@ -31,7 +31,7 @@ test('a limited number runs at once, and the others wait in order', async () => 
   expect(work.begun).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('one per lock runs at once, so work that waits for a busy lock delays no other work', async () => {
+test('one piece of work per lock runs at a time, so work that waits for a busy lock delays no other work', async () => {
   const work = createWork(2)
   for (const name of ['hot 1', 'hot 2', 'hot 3']) void work.ask(name, 'hot')
   void work.ask('other', 'cold')
@@ -43,7 +43,7 @@ test('one per lock runs at once, so work that waits for a busy lock delays no ot
   expect(work.begun).toEqual(['hot 1', 'other', 'hot 2', 'hot 3'])
 })
 
-test('locks take turns, however much waits for one of them, and a failure passes the turn on', async () => {
+test('locks take turns, even if much work waits for one of them, and a failure ends the turn', async () => {
   const work = createWork(1)
   const failed = work.ask('hot 1', 'hot').catch(String)
   for (const name of ['hot 2', 'hot 3']) void work.ask(name, 'hot')

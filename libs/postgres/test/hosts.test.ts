@@ -73,7 +73,7 @@ function open(url: string, poolSize = 4): Database {
 const primary = (): string => new URL(stored.adminUrl).host
 const ask = (database: Database): Promise<unknown> => database.run((sql) => sql`select pg_sleep(0.01)`)
 
-test('a standby is passed over, and the next connections begin with the host that was not one', async () => {
+test('a standby is skipped, and later connections first try the host that accepted writes', async () => {
   const standby = await startStandIn(STANDBY)
   const database = open(urlWith(standby.host, primary()))
   await ask(database)
@@ -82,25 +82,25 @@ test('a standby is passed over, and the next connections begin with the host tha
   expect(standby.begun()).toBe(1)
 })
 
-test('spec 3.17: where there are only standbys, a query is unavailable at once and has not been sent', async () => {
+test('spec 3.17: if there are only standbys, a query is unavailable at once and is not sent', async () => {
   const standbys = [await startStandIn(STANDBY), await startStandIn(STANDBY)]
   const database = open(urlWith(...standbys.map(({ host }) => host)))
   await expect(ask(database)).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'TARGET_SESSION_ATTRS' } })
 })
 
-test('spec 3.17: where no host can be reached, a query is unavailable once each was tried', async () => {
+test('spec 3.17: if no host can be reached, a query is unavailable after each host was tried', async () => {
   const port = await takePorts(2)
   const database = open(urlWith(`127.0.0.1:${port}`, `127.0.0.1:${port + 1}`))
   await expect(ask(database)).rejects.toMatchObject({ code: 'unavailable', cause: { code: 'ECONNREFUSED' } })
 })
 
-test('a host that starts up is passed over', async () => {
+test('a host that is starting is skipped', async () => {
   const starting = await startStandIn(STARTING)
   await ask(open(urlWith(starting.host, primary())))
   expect(starting.begun()).toBe(1)
 })
 
-test('a host that does not answer is passed over, in the time of one query', async () => {
+test('a host that does not answer is skipped, within the time of one query', async () => {
   const silent = await startStandIn()
   await ask(open(urlWith(silent.host, primary())))
   expect(silent.begun()).toBe(1)

@@ -45,7 +45,7 @@ describe('background work', () => {
     expect(signals).toHaveLength(1)
     await vi.advanceTimersByTimeAsync(1)
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
-    // The abandoned pass may end in any way at any time. The loop goes on regardless.
+    // The abandoned pass may end in any way at any time. The loop continues anyway.
     hanging.reject(new Error('late'))
     await vi.advanceTimersByTimeAsync(10_000)
     expect(signals).toHaveLength(12)
@@ -116,7 +116,7 @@ describe('background work', () => {
     await end
   })
 
-  test('work that passes have started is ended after the last of them', async () => {
+  test('work that passes started is ended after the last pass', async () => {
     const steps: string[] = []
     const pass = Promise.withResolvers<boolean>()
     const loop = startLoop({

@@ -40,7 +40,7 @@ describe('spec 3.4: a process refuses to start on an engine with another verdict
     ],
     ['everything', () => true, ['accepts another message', 'accepts S + L', 'accepts a key of small order']],
     ['nothing', () => false, ['refuses RFC 8032']],
-  ])('one with the rules of %s does not', (_, verify, rules) => {
+  ])('a verifier with the rules of %s fails the check', (_, verify, rules) => {
     for (const rule of rules) expect(() => assertVerifier(asEngine(verify))).toThrow(rule)
   })
 })
@@ -60,7 +60,7 @@ describe('spec 2.2: a process refuses to start on an engine that allows other ke
       (bytes) => isPublicKey(bytes) || isPublicKey(Point.fromBytes(bytes, true).add(ORDER_2).toBytes()),
       ['accepts a key with a point of order 2'],
     ],
-  ])('one that allows %s', (_, isAllowed, rules) => {
+  ])('a verifier that allows %s', (_, isAllowed, rules) => {
     for (const rule of rules) expect(() => assertVerifier(asEngine(verifySignature, isAllowed))).toThrow(rule)
   })
 })

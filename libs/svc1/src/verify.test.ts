@@ -87,7 +87,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
   const messages = fc.uint8Array({ maxLength: 100 })
   const scalars = fc.bigInt({ min: 1n, max: ORDER - 1n })
 
-  test('property: an honest signature is accepted; one with any bit changed, or for another message, is not', () => {
+  test('property: a valid signature is accepted; with any bit changed, or for another message, it is refused', () => {
     fc.assert(
       fc.property(messages, fc.nat(511), (message, bit) => {
         const signature = signBytes(message, secretKey)
@@ -130,7 +130,7 @@ describe('spec 3.4: S < L, R is not of small order, and its bytes equal the enco
     ).toBe(false)
   })
 
-  test('an imported key keeps only its own 32 bytes, and not the buffer that they were read from', () => {
+  test('an imported key keeps only its 32 bytes, not the buffer that they were read from', () => {
     const pooled = Buffer.from(Buffer.from(publicKey).toString('hex'), 'hex')
     expect(pooled.buffer.byteLength).toBeGreaterThan(32)
     const { bytes } = importPublicKey(pooled)

@@ -2,7 +2,10 @@ import { createSecureContext, getCACertificates, type SecureContext } from 'node
 
 let authorities: string[] = []
 let context: SecureContext | undefined
-/** The list of Node that both were made from. Node keeps one list, until `setDefaultCACertificates` replaces it. */
+/**
+ * Node's list, from which the two variables above were made. Node keeps one list, until `setDefaultCACertificates`
+ * replaces it.
+ */
 let madeFrom: readonly string[] | undefined
 
 /**

@@ -130,7 +130,7 @@ describe('spec 8.1: an owner has at most 20 boards', () => {
 })
 
 describe('spec 2.9: board ids sort by creation', () => {
-  test('one after the other, and however many concurrently', async () => {
+  test('one after the other, and many at once', async () => {
     const owners = Array.from({ length: 40 }, newAgent)
     const first = await h.create(newAgent())
     const created = await Promise.all(owners.map((owner) => h.create(owner)))
@@ -183,7 +183,7 @@ describe('spec 2.9: board ids sort by creation', () => {
     expect(second.id > first.id).toBe(true)
   })
 
-  test('a reader of page after page during creations misses no board below its position', async () => {
+  test('a client that reads page after page while boards are created misses no board below its position', async () => {
     const owners = Array.from({ length: 60 }, newAgent)
     const seen: string[] = []
     let cursor = ''

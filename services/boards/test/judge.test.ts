@@ -108,7 +108,7 @@ describe('spec 8.2, 8.4, 8.8, 8.9, 8.10: the rights that messaging gets for a vi
 })
 
 describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => {
-  test('of many boards those that the agent may read, also one that it left or that banned it, and those that are open to everybody', async () => {
+  test('for many boards: those that the agent may read, and those open to everybody, even if it left one or is banned from it', async () => {
     const kinds = [
       ['public', 'members'],
       ['unlisted', 'anyone'],
@@ -139,7 +139,7 @@ describe('spec 8.2, 9.5: who may read the boards whose posts are events', () => 
     expect(await h.call(listSubscribers, { board_id: board.id })).toEqual({ open, subscribers })
   })
 
-  test('nobody for an absent board', async () => {
+  test('no subscribers for an absent board', async () => {
     expect(await h.call(listSubscribers, { board_id: ABSENT })).toEqual({ open: false, subscribers: [] })
   })
 

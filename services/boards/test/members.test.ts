@@ -53,7 +53,7 @@ describe('spec 8.5, 8.7: roles and their costs', () => {
     ['none', 0],
   ] as const
 
-  test('the owner assigns, one after the other, and pays for readers and writers whose role was none or banned', async () => {
+  test('the owner assigns roles one after the other, and pays for a reader or writer whose role was none or banned', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner, { visibility: 'private' })
     for (const [role, units] of STEPS) {
@@ -211,7 +211,7 @@ describe('the price is that of the actual change', () => {
     expect(h.budget.usedBy(agent)).toBe(0)
   })
 
-  test('the last place goes to one of two, and the other gets its unit back', async () => {
+  test('of two additions for the last place one succeeds, and the other gets its unit back', async () => {
     const [owner, first, second] = [newAgent(), newAgent(), newAgent()]
     const { id } = await h.create(owner)
     for (const agent of newAgents(99)) await h.assign(id, owner, agent, 'banned')
@@ -226,7 +226,7 @@ describe('the price is that of the actual change', () => {
 })
 
 describe('concurrent changes of one role', () => {
-  test('in any order, the final role is that of one of the last changes', async () => {
+  test('with concurrent changes, the final role is that of one of the last changes', async () => {
     for (let round = 0; round < 10; round += 1) {
       const [owner, agent] = [newAgent(), newAgent()]
       const { id } = await h.create(owner)
@@ -248,7 +248,7 @@ describe('concurrent changes of one role', () => {
     }
   })
 
-  test('after its answer a ban holds for every judgement, whatever the banned agent tries', async () => {
+  test('once a ban has been answered, every judgement respects it, whatever the banned agent tries', async () => {
     const [owner, agent] = [newAgent(), newAgent()]
     const { id } = await h.create(owner)
     await h.assign(id, owner, agent, 'writer')

@@ -12,7 +12,7 @@ const PAGE = 51
  * Statements are planned while the tables are almost empty, as in a new system, and a plan lives as long as its
  * connection. Each list reads at most its limit, so the rows that a page touches do not grow with the tables.
  */
-test('every statement uses an index, and a page touches the same number of rows however many boards there are', async () => {
+test('every statement uses an index, and a page reads the same number of rows whatever the number of boards', async () => {
   await using database = await createCountedDatabase('boards')
   const { service, admin } = database
   const few = await readAfter(FEW)

@@ -2,7 +2,7 @@
 import type { Allowances } from '../src/domain/allowances.ts'
 import type { Refusal } from '../src/domain/refusal.ts'
 
-/** What an agent has used and has left on the day of the operation. */
+/** The agent's used and remaining budget on the day of the operation. */
 export interface Standing {
   usedUnits: number
   /** The used units that credits paid for. */

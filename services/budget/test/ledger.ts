@@ -10,7 +10,7 @@ interface LedgerDay {
   introductions: number
 }
 
-/** What agents with this id prefix have used on each day, past days included. */
+/** The usage of agents with this id prefix on each day, including past days. */
 export async function listDays(sql: Sql, prefix = ''): Promise<LedgerDay[]> {
   return sql<LedgerDay[]>`
     select agent_id as "agentId", day - '1970-01-01' as day,

@@ -117,7 +117,7 @@ export class Model {
     return this.#days.get(`${agent} ${day}`) ?? { units: 0, credits: 0, introductions: 0 }
   }
 
-  /** What was used on every day on which an agent was charged, by `<agent> <day>`. */
+  /** The usage on every day with charges, by `<agent> <day>`. */
   get days(): ReadonlyMap<string, Day> {
     return this.#days
   }

@@ -17,7 +17,7 @@ const ALLOWANCES = { freeUnits: 1_000, hardLimit: 1_000, introductions: 1_000 }
  * A plan that is made while the tables are empty stays in use as long as its connection. It may scan a whole table, or the
  * index of all held reservations for every settle. Nobody notices until there are many rows.
  */
-test('every statement uses an index from the first row on, whatever the planner knows of the tables', async () => {
+test('every statement uses an index, from the first row on and with any statistics', async () => {
   await using database = await createTestDatabase(['budget'])
   const logger = createLogger('test', 'silent')
   await using service = openDatabase({ url: database.urlFor('budget'), application: 'test', logger, poolSize: 1 })

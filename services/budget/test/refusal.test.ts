@@ -44,7 +44,7 @@ async function askAll(cases: readonly Case[]): Promise<ReturnType<typeof decide>
 
 async function ask(standing: Standing, price: Price, allowances: Allowances): Promise<ReturnType<typeof decide>> {
   const [answer] = await askAll([{ standing, price, allowances }])
-  if (answer === undefined) throw new Error('each case has an answer')
+  if (answer === undefined) throw new Error('the table has an answer for each case')
   return answer
 }
 

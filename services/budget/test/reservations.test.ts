@@ -80,7 +80,7 @@ describe('reserve', () => {
       expect(await h.budget()).toMatchObject({ used_units: 0 })
     })
 
-    test('settled: it is paid, whatever it would cost now', async () => {
+    test('settled: it is paid, even if it would cost something else now', async () => {
       const h = harness.calls()
       const operation = newOperation()
       await h.reserve({ operation, units: 2 })
@@ -183,16 +183,18 @@ describe('spec 11.3: every refusal is final', () => {
   ]
   const another: Attempt = { peer: 'carol' }
 
-  test.each(ends)('%s: a waiting operation can use the units that the one under way releases', (_code, cost, most) =>
-    untilInTime(async () => {
-      const h = harness.calls(most)
-      const { operation, deadlineMs } = await atTheEnd(h, cost)
-      await endInTime(h.spend(another), () => h.release(operation, deadlineMs))
-      expect(await h.budget()).toMatchObject({ used_units: 1 })
-    }),
+  test.each(ends)(
+    '%s: a waiting operation can use the units that a concurrent operation releases',
+    (_code, cost, most) =>
+      untilInTime(async () => {
+        const h = harness.calls(most)
+        const { operation, deadlineMs } = await atTheEnd(h, cost)
+        await endInTime(h.spend(another), () => h.release(operation, deadlineMs))
+        expect(await h.budget()).toMatchObject({ used_units: 1 })
+      }),
   )
 
-  test.each(ends)('%s: it is answered when the one under way has ended', (code, cost, most) =>
+  test.each(ends)('%s: it is answered when the concurrent operation has ended', (code, cost, most) =>
     untilInTime(async () => {
       const h = harness.calls(most)
       const { operation } = await atTheEnd(h, cost)
@@ -301,21 +303,24 @@ describe('spec 11.5: an introduction is the first DM ever between a sender and a
   test.each([
     ['the one that counted it', 0],
     ['the one that joined it', 1],
-  ])('two waiting operations share one; %s may be released, and the other keeps it', async (_which, released) => {
-    const h = harness.calls({ introductions: 1 })
-    const operations = [newOperation(), newOperation()]
-    const deadlines: number[] = []
-    for (const operation of operations) deadlines.push((await h.reserve({ operation, peer: 'bob' })).deadline_ms)
-    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
-    const [gone = '', kept = ''] = released === 0 ? operations : operations.toReversed()
-    await h.release(gone, deadlines[released] ?? 0)
-    expect(await h.budget()).toMatchObject({ used_introductions: 1, used_units: 1 })
-    await h.settle(kept)
-    await h.reserve({ peer: 'bob' })
-    expect(await h.budget()).toMatchObject({ used_introductions: 1 })
-  })
+  ])(
+    'two waiting operations share an introduction; if %s is released, the other keeps it',
+    async (_which, released) => {
+      const h = harness.calls({ introductions: 1 })
+      const operations = [newOperation(), newOperation()]
+      const deadlines: number[] = []
+      for (const operation of operations) deadlines.push((await h.reserve({ operation, peer: 'bob' })).deadline_ms)
+      expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+      const [gone = '', kept = ''] = released === 0 ? operations : operations.toReversed()
+      await h.release(gone, deadlines[released] ?? 0)
+      expect(await h.budget()).toMatchObject({ used_introductions: 1, used_units: 1 })
+      await h.settle(kept)
+      await h.reserve({ peer: 'bob' })
+      expect(await h.budget()).toMatchObject({ used_introductions: 1 })
+    },
+  )
 
-  test('it is gone when all that share it are released; it stays when one is settled, whatever the others do', async () => {
+  test('an introduction is gone when all operations that share it are released, and stays if one of them is settled', async () => {
     const h = harness.calls()
     const [a, b, c, d] = [newOperation(), newOperation(), newOperation(), newOperation()]
     const take = async (operation: string, peer: string) => (await h.reserve({ operation, peer })).deadline_ms
@@ -482,7 +487,7 @@ test('overdue reservations are listed to their owner, oldest first, until they a
 describe('purge', () => {
   const LONG_AGO = new Date(Date.now() - 3 * HOUR_MS).toISOString()
 
-  test('forgets what ended long ago, and nothing held or young; the books stay', async () => {
+  test('removes operations that ended long ago, but no held or recent one; the books still agree', async () => {
     await using own = await startHarness()
     const { sql } = own.database
     const h = own.calls()

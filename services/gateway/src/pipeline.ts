@@ -72,8 +72,8 @@ interface Checked {
 export type Pipeline = (incoming: Incoming) => Promise<Answer>
 
 /**
- * How long all service calls of one request may take together. A client gets its answer within 5 s of sending its request
- * (spec 3.17), so half a second remains for the gateway and the network.
+ * How long all service calls of one request may take together. A client gets its answer within 5 s of sending its
+ * request (spec 3.17), so half a second remains for the gateway and the network.
  */
 const DEADLINE_MS = 4_500
 
@@ -81,9 +81,10 @@ const DEADLINE_MS = 4_500
 const ANONYMOUS = Promise.resolve()
 
 /**
- * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429), number of
- * headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query and content of the
- * body. Load is checked twice: before the body is read, and again before the signature is verified (503).
+ * Handles every request from start to end, unknown paths included. The order is that of spec 3.5: rate limits (429),
+ * number of headers and Host (400), size of the body (413), signature, revocation, nonce, and only then route, query
+ * and content of the body. Load is checked twice: before the body is read, and again before the signature is verified
+ * (503).
  */
 export function createPipeline(deps: PipelineDeps): Pipeline {
   const { clients, load } = deps
@@ -104,7 +105,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     load.check(slot)
     using body = await readBody(raw, load)
     checkConnected(raw) // reset if too much was asked for on it (connections.ts)
-    // A client that sends slowly takes nobody's place while it does.
+    // A client that sends slowly takes no slot meanwhile.
     load.begin(slot)
     try {
       return await answer(incoming, body, { client, isUnsigned: slot.isUnsigned === true })
@@ -166,7 +167,9 @@ async function check(
   return { signer: signer?.agentId ?? null, admitted, ...prepare(operation, input) }
 }
 
-/** @returns work that fails with what is wrong with the request, because an error from identity would take precedence. */
+/**
+ * @returns work that fails with the request's fault only when it runs, because an error from identity takes precedence.
+ */
 function prepare(operation: Operation, input: RawInput): Pick<Checked, 'work' | 'isBulk'> {
   try {
     return { work: operation.prepare(input), isBulk: operation.isBulk }
@@ -180,7 +183,10 @@ function checkConnected({ socket }: IncomingMessage): void {
   if (socket.destroyed) throw new ServiceError('invalid_request', { detail: 'the connection broke' })
 }
 
-/** @returns 0 where the request is admitted, else seconds to wait; a promise where another gateway is asked (rate-limit.ts). */
+/**
+ * @returns 0 if the request is admitted, else the seconds to wait; a promise if another gateway must be asked
+ * (rate-limit.ts).
+ */
 function takeFromRates(deps: PipelineDeps, client: string, operation: Operation): number | Promise<number> {
   const first = deps.limiter.take(client)
   if (!operation.isRegistration) return first
@@ -204,7 +210,10 @@ function checkHead({ headers, rawHeaders, httpVersion }: IncomingMessage): void 
   }
 }
 
-/** Steps 4 to 7 of spec 3.5, from header syntax to signature. @returns null for an anonymous caller, if the operation allows it. */
+/**
+ * Steps 4 to 7 of spec 3.5, from header syntax to signature. @returns null for an anonymous caller, if the operation
+ * allows it.
+ */
 async function verifySigner(
   { directory, verifier, authority }: PipelineDeps,
   { raw, operation, input, context }: VerifyInput,
@@ -231,8 +240,8 @@ async function verifySigner(
 const SCHEME_AND_AUTHORITY = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/[^/?#]*/
 
 /**
- * The path and query of a request line, exactly as sent. A request line meant for a forward proxy also has scheme and authority
- * (absolute-form; RFC 9112, 3.2.2). The signature does not cover that prefix, so it is removed here.
+ * The path and query of a request line, exactly as sent. A request line meant for a forward proxy also has scheme and
+ * authority (absolute-form; RFC 9112, 3.2.2). The signature does not cover that prefix, so it is removed here.
  */
 function pathAndQuery({ url = '' }: IncomingMessage): string {
   if (url.startsWith('/')) return url

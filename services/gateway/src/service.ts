@@ -1,7 +1,7 @@
 /**
  * The gateway is stateless and owns no data.
- * Scale: any number of processes behind any load balancer. Between requests a process keeps only caches that cannot go stale,
- * and request rates. All gateways count the rates together, and none keeps them for long.
+ * Scale: any number of processes behind any load balancer. Between requests a process keeps only caches that cannot go
+ * stale, and request rates. All gateways count the rates together, and none keeps them for long.
  * Limit: CPU. HTTP takes one core per process, and signatures take up to half of another core.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -57,7 +57,9 @@ interface RunningGateway extends RunningService {
   readonly port: number
 }
 
-/** Requests in progress are answered within 5 s. Any connection left after that has a client that does not read or send. */
+/**
+ * Requests in progress are answered within 5 s. Any connection left after that has a client that does not read or send.
+ */
 const DRAIN_LIMIT_MS = 8_000
 const IDLE_SWEEP_MS = 100
 
@@ -117,7 +119,8 @@ export async function startGateway(
     stack.defer(() => serving.drain())
     listening = await listenFor(app, config)
     const { port } = listening
-    // Each gateway for itself: where all went away with a service that is missing, clients would get no answer at all.
+    // Each gateway is ready by itself. If all gateways became unready because a service is down, clients would get no
+    // answer at all.
     server.started({ live: () => [], ready: () => (nats.isConnected() ? [] : ['NATS is not connected']) })
     logger.info({ host: config.httpHost, port }, 'ready')
     return {
@@ -128,8 +131,8 @@ export async function startGateway(
         logger.info('draining')
         draining = true
         server.draining()
-        // Keep listening until load balancers have seen that we are not ready. The kernel resets every connection that is still
-        // in the backlog when we stop listening, and no server can prevent that.
+        // Keep listening until load balancers have seen that we are not ready. The kernel resets every connection that
+        // is still in the backlog when we stop listening, and no server can prevent that.
         await sleep(config.drainSeconds * 1_000)
         await stack.disposeAsync()
         logger.info('stopped')

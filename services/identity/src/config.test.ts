@@ -26,7 +26,7 @@ test('every mistake is reported at once, by the name of its variable', () => {
   )
 })
 
-test('the challenge key may be a list with the new one first, and none may be short', () => {
+test('the challenge key may be a list that begins with the new key, and no key may be short', () => {
   const old = 'o'.repeat(40)
   expect(readConfig({ ...ENV, SVC_CHALLENGE_KEY: `${KEY}, ${old}` }).challengeKeys).toEqual([KEY, old])
   for (const keys of ['short', `${KEY},short`, `${KEY},`]) {

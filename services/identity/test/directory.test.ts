@@ -103,7 +103,7 @@ describe('spec 5.9, 7.9: the list of agents', () => {
     }
   })
 
-  test('after is a position in that order and need not exist, whatever its text', async () => {
+  test('`after` is a position in that order, may be any text and need not exist', async () => {
     await using h = await startHarness({ replicas: 1 })
     const names = ['abc', 'abd', 'b-0', 'b00', 'bbb', '000']
     for (const name of names) await h.register(name)
@@ -124,7 +124,7 @@ describe('spec 5.9, 7.9: the list of agents', () => {
     )
   })
 
-  test('is one indexed query, without a sort, however many agents there are', async () => {
+  test('is one indexed query without a sort, whatever the number of agents', async () => {
     await using store = await openTestStore()
     await store.database.run(
       (sql) => sql`

@@ -48,7 +48,7 @@ describe('ADR 21: a process killed between any two steps of a PATCH', () => {
     ['identity.settings.committed', { inbox_policy: 'closed' }, 0],
     ['identity.mailbox.pushed', { inbox_policy: 'closed' }, 0],
   ])(
-    '%s, %j: the change and its charge stand or fall together, messaging learns of it, a repeat is never charged again',
+    '%s, %j: change and charge happen both or not at all, messaging learns of it, and a repeat is not charged again',
     async (place, settings, units) => {
       const { h, agentId, diesOf } = await startDying(place)
       await using _ = h
@@ -78,7 +78,7 @@ describe('ADR 21: a process killed between any two steps of a PATCH', () => {
 
 describe('spec 5.11: a process killed between any two steps of a revocation', () => {
   test.concurrent.each(['identity.revocation.committed', 'identity.mailbox.pushed', 'identity.webhook.closed'])(
-    '%s: it holds, and messaging and webhook learn of it without a repeat',
+    '%s: the agent stays revoked, and messaging and webhook learn of it without a repeated request',
     async (place) => {
       const { h, agentId, diesOf } = await startDying(place)
       await using _ = h

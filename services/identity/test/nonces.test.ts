@@ -215,7 +215,7 @@ describe('the truncation', () => {
     [540 - MS, true],
     [540, false],
     [SLOT_SECONDS - MS, false],
-  ])('%d s into a slot, it empties the slot before the last one: %s', async (seconds, truncates) => {
+  ])('%d s after a slot began, it empties the slot before the previous one: %s', async (seconds, truncates) => {
     await using store = await openTestStore()
     await admitOne(store.database, newNonce(), 300 - 2 * SLOT_SECONDS)
     expect(await truncateAt(store.database, seconds)).toBe(truncates)
@@ -294,7 +294,7 @@ describe('the truncation', () => {
 })
 
 describe('spec 3.5: whether the signer is revoked', () => {
-  test('is answered beside the nonce, which is consumed whatever the answer', async () => {
+  test('is checked together with the nonce, which is consumed in any case', async () => {
     await using store = await openTestStore()
     const [active = '', revoked = ''] = await store.addAgents('active', 'revoked')
     await store.database.run((sql) => revokeAgent(sql, revoked))

@@ -155,7 +155,7 @@ describe('spec 5.6: registration', () => {
     expect(await countConsumed()).toBe(consumed)
   })
 
-  test('identical repeat of a revoked one: the same answer, and it stays revoked', async () => {
+  test('an identical repeat for a revoked agent: the same answer, and the agent stays revoked', async () => {
     const [key, name] = [newKey(), newName()]
     const registration = await h.prepare(key, name)
     const answer = await h.call(registerAgent, registration)
@@ -344,7 +344,7 @@ describe('consumed challenges', () => {
     expect(await store.database.run((sql) => sql`select from identity.consumed_challenges`)).toHaveLength(4)
   })
 
-  test('a purged one cannot be consumed again, whatever time a process believes it is', async () => {
+  test('a purged challenge cannot be consumed again, even if the clock of a process is wrong', async () => {
     await using store = await openTestStore()
     for (const [age, consumable] of [
       [-301, false],

@@ -50,7 +50,7 @@ describe('spec 5.11: revocation', () => {
     expect(h.webhook.closed).toContain(agentId)
   })
 
-  test('while the webhook service is down it is answered all the same, and the webhook is deleted afterwards', async () => {
+  test('revoking is answered even while the webhook service is down, and the webhook is deleted later', async () => {
     const { agentId } = await h.register('webhook-away')
     await h.webhook.down()
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('ok')
@@ -59,7 +59,7 @@ describe('spec 5.11: revocation', () => {
     await eventually(() => h.webhook.closed.includes(agentId))
   })
 
-  test('spec 5.11: it stays known by id and name, with revoked true, and is listed no more', async () => {
+  test('spec 5.11: a revoked agent can be looked up by id and name, with revoked true, and is not listed', async () => {
     const { agentId } = await h.register('still-known')
     await h.call(updateSettings, { agent_id: agentId, settings: { discoverable: true } })
     expect((await h.call(listAgents, { after: '', limit: 100 })).agents).toHaveLength(1)
@@ -86,7 +86,7 @@ describe('spec 5.11: revocation', () => {
     expect(h.budget.usedBy(agentId)).toBe(0)
   })
 
-  test('while messaging is down it takes effect all the same, and a loop tells messaging later', async () => {
+  test('revoking takes effect even while messaging is down, and a loop tells messaging later', async () => {
     const { agentId } = await h.register('messaging-down')
     await h.messaging.down()
     expect(await h.codeOf(revokeAgent, { agent_id: agentId })).toBe('unavailable')

@@ -43,7 +43,7 @@ describe('spec 9.8: two for each agent', () => {
     expect(taken.filter(Boolean)).toHaveLength(2)
   })
 
-  test('a released one is free at once', async () => {
+  test('a released lease is free at once', async () => {
     const agent = newAgent()
     const [first, second] = [randomUUID(), randomUUID()]
     expect([await take(agent, first), await take(agent, second), await take(agent)]).toEqual([true, true, false])
@@ -94,7 +94,7 @@ describe('beside processes of the previous release, which renew the time of each
     insert into stream.leases (agent_id, slot, id, expires_at)
     values (${agent}, ${slot}, ${randomUUID()}, clock_timestamp() + make_interval(secs => ${seconds}))`
 
-  test('spec 9.8: a lease of theirs is free when its time is over, and not before', async () => {
+  test('spec 9.8: a lease of the previous release is free when its time is over, but not earlier', async () => {
     const agent = newAgent()
     await takeOld(agent, 1, 60)
     await takeOld(agent, 2, -1)

@@ -83,7 +83,7 @@ describe('spec 11.2, 11.3: free calls work without budget', () => {
 })
 
 describe('spec 5.11: the webhook of a revoked identity is deleted', () => {
-  test('for ever: a PUT that was admitted before is refused, and costs nothing', async () => {
+  test('for ever: a PUT that was admitted before the revocation is refused, and costs nothing', async () => {
     const agent_id = newAgent()
     await h.set(agent_id, '/x')
     await eventually(() => h.budget.usedBy(agent_id) === 1 && h.budget.held === 0)

@@ -29,7 +29,7 @@ describe('spec 10.4, 10.5: a delivery', () => {
     await eventually(async () => (await h.state(agent)).pending === 0)
   })
 
-  test('the body survives whatever JSON can be: quotes, braces, backslashes, U+0000, numbers in every spelling', async () => {
+  test('any JSON body arrives unchanged: quotes, braces, backslashes, U+0000, numbers in every spelling', async () => {
     const agent = newAgent()
     await h.set(agent, '/hostile')
     const envelope = '{"id":"msg-hostile","body":{"a":"{\\"}\\\\,NULL,\'\\u0000","b":[1.0,1E+2,-0],"ü":"😀"}}'
@@ -154,7 +154,7 @@ describe('spec 10.7: attempts', () => {
     expect(one.receiver.at('/too-late')).toHaveLength(1)
   })
 
-  test('at most 64 KiB of an answer are read, and an endless one is a success all the same: its status counts', async () => {
+  test('at most 64 KiB of an answer are read, and an endless answer with status 2xx is a success', async () => {
     const agent = newAgent()
     const state = { ended: false }
     h.receiver.answer('/endless', (_request, response) => {
@@ -243,7 +243,7 @@ describe('spec 10.1: changing or deleting it cancels pending deliveries', () => 
 })
 
 describe('endpoints do not slow each other down', () => {
-  test('at most 2 requests are under way for an endpoint, over all processes, however many jobs wait', async () => {
+  test('an endpoint has at most 2 requests under way over all processes, whatever the number of waiting jobs', async () => {
     await using one = await startHarness({ replicas: 3 })
     const agent = newAgent()
     const waiting: (() => void)[] = []
@@ -304,7 +304,7 @@ describe('endpoints do not slow each other down', () => {
     expect(one.receiver.maxInFlight('/hangs')).toBeLessThan(2 * 8)
   }, 60_000)
 
-  test('many hanging endpoints leave room on their host for a new endpoint, and for proven ones however many there are', async () => {
+  test('many hanging endpoints leave room on their host for a new endpoint and for any number of proven endpoints', async () => {
     await using one = await startHarness({
       replicas: 0,
       config: { concurrency: 256, attemptSeconds: 60, leaseSeconds: 65, backoff: [0, 60, 60, 60, 60] },

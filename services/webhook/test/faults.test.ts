@@ -51,7 +51,7 @@ function idsAt(h: Harness, path: string): string[] {
   return h.receiver.at(path).map(({ headers }) => String(headers['x-svc-message-id']))
 }
 
-describe('spec 10.4, 10.7: at least once, whatever is killed', () => {
+describe('spec 10.4, 10.7: delivery is at least once, whichever process is killed', () => {
   test.concurrent.each(PLACES)(
     '%s: every message reaches its own endpoint, and no other; all attempts have one delivery id',
     async (place) => {

@@ -15,7 +15,7 @@ const EVERYTHING = { steadyJobs: 16, strugglingJobs: 16, hostJobs: 16, busy: [] 
  * connection. The rows that a worker reads grow neither with the jobs that wait at an endpoint, nor with the jobs that
  * have ended.
  */
-test('due jobs are found by an index, however many wait at one endpoint', async () => {
+test('due jobs are found by an index, whatever their number at one endpoint', async () => {
   await using database = await createCountedDatabase('webhook', ['endpoints', 'jobs'])
   const { service, admin } = database
   const [begin, finish] = [createBegin(service, 60), createFinish(service)]

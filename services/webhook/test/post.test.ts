@@ -24,7 +24,7 @@ function at(host: string, path: string): string {
 }
 
 describe('spec 10.6: the connection goes to a checked address', () => {
-  test('whatever the name resolves to: there is no second lookup; SNI and certificate are by the name', async () => {
+  test('connects to the checked address without a second lookup; SNI and certificate use the name', async () => {
     // No resolver knows this name, so only the given address can have led here.
     expect(await send(at('receiver.test', '/pinned'))).toBe(204)
     expect(receiver.at('/pinned')[0]).toMatchObject({ servername: 'receiver.test', method: 'POST' })
@@ -142,7 +142,7 @@ describe('spec 10.7: times and sizes', () => {
   test.each([
     ['informational answers', '', 'HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(500)],
     ['extensions of a chunk', 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n1;x=', 'x'.repeat(16_384)],
-  ])('endless %s are read only until the time is over', async (_, beginning, more) => {
+  ])('endless %s are read only until the timeout', async (_, beginning, more) => {
     let written = 0
     await using server = await startTls((socket) => {
       socket.once('data', () => {
@@ -163,7 +163,7 @@ describe('spec 10.7: times and sizes', () => {
     expect(written).toBeLessThan(16 * 1024 * 1024)
   })
 
-  test('a peer that accepts the connection, and does not read a large request: an error, within the time, and nothing stays', async () => {
+  test('a peer that accepts the connection but does not read a large request: an error within the timeout, and nothing is left open', async () => {
     await using server = await startTls((socket) => void socket.pause())
     const startedMs = performance.now()
     const body = JSON.stringify('x'.repeat(96 * 1024))

@@ -24,7 +24,7 @@ const sql = postgres(process.env.FLOOR_DATABASE_URL ?? '', { max: 4, onnotice: (
 await sql`create schema if not exists floor`
 await sql`create table if not exists floor.live (id text primary key, envelope text)`
 
-/** By name; an agent's name is its index here. */
+/** By the agent's name, which is its index here. */
 const streams = new Map<string, ServerResponse>()
 await sql.listen('live', (payload) => {
   const [name = '', envelope = ''] = payload.split('\n')

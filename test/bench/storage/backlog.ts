@@ -81,7 +81,7 @@ export async function benchBacklog({ connections, rounds, secondsPerRound, rows,
   )
 }
 
-/** Stores messages of agents that do not exist otherwise, committed and not published, by processes that have died since. */
+/** Stores messages of made-up agents, committed but unpublished, as if by processes that have died since. */
 async function storeBacklog(sql: postgres.Sql, rows: number): Promise<void> {
   const LOGS = 5_000
   await sql`insert into messaging.logs (id, head) select 'backlog-' || n, 0 from generate_series(0, ${LOGS - 1}::int) n`

@@ -81,7 +81,9 @@ export async function benchStorage({
   for (const { name, bytes } of rows) console.log(`| ${name}, with its indexes | ${each(bytes)} |`)
   console.log(`| all tables | ${each(rows.reduce((sum, { bytes }) => sum + bytes, 0))} |`)
   console.log(`| log of Postgres (WAL) | ${each(after.walBytes - before.walBytes)} |`)
-  console.log(`| of it whole pages, after a checkpoint | ${each((after.walPages - before.walPages) * 8_192)} |`)
+  console.log(
+    `| whole pages in the WAL, written after a checkpoint | ${each((after.walPages - before.walPages) * 8_192)} |`,
+  )
   const streamBytes = (after.streamBytes - before.streamBytes) / (after.streamMessages - before.streamMessages)
   console.log(`| stream ${ACCEPTED_STREAM} | ${streamBytes.toFixed(0)} |`)
   if (options.record) {

@@ -221,7 +221,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await got(alice.send(bob))).body.lane).toBe('inbox')
   })
 
-  test('without a request there is no event; accepting again makes none either', async () => {
+  test('without a request there is no event, and accepting again makes no event either', async () => {
     const [alice, bob] = await h.agents(2)
     await got(setContact(bob, alice, 'accepted'))
     expect((await bob.get('/v2/events')).body.events).toEqual([])
@@ -258,7 +258,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(await bodiesOf(bob, 'inbox')).toEqual(['hello'])
   })
 
-  test('an earlier export cursor stays valid: promotion changes no order of acceptance', async () => {
+  test('an earlier export cursor stays valid, because a promotion does not change the order of acceptance', async () => {
     const [alice, bob] = await h.agents(2)
     const first = (await got(alice.send(bob))).body.msg_id
     const second = (await got(bob.send(bob))).body.msg_id

@@ -88,7 +88,7 @@ describe('spec 5.10: the cost of a PATCH', () => {
     }
   })
 
-  test('spec 5.10: many different concurrent changes cost 1 unit each, and one of them is the final state', async () => {
+  test('spec 5.10: many different concurrent changes cost 1 unit each, and the final state is that of one of them', async () => {
     const [agent] = await agents(1)
     const policies: InboxPolicy[] = ['open', 'contacts', 'requests']
     const answers = await Promise.all(

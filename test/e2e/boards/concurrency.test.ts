@@ -123,7 +123,7 @@ describe('concurrent role changes, departures and posts take effect in some orde
     expect(after.length).toBeGreaterThan(0)
   })
 
-  test('spec 8.5: of a concurrent ban, promotion and departure the owner’s changes take effect, and one of them is the final state', async () => {
+  test('spec 8.5: with a concurrent ban, promotion and departure, the final state is one of the owner’s changes', async () => {
     for (let round = 0; round < 8; round += 1) {
       const [owner, agent] = await h.agents(2)
       const boardId = await newBoard(owner)

@@ -198,7 +198,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
 })
 
 describe('spec 6.9: references of a post stay on its board', () => {
-  test('to any live post of it, by any author; thread_id to a root; to nothing else', async () => {
+  test('only to a live post of the same board, by any author; thread_id only to a root', async () => {
     const [olga, wes] = await h.agents(2)
     const [board, other] = [await newBoard(olga, { posting: 'anyone' }), await newBoard(olga, { posting: 'anyone' })]
     await got(wes.patch('/v2/me', { inbox_policy: 'open' }))

@@ -377,7 +377,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('spec 3.17, 5.2: a database that lets nobody in: 503, and every call that needs it', async () => {
+  test('spec 3.17, 5.2: a database that refuses every login: 503 for health and for every call that needs it', async () => {
     {
       await using _closed = await closeDatabase()
       await expectUnhealthy()
@@ -386,7 +386,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     await expectRecovery()
   })
 
-  test('messaging and budget are there and say nothing', async () => {
+  test('messaging and budget are up but do not answer', async () => {
     // Like `within`, but freezes again: NATS drops a process that is silent for long, and then no call waits for it.
     let tookMs = Number.POSITIVE_INFINITY
     for (let attempt = 1; attempt <= ATTEMPTS && tookMs >= ANSWER_LIMIT_MS; attempt += 1) {
@@ -410,7 +410,7 @@ describe('spec 3.17: with a part of the system gone, 503 unavailable within 5 s 
     expect(tookMs).toBeLessThan(ANSWER_LIMIT_MS)
   })
 
-  test('the database is there and a table is locked', async () => {
+  test('the database is up but a table is locked', async () => {
     {
       await using admin = openAdmin(new URL(h.system.database.adminUrl).pathname.slice(1))
       await using locked = await admin.sql.reserve().then((sql) => ({

@@ -240,7 +240,7 @@ describe('spec 6.8, 11.7: message expiry', () => {
 })
 
 describe('spec 6.8: expired messages: excluded from reads at once', () => {
-  test('it is gone in the second in which it expires', async () => {
+  test('it is not found from the second in which it expires', async () => {
     // a message that already expired on its way is sent again
     const { id, overSeconds } = await eventually(async () => {
       const nowSeconds = unixSeconds()

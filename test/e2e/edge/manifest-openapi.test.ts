@@ -94,7 +94,7 @@ describe('spec 5.1: the discovery manifest', () => {
     expect((await call(h.place, 'GET', manifest.body.openapi)).text).toBe(openapi.text)
   })
 
-  test('spec 3.3, 5.1: the authority is the one that signatures and addresses use', async () => {
+  test('spec 3.3, 5.1: signatures and addresses use the authority of the manifest', async () => {
     const answer = await new Agent({ ...h.place, authority: manifest.body.authority }).register()
     expect((await answer.get('/v2/me')).body.address).toBe(`${answer.name}@${manifest.body.authority}`)
   })

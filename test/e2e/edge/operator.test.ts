@@ -359,7 +359,7 @@ describe('svc admin verify', () => {
   /** Breaks the books and repairs them. */
   const BREACHES: readonly (readonly [name: string, rule: string, break_: () => Promise<() => Promise<unknown>>])[] = [
     [
-      'units that nothing was done for',
+      'units that were charged without an effect',
       'units of today',
       async () => {
         await admin`update budget.accounts set used_units = used_units + 1 where agent_id = ${anna.id}`

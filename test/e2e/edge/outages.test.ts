@@ -74,7 +74,7 @@ describe('spec 3.17: with messaging down', () => {
     expect(await usedUnits(closed)).toBe(0)
   })
 
-  test('spec 3.17, 5.11: revoking: 503, the signer is refused all the same, and its mailbox closes when messaging is back', async () => {
+  test('spec 3.17, 5.11: revoking is 503, but the signer is refused from then on, and its mailbox closes when messaging is back', async () => {
     const [agent, sender] = await h.agents(2)
     expect(await agent.patch('/v2/me', { inbox_policy: 'open' })).toMatchObject({ status: 200 })
     await kill(...MESSAGING)

@@ -11,7 +11,7 @@ import { eventually } from '../../support/eventually.ts'
 import { type Harness, startHarness } from '../../support/system/harness.ts'
 import type { TestProcess } from '../../support/system/processes.ts'
 
-/** Enough for the health requests of one client until the system is up as well. */
+/** Also enough for the health requests of one client until the system is up. */
 const BURST = 20
 const REGISTRATION_BURST = 4
 /** Seconds until one request is allowed again: longer than a test runs, so counts are exact. */
@@ -68,8 +68,8 @@ function knowsTheOthers(gateway: TestProcess): boolean {
 }
 
 /**
- * For rules that hold while gateways hear each other within a second. On a busy machine a gateway may miss others and log that it
- * knows fewer. An attempt during that time proves nothing and is retried.
+ * For rules that hold while gateways hear each other within a second. On a busy machine a gateway may miss others and
+ * log that it knows fewer. An attempt during that time proves nothing and is retried.
  */
 async function together(attempt: () => Promise<void>): Promise<void> {
   for (;;) {

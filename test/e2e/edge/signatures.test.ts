@@ -204,14 +204,11 @@ describe('spec 3.7: nonces', () => {
       413,
       () => ({ method: 'POST', target: '/v2/messages', body: JSON.stringify(alice.envelope(bob, 'x'.repeat(5000))) }),
     ],
-  ])(
-    'spec 3.7: a request that verified has used its nonce, also where it was answered %s',
-    async (_, status, changes) => {
-      const nonce = freshNonce()
-      await use(draft(alice, { ...(await changes()), nonce }), status)
-      expectError(await send(draft(alice, { nonce })), 409, 'nonce_replayed')
-    },
-  )
+  ])('spec 3.7: a request that verified has used its nonce, even if it was answered %s', async (_, status, changes) => {
+    const nonce = freshNonce()
+    await use(draft(alice, { ...(await changes()), nonce }), status)
+    expectError(await send(draft(alice, { nonce })), 409, 'nonce_replayed')
+  })
 
   test.each<[string, () => Partial<Draft>]>([
     ['its signature did not match', () => ({ edit: flipBit })],
@@ -228,7 +225,7 @@ describe('spec 3.7: nonces', () => {
     await use(draft(alice, { nonce }), 200)
   })
 
-  test('of the same request to two gateways at once one wins and one is 409', async () => {
+  test('of two copies of a request, sent to two gateways at once, one succeeds and one is 409', async () => {
     for (let round = 0; round < 60; round += 1) {
       const request = draft(round % 2 === 0 ? alice : bob)
       const answers = await Promise.all(gatewaysFrom(round % 2).map((url) => send({ ...request, url })))

@@ -132,7 +132,7 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     thirdRequest = await alice.send(dave, 'and again')
   })
 
-  test('it is gone for both, by every operation on one message', () => {
+  test('neither participant finds it by any operation on one message', () => {
     expect(single.map(outcomeOf)).toEqual(single.map(() => '404 not_found'))
   })
 
@@ -143,7 +143,7 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     }
   })
 
-  test('spec 7.12: of a thread the members stay that live', () => {
+  test('spec 7.12: live members of a thread stay listed', () => {
     expect(threads.map(idsOf)).toEqual([[member], [], [member], [member]])
   })
 

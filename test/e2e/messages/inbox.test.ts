@@ -179,12 +179,12 @@ describe('spec 7.9: a cursor that this list has not issued is 400 invalid_cursor
     expect(outcomeOf(await reader.get(`/v2/export?after=${after}`))).toBe(INVALID)
   })
 
-  test('one of another list', async () => {
+  test('a cursor of another list', async () => {
     expect(outcomeOf(await reader.get(`/v2/inbox?after=${exported}`))).toBe(INVALID)
     expect(outcomeOf(await reader.get(`/v2/export?after=${inbox}`))).toBe(INVALID)
   })
 
-  test('one of another agent', async () => {
+  test('a cursor of another agent', async () => {
     const [alice] = await h.agents(1)
     expect(outcomeOf(await alice.get(`/v2/inbox?after=${inbox}`))).toBe(INVALID)
     expect(outcomeOf(await alice.get(`/v2/export?after=${exported}`))).toBe(INVALID)

@@ -91,7 +91,7 @@ describe('spec 6.9: from alice to bob', () => {
     await untilSpent(before)
   })
 
-  test('spec 11.3: nor do twenty equal concurrent ones, also if each gateway reserves ahead', async () => {
+  test('spec 11.3: nor do twenty equal concurrent attempts, even if each gateway reserves ahead', async () => {
     const { urls } = h.system
     for (const url of urls) await got(alice.post('/v2/messages', alice.envelope(bob), { url }))
     const before = await spendingOf(alice)

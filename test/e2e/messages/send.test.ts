@@ -174,7 +174,7 @@ describe('spec 7.4: the same id with any difference is 409 id_conflict', () => {
     expect((await alice.get(`/v2/messages/${envelope.id}`)).body.envelope).toStrictEqual(envelope)
   })
 
-  test('from another sender, who learns nothing else', async () => {
+  test('from another sender, which learns nothing else', async () => {
     const [alice, mallory] = await h.agents(2)
     const envelope = alice.envelope(open)
     await got(alice.post('/v2/messages', envelope))

@@ -87,7 +87,7 @@ test('all bytes of both directions arrive unchanged', async () => {
   await eventually(() => link.connections.size === 0)
 })
 
-test('an end of one direction leaves the other one open', async () => {
+test('the end of one direction leaves the other direction open', async () => {
   const { client, server } = await open()
   client.socket.end('last')
   await eventually(() => server.state === 'ended')

@@ -66,7 +66,7 @@ export function parseWith<O extends Options>(
 }
 
 export function commandOf<O extends Options>({ command: name, does, options, names }: CommandLine<O>): Command {
-  const command = new Command(name).description(does).showHelpAfterError(`(${name} --help tells what there is)`)
+  const command = new Command(name).description(does).showHelpAfterError(`(${name} --help lists the options)`)
   for (const [option, described] of Object.entries(options)) command.addOption(optionOf(option, described))
   if (names === undefined) return command.allowExcessArguments(false)
   const { what, of, several = false } = names

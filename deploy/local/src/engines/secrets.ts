@@ -55,7 +55,7 @@ export function deriveSecrets(key: string): Secrets {
 
 /**
  * For a Postgres that already exists. Roles belong to the whole server, so every stack that uses it must derive the
- * same passwords. They are no secret from anybody who has the admin's password.
+ * same passwords. They are not secret from somebody who has the admin's password.
  */
 export function secretsOfServer(adminUrl: string): Secrets {
   const { username, password, host } = new URL(adminUrl)

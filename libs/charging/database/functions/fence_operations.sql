@@ -3,7 +3,7 @@
 --
 -- In: operations, each once, and in parallel their deadlines.
 -- Out: for each whether one of the attempts, or a later one, committed.
--- Locks: the operations by id, so that fences wait for each other and never in a circle; 1 s at most for each.
+-- Locks: the operations in order of their ids, so that fences never deadlock; each wait lasts at most 1 s.
 create or replace function {{schema}}.fence_operations(operations text[], deadlines_ms bigint[])
 returns table (operation text, committed boolean)
 language sql set lock_timeout = '1s' as $$

@@ -1,11 +1,12 @@
--- What became of the operations that were paid for: one row each, written by the attempt that committed, or by a fence.
--- The row is the lock between the two. Either writes it under its primary key, and an insert of a key that another
--- transaction is inserting waits for that transaction's end. So a fence that meets a commit in flight answers what
--- became of it, and a commit that meets a fence sees how far it reaches.
+-- The outcome of each paid operation: one row, written by the attempt that committed or by a fence.
+-- The row is the lock between the two. Both write it under its primary key, and the second insert of a key waits until
+-- the transaction of the first has ended. So a fence that meets a commit in flight learns its outcome, and a commit
+-- that meets a fence sees up to which deadline it reaches.
 create table {{schema}}.operations (
   id text collate "C" primary key,
   committed boolean not null,
-  -- Committed: the deadline of the attempt that did it. Else no attempt with this deadline or an earlier one may.
+  -- If committed: the deadline of the attempt that committed. Otherwise no attempt with this or an earlier deadline may
+  -- commit.
   deadline_ms bigint not null
 );
 create index operations_deadline on {{schema}}.operations (deadline_ms); -- purge

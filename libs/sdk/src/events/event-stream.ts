@@ -10,20 +10,22 @@ import { endsOf, type LogEnds } from './event-listing.ts'
 
 export interface StreamOptions extends CallOptions {
   /**
-   * Cursor of the last event that you processed. Default 0: from the oldest event that is kept. `end` yields only events
-   * that arrive from now on. It calls `AgentClient.latestCursor` first.
+   * Cursor of the last event that you processed. Default 0: from the oldest event that is kept. `end` yields only
+   * events that arrive from now on. It calls `AgentClient.latestCursor` first.
    */
   readonly after?: number | 'end' | undefined
   /**
-   * Called when every event up to this cursor was yielded or is not visible to this agent: after the history was replayed,
-   * and after each silence. You may store this cursor like the cursor of an event.
+   * Called when every event up to this cursor was yielded or is not visible to this agent: after the history was
+   * replayed, and after each silence. You may store this cursor like the cursor of an event.
    */
   readonly onCursor?: ((cursor: number) => void) | undefined
   /** Called when a connection opens, with the first and last cursor of the log at that moment. */
   readonly onOpen?: ((ends: LogEnds) => void) | undefined
   /** Called before the wait for a reconnect, with the failure that caused it. */
   readonly onRetry?: ((failure: unknown, delayMs: number) => void) | undefined
-  /** A connection without a byte for this long counts as dead. Default 60,000. The service is silent for at most 15 s. */
+  /**
+   * A connection without a byte for this long counts as dead. Default 60,000. The service is silent for at most 15 s.
+   */
   readonly silenceMs?: number | undefined
 }
 
@@ -35,11 +37,14 @@ interface StreamDeps extends Pick<TransportOptions, 'clock' | 'retry' | 'nowMs' 
 const PATH = '/v2/stream'
 const ACCEPT = 'text/event-stream'
 const DEFAULT_SILENCE_MS = 60_000
-/** The most characters of an unfinished event, several times the longest, so that a hostile server cannot fill the memory. */
+/**
+ * The most characters of an unfinished event, several times the longest, so that a hostile server cannot fill the
+ * memory.
+ */
 const MAX_UNFINISHED_CHARACTERS = 1024 * 1024
 /** If a connection ends after less than this, the next attempt waits. A longer one ended normally. */
 const SHORT_MS = 1_000
-/** The most corrections of the clock in a row. One is enough unless somebody sets a clock meanwhile. */
+/** The most corrections of the clock in a row. One correction is enough, unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
 /** One stream over any number of connections. See `AgentClient.stream`. */

@@ -21,8 +21,8 @@ export interface Operation<T> {
   /** A status other than 2xx whose body has this shape too. */
   readonly alsoStatus?: number
   /**
-   * Called with a refusal if the answer to an earlier request of the call was lost. Returns the value of the call if the
-   * refusal proves that the earlier request took effect.
+   * Called with a refusal if the answer to an earlier request of the call was lost. Returns the value of the call if
+   * the refusal proves that the earlier request took effect.
    */
   readonly recover?: (refusal: ApiError) => T | undefined
   /** False if a retry could do it twice. It is then retried only if it certainly was not done. Default true. */
@@ -56,15 +56,15 @@ export type Transport = <T>(operation: Operation<T>, signal?: AbortSignal) => Pr
 
 /** The largest answer that is read, several times the largest page, so that a hostile server cannot fill the memory. */
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024
-/** The most corrections of the clock in one call. One is enough unless somebody sets a clock meanwhile. */
+/** The most corrections of the clock in one call. One correction is enough, unless somebody sets a clock meanwhile. */
 const MAX_CORRECTIONS = 2
 
 const encoder = new TextEncoder()
 
 /**
  * Performs operations: signs each request anew, corrects the clock by the `Date` of answers, and retries transient
- * failures. The returned function throws ApiError, NetworkError, AnswerError or the signal's reason. It throws TypeError
- * if a signed operation has no key.
+ * failures. The returned function throws ApiError, NetworkError, AnswerError or the signal's reason. It throws
+ * TypeError if a signed operation has no key.
  */
 export function createTransport(options: TransportOptions): Transport {
   const { clock, retry, random, sleep } = options
@@ -105,8 +105,8 @@ export function createTransport(options: TransportOptions): Transport {
 type StreamOperation = Pick<Operation<unknown>, 'path' | 'query'> & { readonly accept: string }
 
 /**
- * Sends one signed GET, and leaves the body to the caller. Does not retry. For any status but 200 it throws the errors of
- * `createTransport`.
+ * Sends one signed GET, and leaves the body to the caller. Does not retry. For any status but 200 it throws the errors
+ * of `createTransport`.
  * @param signal also aborts the body.
  */
 export function createStreamOpener(

@@ -15,8 +15,8 @@ create table boards.boards (
 create index boards_public on boards.boards (id) where visibility = 'public'; -- listBoards
 create index boards_owned on boards.boards (owner); -- countBoards
 
--- A row for each agent that has a role. The owner's is the one that does not count towards the limit of records
--- (spec 8.7). The row of the board is the lock of all of them.
+-- A row for each agent that has a role. The owner's record does not count towards the limit of records (spec 8.7). The
+-- row of the board is the lock of all of them.
 create table boards.memberships (
   board_id text collate "C" not null references boards.boards (id),
   agent_id text collate "C" not null,
@@ -39,11 +39,11 @@ create table boards.clock (
 insert into boards.clock (created_us) values (0);
 
 grant usage on schema boards to boards;
--- Boards are never changed or deleted, and no membership changes hands. What a deployment grants by default is taken
--- back first.
+-- Boards are never changed or deleted, and no membership changes hands. First, revoke the default privileges of the
+-- deployment.
 revoke all on boards.boards, boards.memberships, boards.owners, boards.clock from boards;
 grant select, insert on boards.boards to boards;
--- Locking a row asks for the right to change some column; no function changes one.
+-- To lock a row, a role needs the right to update some column. No function updates it.
 grant update (visibility) on boards.boards to boards;
 grant select, insert, delete on boards.memberships to boards;
 grant update (role) on boards.memberships to boards;

@@ -24,7 +24,7 @@ test.each([
   expect(takePage(boards(count), limit)).toEqual({ boards: boards(count).slice(0, taken), more })
 })
 
-test('spec 7.9: a page stays within its bytes, however hostile descriptions are, and has at least one board', () => {
+test('spec 7.9: a page stays within its byte limit, even with hostile descriptions, and has at least one board', () => {
   // A control character takes six bytes in JSON.
   const hostile = boards(101, '\u0001'.repeat(LIMITS.boardDescriptionCharacters))
   const page = takePage(hostile, 100)

@@ -5,7 +5,7 @@ import { judge, NOTHING, standingOf } from '../domain/access.ts'
 
 /**
  * Says whether a viewer may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and vote (spec 8.10), and who gets
- * its posts (spec 8.8). The whole answer holds for one moment.
+ * its posts (spec 8.8). The whole answer is from one snapshot.
  */
 export async function judgeAccess(
   { findAccess }: Pick<BoardsDeps, 'findAccess'>,

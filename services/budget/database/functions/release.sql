@@ -3,8 +3,9 @@
 -- come any number of times, for operations that are unknown or ended long ago.
 --
 -- In: operations, each once, and in parallel the deadline of the attempt that is given up.
--- Out: nothing. Not durable: what a crash undoes is held again, and its owner gives it back again.
--- Locks, in order: accounts of the held operations by agent_id (no key update). All other rows belong to these accounts, so
+-- Out: nothing. Not durable: a crash may undo a release. Its owner then releases it again.
+-- Locks, in order: accounts of the held operations by agent_id (no key update). All other rows belong to these
+--   accounts, so
 --   their order does not matter: the reservations, then for each of them its past day and its introduction.
 --
 -- A state is compared with a variable: a literal would let the planner take the partial index of all held reservations

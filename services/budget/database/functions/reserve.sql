@@ -13,7 +13,8 @@
 --     introduction_limit_reached, hard_limit_reached, budget_exhausted: refused, and no trace is left.
 --   No rows, and nothing is taken: an agent has no account yet. The caller opens it (openAccounts) and calls again. To
 --   open it here, with other accounts locked, would wait for keys out of order.
--- Locks, in order: accounts by agent_id (no key update), then past days, reservations and introductions of these accounts.
+-- Locks, in order: accounts by agent_id (no key update), then past days, reservations and introductions of these
+--   accounts.
 --
 -- A price may change between two attempts: a post costs by who subscribes when it is judged (spec 8.8).
 --
@@ -46,8 +47,8 @@ declare
   instant_ms bigint;
   today date;
 begin
-  -- The short way, for one operation that is plainly to be taken: never reserved before, within the free units, and of a pair
-  -- that was introduced for good, if of any. Whatever else it may be is found out below.
+  -- The short way, for one operation that is plainly to be taken: never reserved before, within the free units, and of
+  -- a pair that was introduced for good, if of any. Whatever else it may be is found out below.
   if cardinality(operations) = 1 then
     select a.day, a.used_units, a.credits_drawn into account from budget.accounts a where a.agent_id = agents[1] for no key update;
     if not found then
@@ -87,7 +88,7 @@ begin
     end if;
   end if;
 
-  -- In key order, so that batches wait for each other and never in a circle.
+  -- In key order, so that batches never deadlock.
   select count(*), min(l.day) into locked, oldest from (
     select a.day from budget.accounts a where a.agent_id = any (agents) order by a.agent_id for no key update
   ) l;
@@ -99,7 +100,8 @@ begin
   instant_ms := floor(extract(epoch from instant) * 1000);
   today := (instant at time zone 'UTC')::date;
 
-  -- A day begins for each agent with its first attempt in it. One that has begun does not end early, even if the clock is set back.
+  -- A day begins for each agent with its first attempt in it. One that has begun does not end early, even if the clock
+  -- is set back.
   if oldest < today then
     with ended as (
       select a.* from budget.accounts a where a.agent_id = any (agents) and a.day < today

@@ -1,10 +1,10 @@
--- What agents may spend and have spent. A day is a UTC day by this database's clock.
+-- The budgets of agents, and their spending. A day is a UTC day by this database's clock.
 
--- One row for each agent that was ever charged or granted anything. Its lock orders everything that happens to the
--- agent's budget: whoever reserves, releases or grants holds it from the first look to the commit.
+-- One row for each agent that was ever charged or granted anything. Its lock orders all changes of the agent's budget:
+-- a transaction that reserves, releases or grants holds it from its first read to its commit.
 create table budget.accounts (
   agent_id text collate "C" primary key, -- reserve, release, grant, getBudget
-  -- Grants less what was drawn and not given back.
+  -- Grants, minus the credits that were spent and not given back.
   credit_balance bigint not null default 0 check (credit_balance >= 0),
   -- The day that the three counters below are of: the last one on which the agent was charged.
   day date not null default '-infinity',
@@ -24,8 +24,8 @@ create table budget.past_days (
   primary key (agent_id, day) -- release
 );
 
--- What an operation has taken. held: its owner has not said yet what became of it. settled: it is done, for good.
--- released: it was given up and nothing is taken; another attempt takes it anew.
+-- The cost of an operation. held: its owner has not reported the outcome yet. settled: the operation is done, and the
+-- charge is final. released: the attempt was abandoned and nothing is charged; another attempt is charged anew.
 create table budget.reservations (
   operation text collate "C" primary key, -- reserve, settle, release
   state text not null check (state in ('held', 'settled', 'released')),
@@ -35,22 +35,22 @@ create table budget.reservations (
   introduction_peer text collate "C",
   -- Of the last attempt: rises with each. No owner commits past it, and `release` names the attempt by it.
   deadline_ms bigint not null,
-  -- On which day it was taken, and there it is given back.
+  -- The day on which it was taken, and to which a release gives it back.
   day date not null,
   -- Of the units, those that credits paid for.
   credits bigint not null,
-  -- It is one of the operations that its pair's introduction stands on (budget.introductions).
+  -- The introduction of its pair depends on this operation, among others (budget.introductions).
   introduces boolean not null
 );
 create index reservations_held on budget.reservations (owner, deadline_ms) where state = 'held'; -- listOverdue
 create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- purge
 
--- Pairs that were introduced: for ever once an operation that introduced them is settled. Until then the pair stands on
--- the reservations that wait for it together, is counted once, and goes with the last of them.
+-- Pairs that were introduced: for ever once an operation that introduced them is settled. Until then the pair's waiting
+-- reservations share the introduction. It is counted once, and removed with the last of them.
 create table budget.introductions (
   agent_id text collate "C" not null,
   peer text collate "C" not null,
-  -- On which day it was counted, and there it is given back.
+  -- The day on which it was counted, and to which a release gives it back.
   day date not null,
   settled boolean not null default false,
   holders bigint not null,

@@ -8,7 +8,7 @@ describe('spec 5.1: the discovery manifest', () => {
     expect(createManifest(readConfig({ SVC_NATS_URL: 'nats://x' }))).toEqual(expectedManifest({}))
   })
 
-  test('what an operator has changed is announced', () => {
+  test('the manifest announces values that an operator changed', () => {
     const config = readConfig({
       SVC_NATS_URL: 'nats://x',
       SVC_AUTHORITY: 'agents.example',

@@ -37,12 +37,12 @@ function workOf({ getReady, undo = async () => {} }: Steps) {
 }
 
 describe('what getReady throws', () => {
-  test('a refusal is dropped: the work begins without it', async () => {
+  test('a refusal of the early work is ignored, and the work begins again after the admission', async () => {
     const work = workOf({ getReady: () => Promise.reject(REFUSAL) })
     expect((await work(Promise.resolve())).text).toBe('{"ready":null}')
   })
 
-  test('a fault of this process is thrown, also where it comes long before the admission', async () => {
+  test('an internal error is thrown, even if it happens long before the admission', async () => {
     const admitted = Promise.withResolvers<void>()
     const answered = workOf({ getReady: () => Promise.reject(FAULT) })(admitted.promise)
     await new Promise((resolve) => setImmediate(resolve)) // an unhandled rejection would fail the test here
@@ -53,7 +53,7 @@ describe('what getReady throws', () => {
   test.each([
     ['a refusal is dropped: the request is refused for what it was not admitted for', REFUSAL, NOT_ADMITTED],
     ['a fault of this process is thrown', FAULT, FAULT],
-  ])('where the request is not admitted, %s', async (_, thrown, expected) => {
+  ])('if the request is not admitted, %s', async (_, thrown, expected) => {
     const undo = vi.fn(async () => {})
     await expect(workOf({ getReady: () => Promise.reject(thrown), undo })(refused())).rejects.toBe(expected)
     expect(undo).not.toHaveBeenCalled()

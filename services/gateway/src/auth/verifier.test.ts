@@ -41,7 +41,7 @@ function startVerifier(options: Omit<VerifierOptions, 'logger'> = {}) {
   return createVerifier({ logger, processors: 2, ...options })
 }
 
-describe('spec 3.4: one verdict, whichever thread gives it', () => {
+describe('spec 3.4: both threads give the same verdict', () => {
   test.each<[string, Omit<VerifierOptions, 'logger'>]>([
     ['two threads', {}],
     ['two threads, where tickets start over', { firstTicket: LAST_TICKET - 10 }],
@@ -68,7 +68,7 @@ describe('spec 3.4: one verdict, whichever thread gives it', () => {
   if (signer === undefined) throw new RangeError('no signer')
   const signed = (text: string) => [signBytes(Buffer.from(text), signer.secretKey), text, signer.key] as const
 
-  test('more than wait at once, and texts longer than a slot, are verified at once', async () => {
+  test('signatures beyond the free slots, and texts longer than a slot, are verified on the event loop', async () => {
     await using verifier = startVerifier({ thread: HANGING })
     const first = Array.from({ length: RING_SLOTS }, (_, i) => verifier.verify(...signed(`text ${i}`)))
     expect(verifier.verify(...signed('one more'))).toBe(true)
@@ -79,7 +79,7 @@ describe('spec 3.4: one verdict, whichever thread gives it', () => {
     expect(verifier.verify(...signed('there is room again'))).toBeInstanceOf(Promise)
   })
 
-  test('the thread verifies what the event loop does not come to', async () => {
+  test('the thread verifies signatures while the event loop is busy', async () => {
     const claimed = Array.from({ length: 100 }, (_, i) => signed(`text ${i}`))
     const memory = createRingMemory()
     const ring = new VerifyRing(memory)
@@ -96,7 +96,7 @@ describe('spec 3.4: one verdict, whichever thread gives it', () => {
     await thread.terminate()
   })
 
-  test('what cannot be verified fails its own request alone', async () => {
+  test('an error in the verification fails only its own request', async () => {
     await using verifier = startVerifier({ thread: HANGING })
     const [signature, text, key] = signed('text')
     const verify = () => {
@@ -112,7 +112,7 @@ describe('spec 3.4: one verdict, whichever thread gives it', () => {
     expect(verifier.verify(signature, text, key)).toBeInstanceOf(Promise)
   })
 
-  test('a thread that ends is said to have ended, and replaced', async () => {
+  test('the end of a thread is logged, and the thread is replaced', async () => {
     const error = vi.fn()
     const options = { thread: FAILING, restartMs: 0, logger: { error } } as unknown as VerifierOptions
     await using verifier = startVerifier(options)
@@ -123,7 +123,7 @@ describe('spec 3.4: one verdict, whichever thread gives it', () => {
     expect(error.mock.calls[0]?.[0].err.message).toBe('this thread fails')
   })
 
-  test('one that has ended is not replaced at once', async () => {
+  test('a thread that has just ended is not replaced at once', async () => {
     const error = vi.fn()
     const options = { thread: FAILING, restartMs: 2 ** 30, logger: { error } } as unknown as VerifierOptions
     await using verifier = startVerifier(options)

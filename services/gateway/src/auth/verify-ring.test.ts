@@ -20,7 +20,7 @@ function put(ring: VerifyRing, text = 'text'): number {
 }
 
 describe('a ring of signatures', () => {
-  test('property: what is taken is what was put in, byte for byte', () => {
+  test('property: a taken item has the bytes that were put in', () => {
     const bytes = (length: number) => fc.uint8Array({ minLength: length, maxLength: length })
     const texts = fc.uint8Array({ maxLength: RING_TEXT_BYTES }).map((text) => Buffer.from(text).toString('latin1'))
     const [putting, taking] = twoSides()
@@ -39,7 +39,7 @@ describe('a ring of signatures', () => {
     )
   })
 
-  test('property: each ticket is taken once, in order, and its first verdict stands, whoever does what and when', () => {
+  test('property: each ticket is taken once, in order, and its first verdict counts, in any interleaving of the threads', () => {
     const steps = fc.oneof(
       { weight: 4, arbitrary: fc.record({ do: fc.constant('put' as const) }) },
       { weight: 3, arbitrary: fc.record({ do: fc.constant('take' as const), side: fc.nat(1) }) },
@@ -95,7 +95,7 @@ describe('a ring of signatures', () => {
     )
   })
 
-  test('it is full with so many whose verdict was not collected, whether it is there or not', () => {
+  test('it is full if all its slots hold verdicts that were not collected, ready or not', () => {
     const [putting, taking] = twoSides(LAST_TICKET - 3)
     const tickets = Array.from({ length: RING_SLOTS }, () => put(putting))
     expect(putting.put(KEY, SIGNATURE, '')).toBeUndefined()
@@ -118,7 +118,7 @@ describe('a ring of signatures', () => {
     for (const ticket of others) expect(putting.collect(ticket)).toBeUndefined()
   })
 
-  test('a text that is longer than a slot does not go in', () => {
+  test('a text that is longer than a slot is not put in', () => {
     const [putting] = twoSides()
     expect(putting.put(KEY, SIGNATURE, 'x'.repeat(RING_TEXT_BYTES))).toBeTypeOf('number')
     expect(putting.put(KEY, SIGNATURE, 'x'.repeat(RING_TEXT_BYTES + 1))).toBeUndefined()
@@ -133,7 +133,7 @@ describe('a ring of signatures', () => {
     expect(putting.waiting).toBe(0)
   })
 
-  test('nobody sleeps while something waits', () => {
+  test('no thread sleeps while a signature waits', () => {
     const [putting, taking] = twoSides()
     put(putting)
     taking.sleep() // would block this test forever

@@ -1,4 +1,4 @@
-/** How an answer is written: its headers, its form (text, bytes, document, stream), and what becomes of it when the client reads slowly. */
+/** Writes answers: headers, form (text, bytes, document, stream), and the handling of slow readers. */
 import { pipeline as joinStreams, type Readable } from 'node:stream'
 import type { ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
@@ -25,7 +25,7 @@ interface AnswerWriterOptions {
   readonly isDraining: () => boolean
 }
 
-/** The operation that was asked for, as far as its answer depends on it. */
+/** The parts of the requested operation on which its answer depends. */
 interface Asked {
   readonly id: string
   readonly method: string
@@ -114,7 +114,10 @@ export function createAnswerWriter({
   }
 }
 
-/** Each end closes the other: a client that is gone frees what it held, and what was lost breaks the connection. */
+/**
+ * Each end closes the other: if the client disconnects, its resources are freed, and if the stream process is lost, the
+ * client's connection is closed.
+ */
 function sendStream(status: number, stream: Readable, headers: Record<string, string>, reply: FastifyReply): void {
   reply.hijack()
   const { raw } = reply

@@ -5,7 +5,7 @@ import { asServiceError, errorAnswer } from './errors.ts'
 const CODES = Object.keys(ERRORS) as ErrorCode[]
 
 describe('spec 4.1, 4.2, 4.3: the answer to an error', () => {
-  test.each(CODES)('%s has the shape of an error and its status', (code) => {
+  test.each(CODES)('the answer to %s has the shape of an error, and its status', (code) => {
     const answer = errorAnswer(new ServiceError(code))
     expect(answer.status).toBe(ERRORS[code].status)
     expect(JSON.parse(answer.text)).toEqual({ error: { code, message: ERRORS[code].message } })
@@ -17,7 +17,7 @@ describe('spec 4.1, 4.2, 4.3: the answer to an error', () => {
   })
 
   test.each<ErrorCode>(['budget_exhausted', 'hard_limit_reached', 'introduction_limit_reached'])(
-    '%s: the seconds to the next UTC midnight, also where budget did not say so',
+    '%s: the seconds to the next UTC midnight, even if budget did not give them',
     (code) => {
       vi.useFakeTimers({ now: new Date('2026-03-01T23:59:00.500Z') })
       try {

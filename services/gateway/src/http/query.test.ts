@@ -45,7 +45,7 @@ describe('spec 3.12: undeclared or repeated query parameters are 400 invalid_req
     expect(read({ limit }, query)).toEqual(result)
   })
 
-  test('nothing behind the first wrong pair is decoded', () => {
+  test('nothing after the first wrong pair is decoded', () => {
     const detail = 'there is no query parameter "a"'
     expect(() => readQuery({ limit }, `/v2/list?limit=7&a${'&%zz'.repeat(4_000)}`)).toThrow(
       expect.objectContaining({ detail }),

@@ -26,18 +26,18 @@ function judgeAll(rate: Rate, pausesMs: readonly number[]): Judged[] {
 }
 
 describe('spec 3.15: a rate and a burst', () => {
-  test('the burst is admitted at once, the next one waits for one interval', () => {
+  test('the burst is admitted at once, and the next request waits for one interval', () => {
     const judged = judgeAll({ perSecond: 100, burst: 200 }, new Array(201).fill(0))
     expect(judged.slice(0, 200).every(({ waitMs }) => waitMs === 0)).toBe(true)
     expect(judged[200]?.waitMs).toBeCloseTo(10)
   })
 
-  test('refused requests take nothing: after the wait one is admitted, however many were tried meanwhile', () => {
+  test('refused requests use no allowance: after the wait one is admitted, even if many were refused meanwhile', () => {
     const judged = judgeAll({ perSecond: 1, burst: 2 }, [0, 0, 0, 0, 500, 500, 0])
     expect(judged.map(({ waitMs }) => waitMs)).toEqual([0, 0, 1000, 1000, 500, 0, 1000])
   })
 
-  test('property: what is admitted in any span of time is at most the burst and what the rate gives for the span', () => {
+  test('property: in any time span at most the burst, plus the rate times the span, is admitted', () => {
     fc.assert(
       fc.property(rates, pauses, (rate, pausesMs) => {
         const admitted = judgeAll(rate, pausesMs).filter(({ waitMs }) => waitMs === 0)
@@ -50,7 +50,7 @@ describe('spec 3.15: a rate and a burst', () => {
     )
   })
 
-  test('property: a refused request would be admitted after its wait and not a little before', () => {
+  test('property: a refused request would be admitted after its wait, but not a millisecond earlier', () => {
     fc.assert(
       fc.property(rates, pauses, (rate, pausesMs) => {
         let nowMs = 1_000_000

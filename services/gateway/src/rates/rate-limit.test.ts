@@ -172,7 +172,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
       .chain((max) => fc.array(fc.integer({ min: 0, max }), { minLength: 1, maxLength: 20 })),
   })
 
-  test('property: however requests are spread and however late anything arrives, in no span of time is more admitted than the rate, the burst and a fifth of it', async () => {
+  test('property: with requests spread in any way and any delays, at most the rate plus 1.2 times the burst is admitted in any time span', async () => {
     await fc.assert(
       fc.asyncProperty(loads, async ({ rate, gateways, clocksMs, requests, delaysMs }) => {
         const world = new World(rate, inTurn(delaysMs))
@@ -196,7 +196,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     )
   })
 
-  test('property: a client that asks for more than it may have gets no less than the rate and the burst, but for what was under way', async () => {
+  test('property: a client that exceeds its allowance still gets the rate and the burst, except for reports under way', async () => {
     const delaysMs = fc.array(fc.integer({ min: 0, max: 40 }), { minLength: 1, maxLength: 20 })
     // If a bucket fills up while a message is in flight, it loses requests that could not be taken in time.
     const wideRates = rates.map(({ perSecond, burst }) => ({
@@ -229,7 +229,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     )
   })
 
-  test('a client that stays within its allowance never waits for another gateway', async () => {
+  test('a request within the allowance never waits for another gateway', async () => {
     const rate = { perSecond: 100, burst: 200 }
     const world = new World(rate)
     const limiters = ['a', 'b', 'c'].map((name) => world.start(name))
@@ -266,7 +266,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
     },
   )
 
-  test('the burst is one, wherever it comes in', async () => {
+  test('there is one burst, at whichever gateways it arrives', async () => {
     const world = new World({ perSecond: 1, burst: 10 })
     const [a, b] = [world.start('a'), world.start('b')]
     world.meet('a', 'b')
@@ -282,7 +282,7 @@ describe('spec 3.15: limits hold over several gateways together, within 20 %', (
 describe('gateways come and go', () => {
   const rate = { perSecond: 1, burst: 50 }
 
-  test('a new gateway that becomes the keeper is told by the old one', async () => {
+  test('a new gateway that becomes the keeper gets the levels from the old keeper', async () => {
     const world = new World(rate)
     const client = clientKeptBy('c', ['a', 'b', 'c'])
     const [a] = [world.start('a'), world.start('b')]
@@ -295,7 +295,7 @@ describe('gateways come and go', () => {
     expect(c.take(client)).toBe(1)
   })
 
-  test('where the keeper has died, the next one is told by those who are left', async () => {
+  test('if the keeper has died, the other gateways give the next keeper what they know', async () => {
     const world = new World(rate)
     const client = clientKeptBy('c', ['a', 'b', 'c'])
     const [a, b] = [world.start('a'), world.start('b'), world.start('c')]
@@ -308,7 +308,7 @@ describe('gateways come and go', () => {
     expect(next.keeper.take(client)).toBe(1)
   })
 
-  test('without a network each gateway admits the burst and no more, and nobody waits for long', async () => {
+  test('without a network each gateway admits only the burst, and no request waits for long', async () => {
     const world = new World(rate)
     const limiters = ['a', 'b'].map((name) => world.start(name))
     world.meet('a', 'b')
@@ -320,7 +320,7 @@ describe('gateways come and go', () => {
     }
   })
 
-  test('what was taken without a network counts when it is back', async () => {
+  test('requests that were admitted without a network count when the network is back', async () => {
     const world = new World(rate)
     const client = clientKeptBy('b', ['a', 'b'])
     const [a, b] = [world.start('a'), world.start('b')]

@@ -29,11 +29,11 @@ function takeAllAsKeeper(bucket: Bucket, nowMs = 0): number {
 }
 
 describe('a bucket that several gateways share', () => {
-  test('another gateway admits its credit, asks for what may be left, and refuses the rest by itself', () => {
+  test('another gateway admits its credit, asks the keeper for more, and refuses the rest without asking', () => {
     expect(takeMany(createBucket(0), 15)).toEqual({ admitted: 2, asked: 8, refused: 5 })
   })
 
-  test('the keeper counts what was taken, grants what there is room for, and says what is missing', () => {
+  test('the keeper counts the admitted requests, grants as many more as there is room for, and answers the shortage', () => {
     const [own, kept] = [createBucket(0), createBucket(0)]
     for (let at = 0; at < 5; at += 1) takeAsKeeper(kept, 0, RATE)
     takeMany(own, 15)
@@ -42,7 +42,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeAllAsKeeper(kept, 2_000)).toBe(2)
   })
 
-  test('the keeper counts what was taken past the burst as well, so that it is paid for later', () => {
+  test('the keeper also counts requests admitted beyond the burst, so that later ones are refused for them', () => {
     const kept = createBucket(0)
     expect(takeAllAsKeeper(kept)).toBe(10)
     expect(keepReport(kept, { taken: 2, asked: 1, level: 0 }, 0, RATE)).toEqual({ granted: 0, level: 12 })
@@ -50,7 +50,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeAllAsKeeper(kept, 3_000)).toBe(1)
   })
 
-  test('credit is there again when the keeper has answered, and not before', () => {
+  test('credit is restored only when the keeper has answered', () => {
     const own = createBucket(0)
     takeMany(own, 2)
     takeReport(own, 0, RATE)
@@ -59,7 +59,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeMany(own, 1)).toMatchObject({ admitted: 1 })
   })
 
-  test('what the keeper knows of others is known then', () => {
+  test('after the answer, the gateway knows what the keeper knows of other gateways', () => {
     const own = createBucket(0)
     takeMany(own, 1)
     takeReport(own, 0, RATE)
@@ -68,7 +68,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeMany(own, 2, 1_000)).toMatchObject({ admitted: 1, refused: 1 })
   })
 
-  test('what was not granted was not taken', () => {
+  test('a request that the keeper did not grant does not count', () => {
     const own = createBucket(0)
     takeMany(own, 10)
     takeReport(own, 0, RATE)
@@ -76,7 +76,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeMany(own, 15)).toEqual({ admitted: 2, asked: 5, refused: 8 })
   })
 
-  test('what was taken while the answer was under way counts on top of it', () => {
+  test('requests admitted while the answer was under way are added to the answered level', () => {
     const own = createBucket(0)
     takeMany(own, 1)
     takeReport(own, 0, RATE)
@@ -85,7 +85,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeMany(own, 15)).toMatchObject({ refused: 14 })
   })
 
-  test('without an answer all of it is told again', () => {
+  test('without an answer, everything is reported again', () => {
     const own = createBucket(0)
     takeMany(own, 5)
     expect(takeReport(own, 0, RATE)).toMatchObject({ taken: 2, asked: 3 })
@@ -93,7 +93,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeReport(own, 0, RATE)).toMatchObject({ taken: 5, asked: 0 })
   })
 
-  test('a keeper that knows less believes what is known elsewhere, a quarter of a second old', () => {
+  test('a keeper with a lower level takes over the level that another gateway knew, a quarter of a second ago', () => {
     const [own, kept] = [createBucket(0), createBucket(0)]
     settle(own, { granted: 0, level: 9 }, 0, RATE)
     const report = takeReport(own, 0, RATE)
@@ -101,7 +101,7 @@ describe('a bucket that several gateways share', () => {
     expect(keepReport(kept, report, 0, RATE)).toEqual({ granted: 0, level: 8.75 })
   })
 
-  test('a level that goes to and fro does not rise', () => {
+  test('a level that is sent back and forth does not rise', () => {
     const [own, kept] = [createBucket(0), createBucket(0)]
     for (let at = 0; at < 8; at += 1) takeAsKeeper(kept, 0, RATE)
     for (let nowMs = 0; nowMs <= 6_000; nowMs += 200) {
@@ -112,7 +112,7 @@ describe('a bucket that several gateways share', () => {
     expect(takeAllAsKeeper(kept, 6_000)).toBe(8)
   })
 
-  test('clocks are nobody’s but one’s own', () => {
+  test('clocks of different gateways are never compared', () => {
     const [own, kept] = [createBucket(5_000_000), createBucket(-7)]
     takeMany(own, 10, 5_000_000)
     settle(own, keepReport(kept, takeReport(own, 5_000_000, RATE), -7, RATE), 5_000_000, RATE)

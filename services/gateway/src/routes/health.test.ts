@@ -32,7 +32,7 @@ afterEach(() => {
   vi.useRealTimers()
 })
 
-test('readiness is false from the moment the process is asked to stop, whatever the services say', async () => {
+test('readiness is false from the moment when the process is asked to stop, even if all services are up', async () => {
   expect(await ask()).toMatchObject({ status: 200 })
   draining = true
   expect(await ask()).toMatchObject({ status: 503 })

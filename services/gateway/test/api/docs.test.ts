@@ -1,4 +1,4 @@
-/** The reference page: what is served under `/docs`, and what a browser makes of it. */
+/** The reference page: the files under `/docs`, and the page in a browser. */
 import { type Browser, type Page, type Request, startChromium } from '@svc/test/support/engines/chromium.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -22,7 +22,7 @@ afterAll(() => h?.[Symbol.asyncDispose]())
 const get = (target: string, headers: Record<string, string> = {}): Promise<Answer> => h.send({ target, headers })
 
 describe('the files of the reference page', () => {
-  test.each(FILES)('%s is %s, and nothing that a browser may guess to be something else', async (path, type) => {
+  test.each(FILES)('%s is %s, and a browser may not guess another type', async (path, type) => {
     expect(await get(path)).toMatchObject({
       status: 200,
       headers: {
@@ -33,7 +33,7 @@ describe('the files of the reference page', () => {
     })
   })
 
-  test.each(DOCUMENTS)('%s is asked for again by its ETag, and not sent again', async (path) => {
+  test.each(DOCUMENTS)('%s is revalidated by its ETag and not sent again', async (path) => {
     const first = await get(path)
     const etag = String(first.headers.etag)
     expect(etag).toMatch(/^W\/"[\w-]+"$/)
@@ -45,17 +45,20 @@ describe('the files of the reference page', () => {
     expect(await get(path, { 'if-none-match': '"other"' })).toMatchObject({ status: 200, text: first.text })
   })
 
-  test.each(['/docs/swagger-ui-bundle.js', '/openapi.json'])('%s is compressed for who accepts that', async (path) => {
-    const plain = await get(path)
-    expect(plain.headers['content-encoding']).toBeUndefined()
-    const response = await fetch(`http://127.0.0.1:${h.port}${path}`, { headers: { 'accept-encoding': 'gzip' } })
-    expect(response.headers.get('content-encoding')).toBe('gzip')
-    expect(Number(response.headers.get('content-length'))).toBeLessThan(Buffer.byteLength(plain.text) / 2)
-    expect(await response.text()).toBe(plain.text)
-    for (const refused of ['br', 'gzip;q=0', 'identity', 'gzip;q=0, *']) {
-      expect((await get(path, { 'accept-encoding': refused })).text).toBe(plain.text)
-    }
-  })
+  test.each(['/docs/swagger-ui-bundle.js', '/openapi.json'])(
+    '%s is compressed for clients that accept compression',
+    async (path) => {
+      const plain = await get(path)
+      expect(plain.headers['content-encoding']).toBeUndefined()
+      const response = await fetch(`http://127.0.0.1:${h.port}${path}`, { headers: { 'accept-encoding': 'gzip' } })
+      expect(response.headers.get('content-encoding')).toBe('gzip')
+      expect(Number(response.headers.get('content-length'))).toBeLessThan(Buffer.byteLength(plain.text) / 2)
+      expect(await response.text()).toBe(plain.text)
+      for (const refused of ['br', 'gzip;q=0', 'identity', 'gzip;q=0, *']) {
+        expect((await get(path, { 'accept-encoding': refused })).text).toBe(plain.text)
+      }
+    },
+  )
 
   test('spec 3.1: a signature that is supplied must be valid on /docs too', async () => {
     expect(await get('/docs', { authorization: 'SVC x' })).toMatchObject({ status: 401 })
@@ -107,7 +110,7 @@ describe('the reference page in a browser', () => {
     expect(await page.locator('.try-out').count()).toBe(0)
   })
 
-  test('asks nobody else, and for nothing that is not there', async () => {
+  test('sends no request to another host, and none that is not found', async () => {
     await page.waitForLoadState('networkidle')
     const addresses = requests.map((request) => request.url()).filter((url) => !url.startsWith('data:'))
     expect(new Set(addresses.map((url) => new URL(url).origin))).toEqual(new Set([origin()]))
@@ -117,11 +120,11 @@ describe('the reference page in a browser', () => {
     expect(new Set(statuses)).toEqual(new Set([200]))
   })
 
-  test('needs nothing that its policy forbids, and complains of nothing', () => {
+  test('needs nothing that its policy forbids, and logs no error', () => {
     expect(complaints).toEqual([])
   })
 
-  test('its policy holds: what is not served here is not loaded, and the browser says so', async () => {
+  test('its policy works: the browser refuses to load anything from elsewhere, and reports it', async () => {
     await page.evaluate('document.body.append(Object.assign(new Image(), { src: "https://elsewhere.example/x.png" }))')
     await page.evaluate('fetch("https://elsewhere.example/").catch(() => {})')
     await page.evaluate('document.body.append(Object.assign(document.createElement("script"), { text: "1" }))')

@@ -76,7 +76,7 @@ const fill = (path: string) =>
     .replace('{board}', 'b'.repeat(20))
 
 describe('spec 1.4: the OpenAPI description has the specification’s operations and no others', () => {
-  test('each of them, with what it says of authentication', () => {
+  test('every operation, with its authentication', () => {
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
     expect(description.openapi).toBe('3.1.0')
     const found = described().map(({ method, path, operation }) => [
@@ -87,7 +87,7 @@ describe('spec 1.4: the OpenAPI description has the specification’s operations
     expect(found.sort()).toEqual([...SPECIFIED].map((row) => [...row]).sort())
   })
 
-  test('every one has a route, and every route but the two documents is one', () => {
+  test('every operation has a route, and every route but the two documents is an operation', () => {
     const routes = createOperations({} as Parameters<typeof createOperations>[0])
     expect(routes.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
       described()
@@ -97,7 +97,7 @@ describe('spec 1.4: the OpenAPI description has the specification’s operations
   })
 
   const paths = [...new Set(SPECIFIED.map(([, path]) => path))]
-  test.each(paths)('%s answers to the methods that are described, and to no others', async (path) => {
+  test.each(paths)('%s answers only the described methods', async (path) => {
     h.register('nobody')
     const routed: string[] = []
     for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']) {
@@ -111,12 +111,12 @@ describe('spec 1.4: the OpenAPI description has the specification’s operations
   })
 })
 
-describe('the description holds together', () => {
+describe('the description is consistent', () => {
   test('it is OpenAPI 3.1, by its own schema', async () => {
     expect(await new Validator().validate(JSON.parse(answer.text))).toMatchObject({ valid: true })
   })
 
-  test('every reference leads somewhere, and every component is referred to', () => {
+  test('every reference has a target, and every component is referenced', () => {
     const references = new Set([...answer.text.matchAll(/"\$ref":"#\/components\/([^"]+)"/g)].map(([, path]) => path))
     const components = Object.entries(description.components)
       .filter(([kind]) => kind !== 'securitySchemes')
@@ -171,7 +171,7 @@ describe('the description holds together', () => {
   })
 })
 
-test('spec 5.1: the manifest is where clients look for it', async () => {
+test('spec 5.1: the manifest is at the path where clients look for it', async () => {
   expect(await h.send({ target: '/.well-known/agent.json' })).toMatchObject({
     status: 200,
     body: { authority: 'agents.test:8443', openapi: '/openapi.json', retention_days: 30 },

@@ -58,7 +58,7 @@ test.each<[string, () => unknown]>([
   },
 )
 
-/** Every operation, and whatever no operation has. */
+/** Every operation, and every path and method without one. */
 function requests(): Outgoing[] {
   const pubkey = formatPublicKey(alice.publicKey)
   return [
@@ -78,7 +78,7 @@ function requests(): Outgoing[] {
   ]
 }
 
-/** Names the signer's own key where a body names one. */
+/** Puts the signer's own key into a body that has a key. */
 function withKey(body: unknown, pubkey: string): unknown {
   return typeof body === 'object' && body !== null && 'pubkey' in body ? { ...body, pubkey } : body
 }

@@ -1,2 +1,2 @@
-/** Preloaded into a gateway that is to meet an error that nobody handles: one for each SIGUSR2. */
+/** Preloaded into a gateway: each SIGUSR2 causes an unhandled error. */
 process.on('SIGUSR2', () => Promise.reject(new Error('nobody handles this')))

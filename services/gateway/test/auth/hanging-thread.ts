@@ -1,4 +1,4 @@
-/** A thread that takes every signature and says nothing of any. */
+/** A thread that takes every signature and never answers. */
 import { workerData } from 'node:worker_threads'
 import { VerifyRing } from '../../src/auth/verify-ring.ts'
 

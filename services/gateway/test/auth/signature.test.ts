@@ -28,7 +28,7 @@ function freshNonce(): string {
 }
 
 describe('spec 3.5: the order of the checks', () => {
-  /** What can be wrong with a request, in the order in which it is found. */
+  /** The faults of a request, in the order of the checks. */
   const FAULTS = [
     ['header syntax', 'unauthenticated'],
     ['timestamp', 'timestamp_out_of_range'],
@@ -76,7 +76,7 @@ describe('spec 3.5: the order of the checks', () => {
     expect(await sendWith([second, first])).toMatchObject({ body: { error: { code } } })
   })
 
-  test('all of them at once are the first one', async () => {
+  test('with all faults at once, the first is answered', async () => {
     const answer = await sendWith(FAULTS.map(([fault]) => fault))
     expect(answer).toMatchObject({ status: 401, body: { error: { code: 'unauthenticated' } } })
   })
@@ -112,7 +112,7 @@ describe('spec 2.4, 3.2: header syntax', () => {
     })
   })
 
-  test('X-SVC headers without Authorization claim nothing: the caller is anonymous', async () => {
+  test('X-SVC headers without Authorization are ignored: the caller is anonymous', async () => {
     const { authorization: _, ...rest } = good()
     expect(await h.send({ target: '/v2/health', headers: { ...rest, 'x-svc-nonce': 'junk' } })).toMatchObject({
       status: 200,
@@ -128,7 +128,7 @@ describe('spec 3.6: the timestamp is within 60 seconds', () => {
     [63, 401],
     [-1_000_000, 401],
   ])('%i seconds off: %i', async (offset, status) => {
-    // Again where it was seconds until the request was looked at.
+    // Repeat if seconds passed before the request was checked.
     await eventually(async () => {
       const answer = await h.sendSigned(h.register('alice'), { target: '/v2/me' }, { timestamp: now() + offset })
       expect(answer.status).toBe(status)
@@ -137,7 +137,7 @@ describe('spec 3.6: the timestamp is within 60 seconds', () => {
   })
 })
 
-describe('spec 3.3: every line of it is covered', () => {
+describe('spec 3.3: the signature covers every line of the signed text', () => {
   const request = { method: 'PATCH', target: '/v2/me?', headers: JSON_BODY, body: '{"discoverable":true}' }
 
   test.each<[string, Signing]>([
@@ -194,7 +194,7 @@ describe('spec 3.3: every line of it is covered', () => {
     expect(await h.sendRaw(`${lines.join('\r\n')}\r\n\r\n`)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('what is not ASCII in a target is signed as it was on the wire', async () => {
+  test('a target that is not ASCII is signed as it was sent', async () => {
     const alice = h.register('alice')
     const target = Buffer.from('/v2/me?é')
     const { signRequest } = await import('@svc/svc1/sign.ts')
@@ -217,20 +217,17 @@ describe('spec 3.7: nonces', () => {
     ['404 for an id that cannot be one', { target: '/v2/messages/x' }, 404],
     ['415', { method: 'PATCH', target: '/v2/me', body: '{}' }, 415],
     ['403', { method: 'POST', target: '/v2/messages', body: envelopeOf(createKeyPair()), headers: JSON_BODY }, 403],
-  ])(
-    'a nonce is consumed by a request whose signature verified, also where the answer is %s',
-    async (_, request, status) => {
-      const alice = h.register('alice')
-      const nonce = freshNonce()
-      expect(await h.sendSigned(alice, request, { nonce })).toMatchObject({ status })
-      expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({
-        status: 409,
-        body: { error: { code: 'nonce_replayed' } },
-      })
-    },
-  )
+  ])('a request whose signature verifies consumes its nonce, even if the answer is %s', async (_, request, status) => {
+    const alice = h.register('alice')
+    const nonce = freshNonce()
+    expect(await h.sendSigned(alice, request, { nonce })).toMatchObject({ status })
+    expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({
+      status: 409,
+      body: { error: { code: 'nonce_replayed' } },
+    })
+  })
 
-  test('the same bytes in another case are the same nonce', async () => {
+  test('a nonce in upper case equals the nonce in lower case', async () => {
     const alice = h.register('alice')
     const nonce = `${freshNonce()}ff`
     expect(await h.sendSigned(alice, { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
@@ -245,7 +242,7 @@ describe('spec 3.7: nonces', () => {
     expect(await h.sendSigned(h.register('bob'), { target: '/v2/me' }, { nonce })).toMatchObject({ status: 200 })
   })
 
-  test('spec 3.7; ADR 22: a request that was not signed right burns no nonce', async () => {
+  test('spec 3.7; ADR 22: a request with an invalid signature consumes no nonce', async () => {
     const alice = h.register('alice')
     const nonce = freshNonce()
     const before = h.callsTo(admitRequest).length

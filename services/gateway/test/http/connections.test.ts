@@ -1,4 +1,4 @@
-/** Clients that take their time, against a server that gives them little of it. */
+/** Slow clients, and a server with short timeouts. */
 import type { AddressInfo } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -44,7 +44,7 @@ afterAll(async () => {
   outflow[Symbol.dispose]()
 })
 
-describe('slow clients are answered and let go', () => {
+describe('slow clients are answered and disconnected', () => {
   test.each([
     ['half a request line', 'GET /v2/hea'],
     ['headers without an end', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n'],
@@ -58,7 +58,7 @@ describe('slow clients are answered and let go', () => {
     expect(received).toContain('{"error":{"code":"invalid_request","message":"the request did not arrive in time"}}')
   })
 
-  test('one that sends nothing at all is let go without a word, which it could take for the answer to what it sends next', async () => {
+  test('a client that sends nothing is disconnected without an answer, because it could take that for the answer to its next request', async () => {
     expect(await openRaw(port).ended).toBe('')
   })
 
@@ -66,7 +66,7 @@ describe('slow clients are answered and let go', () => {
     ['a request', '', 'GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
     ['its second half', 'GET /v2/health HTTP/1.1\r\nHost: x\r\n', 'Connection: close\r\n\r\n'],
     ['the rest of a body', 'POST / HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 3\r\n\r\na', 'bc'],
-  ])('%s that came in time, while this process stood still, is read', async (_, before, then) => {
+  ])('%s that arrived in time, while this process was paused, is read', async (_, before, then) => {
     let received: string
     let sentMs: number
     do {
@@ -75,18 +75,18 @@ describe('slow clients are answered and let go', () => {
       await new Promise((resolve) => connection.socket.once('connect', resolve))
       if (before !== '') connection.write(before)
       await new Promise((resolve) => setTimeout(resolve, HEADERS_MS / 3))
-      // Timers are looked at before sockets behind this.
+      // After this, Node checks timers before sockets.
       await new Promise(setImmediate)
       connection.write(then)
       sentMs = performance.now() - beganMs
       const until = performance.now() + REQUEST_MS * 1.5
       while (performance.now() < until);
       received = await connection.ended
-    } while (sentMs > HEADERS_MS) // the process stood still before, and the rest came too late
+    } while (sentMs > HEADERS_MS) // the process was paused, and the rest came too late
     expect(received).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  test('one that goes away in the middle of a body is no fault of ours', async () => {
+  test('a client that disconnects in the middle of a body is not an error of the server', async () => {
     const connection = openRaw(port)
     connection.write('POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{')
     connection.socket.end()
@@ -111,8 +111,8 @@ describe('a connection with more requests than any client sends before it reads'
   })
 })
 
-describe('whatever comes over a connection, the server goes on', () => {
-  /** Pieces of HTTP, whole and broken, that a hostile client may put together. */
+describe('the server keeps working, whatever arrives over a connection', () => {
+  /** Valid and broken pieces of HTTP that a hostile client may combine. */
   const piece = fc.oneof(
     fc.constantFrom(
       'GET / HTTP/1.1\r\nHost: x\r\n\r\n',
@@ -129,7 +129,7 @@ describe('whatever comes over a connection, the server goes on', () => {
     fc.string({ unit: 'binary', maxLength: 40 }),
   )
 
-  test('property: it answers in its own shape or not at all', async () => {
+  test('property: each answer has the shape of this API, or there is none', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(piece, { maxLength: 6 }), async (pieces) => {
         const connection = openRaw(port)

@@ -46,7 +46,7 @@ describe('spec 3.18: browsers of configured origins', () => {
   })
 
   test.each(['https://evil.example', 'http://app.example', 'null', `${APP}.evil.example`])(
-    '%s is told nothing',
+    '%s gets no CORS headers',
     async (origin) => {
       const preflight = await h.send({ method: 'OPTIONS', target: '/v2/messages', headers: { origin, ...PREFLIGHT } })
       expect(preflight).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
@@ -62,7 +62,7 @@ describe('spec 3.18: browsers of configured origins', () => {
     })
   })
 
-  test('by default there are none', async () => {
+  test('by default no origin is allowed', async () => {
     await using plain = await startHarness()
     const preflight = { method: 'OPTIONS', target: '/v2/messages', headers: { origin: APP, ...PREFLIGHT } }
     expect(await plain.send(preflight)).toMatchObject({ status: 404 })

@@ -43,7 +43,7 @@ describe('spec 5.2, 12.1: GET /v2/health', () => {
 })
 
 describe('spec 3.17: 503 within 5 s, never a hang', () => {
-  test('a service that nobody serves', async () => {
+  test('a service without a process', async () => {
     await using h = await startHarness()
     const alice = h.register('alice')
     await h.services.messaging.drain()
@@ -59,7 +59,7 @@ describe('spec 3.17: 503 within 5 s, never a hang', () => {
   test('a service that does not answer', async () => {
     await using h = await startHarness()
     h.answer(getIdentity, () => new Promise(() => {}))
-    // Again where the machine itself stood still for the half second that is left.
+    // Repeat if the machine itself was paused for the remaining half second.
     await eventually(async () => {
       const start = Date.now()
       expect(await h.sendSigned(h.register('alice'), { target: '/v2/me' })).toMatchObject(errorOf(503, 'unavailable'))
@@ -67,7 +67,7 @@ describe('spec 3.17: 503 within 5 s, never a hang', () => {
     })
   })
 
-  test('NATS that is gone, and comes back', async () => {
+  test('NATS that is down and comes back', async () => {
     await using h = await startHarness()
     const alice = h.register('alice')
     await h.nats.kill()
@@ -100,8 +100,8 @@ describe('spec 4.1: a 500 never shows internals', () => {
   })
 })
 
-describe('on the way out the gateway stops taking and finishes what it began', () => {
-  test('a request under way has its answer, its connection is closed behind it, and no other is taken', async () => {
+describe('during a drain the gateway accepts no requests and finishes those under way', () => {
+  test('a request under way is answered, its connection is then closed, and no other request is accepted', async () => {
     const h = await startHarness()
     const alice = h.register('alice')
     const idle = openRaw(h.port)
@@ -134,7 +134,7 @@ describe('on the way out the gateway stops taking and finishes what it began', (
     await h[Symbol.asyncDispose]()
   })
 
-  test('a client that sends nothing does not hold it up', async () => {
+  test('a client that sends nothing does not delay the drain', async () => {
     const h = await startHarness()
     const silent = openRaw(h.port)
     silent.write('GET /v2/health HTTP/1.1\r\n')
@@ -146,7 +146,7 @@ describe('on the way out the gateway stops taking and finishes what it began', (
   })
 })
 
-test('an error that nobody handles drains the gateway: a request under way has its answer, and the exit code is 1', async () => {
+test('an unhandled error drains the gateway: a request under way is answered, and the exit code is 1', async () => {
   await using h = await startHarness()
   const fileOf = (path: string): string => fileURLToPath(new URL(path, import.meta.url))
   const child = spawn(

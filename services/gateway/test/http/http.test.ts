@@ -45,7 +45,7 @@ describe('spec 3.14, 4.1: every answer', () => {
     expect(dateMs).toBeLessThan(Date.now() + 5_000)
   })
 
-  test('the error has two members, and nothing else is in the body', async () => {
+  test('the error has two members, and the body has nothing else', async () => {
     expect((await h.send({ target: '/v2/nowhere' })).text).toBe(
       '{"error":{"code":"not_found","message":"there is nothing here, or not for this caller"}}',
     )
@@ -137,7 +137,7 @@ describe('spec 3.11: unknown path or method is 404 not_found', () => {
     expect(await h.send({ target })).toMatchObject(errorOf(404, 'not_found'))
   })
 
-  test('an Accept-Version header is nobody’s business here', async () => {
+  test('an Accept-Version header is ignored', async () => {
     expect(await h.send({ target: '/v2/health', headers: { 'accept-version': '9.9.9' } })).toMatchObject({
       status: 200,
     })
@@ -151,7 +151,7 @@ describe('spec 3.11: unknown path or method is 404 not_found', () => {
   )
 })
 
-describe('spec 3.10: a body where none is taken', () => {
+describe('spec 3.10: a body for an operation without one', () => {
   test.each([
     ['GET', '/v2/me'],
     ['POST', '/v2/messages/message-1/ack'],
@@ -223,7 +223,7 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
     ['on a GET', 'GET /v2/health', ''],
     ['of another type', 'PATCH /v2/me', 'Content-Type: text/plain\r\n'],
   ])('413 comes before all else, from the declared length alone: %s', async (_, line, header) => {
-    // Also a length that is beyond what a double holds.
+    // Also a length that exceeds a double.
     for (const length of ['98305', '99999999999999999']) {
       const answer = await h.sendRaw(`${line} HTTP/1.1\r\nHost: x\r\n${header}Content-Length: ${length}\r\n\r\n`)
       expect(parseRaw(answer)).toMatchObject([errorOf(413, 'body_too_large')])
@@ -231,7 +231,7 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
     }
   })
 
-  test('Expect: 100-continue: a body that is too long is not asked for, another is', async () => {
+  test('Expect: 100-continue: the gateway asks for a body unless it is too long', async () => {
     const head = 'PATCH /v2/me HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\n'
     expect(await h.sendRaw(`${head}Content-Length: 1000000\r\n\r\n`)).toMatch(/^HTTP\/1\.1 413 /)
     expect(await h.sendRaw(`${head}Content-Length: 2\r\n\r\n{}`)).toMatch(
@@ -239,12 +239,12 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
     )
   })
 
-  test('an expectation of another kind is not met and not an error', async () => {
+  test('an unknown expectation is ignored', async () => {
     const head = 'GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: tea\r\n\r\n'
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('spec 3.9: an endless body is answered and not read on', async () => {
+  test('spec 3.9: an endless body is answered and not read further', async () => {
     const connection = openRaw(h.port)
     connection.write('PATCH /v2/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n')
     const chunk = `1000\r\n${'x'.repeat(4096)}\r\n`
@@ -261,7 +261,7 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
       return closed
     })
     expect(parseRaw(await connection.ended)).toMatchObject([errorOf(413, 'body_too_large')])
-    // What buffers on both sides hold, and no more.
+    // Only as much as the buffers on both sides hold.
     expect(sent).toBeLessThan(32 * 1024 * 1024)
   })
 })
@@ -326,7 +326,7 @@ describe('broken HTTP is answered in the shape of an error', () => {
     expect(await h.sendRaw('GET /v2/health HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('an upgrade is not taken, the request is', async () => {
+  test('an upgrade is ignored, and the request is answered', async () => {
     const head = 'GET /v2/health HTTP/1.1\r\nHost: x\r\nConnection: close, Upgrade\r\nUpgrade: websocket\r\n\r\n'
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 200 /)
   })
@@ -342,17 +342,17 @@ describe('requests that come together on one connection', () => {
     expect(parseRaw(received).map(({ status }) => status)).toEqual([404, 404, 400, 401])
   })
 
-  test('what breaks the connection is answered after what came before it', async () => {
+  test('a request that breaks the connection is answered after the earlier requests', async () => {
     const received = await h.sendRaw(`${get('/v2/health') + get('/v2/agents/nobody')}junk\r\n\r\n`)
     expect(parseRaw(received).map(({ status }) => status)).toEqual([200, 404, 400])
   })
 
-  test('a CONNECT is answered after what came before it, too', async () => {
+  test('a CONNECT is also answered after the earlier requests', async () => {
     const received = await h.sendRaw(`${get('/v2/health')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`)
     expect(parseRaw(received).map(({ status }) => status)).toEqual([200, 404])
   })
 
-  test('a body that is read whole leaves the connection usable, whatever the answer', async () => {
+  test('the connection stays usable after a completely read body, whatever the answer', async () => {
     const post = 'POST /v2/nowhere HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{}{}{'
     const received = await h.sendRaw(post + get('/v2/health', 'Connection: close\r\n'))
     expect(parseRaw(received).map(({ status }) => status)).toEqual([404, 200])

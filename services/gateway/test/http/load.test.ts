@@ -1,4 +1,4 @@
-/** The gateway refuses what is more than it can take on. */
+/** The gateway refuses requests beyond its capacity. */
 import type { Socket } from 'node:net'
 import { admitRequest, findAgent, issueChallenge, listAgents, registerAgent } from '@svc/contracts/identity.ts'
 import { listInbox, sendMessage } from '@svc/contracts/messaging.ts'
@@ -42,7 +42,7 @@ beforeEach(async () => {
 })
 afterEach(() => h[Symbol.asyncDispose]())
 
-test('past its bound a request is 503 at once and before any effect; reads have room of their own, and health always', async () => {
+test('past the limit a request is 503 at once and has no effect; reads have slots of their own, and health is always answered', async () => {
   const alice = h.register('alice')
   h.register('bob')
   const write = (): Outgoing => ({
@@ -55,7 +55,7 @@ test('past its bound a request is 503 at once and before any effect; reads have 
   const writes = Array.from({ length: MAX_OF_ONE_KIND }, () => h.sendSigned(alice, write()))
   await eventually(() => h.callsTo(sendMessage).length === MAX_OF_ONE_KIND)
 
-  // Nothing was let go yet, so this is answered before them.
+  // The held calls have not been answered yet, so this request is answered before them.
   const refusedWrite = write()
   const signed = { ...refusedWrite, headers: { ...refusedWrite.headers, ...signatureOf(alice, refusedWrite) } }
   const refused = await h.send(signed)
@@ -71,7 +71,7 @@ test('past its bound a request is 503 at once and before any effect; reads have 
   gate.resolve()
   expect((await Promise.all(writes)).map(({ status }) => status)).toEqual(writes.map(() => 202))
   expect((await Promise.all(reads)).map(({ status }) => status)).toEqual(reads.map(() => 200))
-  // Not even its nonce was consumed: the very same request is good.
+  // Not even its nonce was consumed, so the same request succeeds now.
   expect((await h.send(signed)).status).toBe(202)
 })
 
@@ -86,7 +86,7 @@ test.each([
   const alice = h.register('alice')
   const sockets: Socket[] = []
   const me = (address: string) => h.sendSigned(alice, { ...ME, headers: { 'x-forwarded-for': address } })
-  /** Sends a request that waits for the gate. @returns whether the gateway took it. */
+  /** Sends a request that waits for the gate. @returns whether the gateway accepted it. */
   const hold = async (): Promise<boolean> => {
     const before = h.callsTo(listInbox).length
     const connection = connections.adopt(openRaw(h.port), ({ socket }) => void socket.destroy())
@@ -162,7 +162,7 @@ test.each([
   expect(lookups()).toBe(before + 3)
 })
 
-test('a client that sends slowly takes nobody’s place', async () => {
+test('a client that sends slowly takes no slot', async () => {
   using slow = new DisposableStack()
   for (let at = 0; at < MAX_REQUESTS * 2; at += 1) {
     const connection = slow.adopt(openRaw(h.port), ({ socket }) => void socket.destroy())
@@ -178,14 +178,14 @@ test('refusals are not logged one by one', async () => {
   const reads = Array.from({ length: MAX_OF_ONE_KIND + 5 }, () => h.sendSigned(alice, { target: '/v2/inbox' }))
   await eventually(() => h.callsTo(listInbox).length === MAX_OF_ONE_KIND)
   const warnings = () => h.log.filter(({ level }) => Number(level) >= 40)
-  // In one line for each second in which they came.
+  // One log line for each second with refusals.
   await eventually(() => warnings().reduce((sum, { refused }) => sum + Number(refused), 0) === 5)
   expect(warnings().length).toBeLessThan(5)
   gate.resolve()
   await Promise.all(reads)
 })
 
-test('unsigned requests, and those from an address of false signatures, share a quarter; registered agents have the rest', async () => {
+test('unsigned requests, and those from an address that sent false signatures, share a quarter; registered agents have the rest', async () => {
   const [alice, stranger] = [h.register('alice'), createKeyPair()]
   const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
   const pubkey = formatPublicKey(stranger.publicKey)
@@ -197,7 +197,7 @@ test('unsigned requests, and those from an address of false signatures, share a 
     return { challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' }
   })
 
-  // Claims are believed until one from the same address was false.
+  // Requests with a signature count as signed until one from the same address was false.
   expect(await sendFrom('192.0.2.1')).toMatchObject({ status: 200 })
   expect(await h.sendSigned(stranger, { ...ME, headers: from('192.0.2.2') })).toMatchObject({ status: 401 })
   const held = Array.from({ length: MAX_UNSIGNED }, () => h.send(challenge))
@@ -226,7 +226,10 @@ test('unsigned requests, and those from an address of false signatures, share a 
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 201))
 })
 
-/** Unsigned requests take all the room that they have. @returns those requests, which are answered once the gate is open. */
+/**
+ * Unsigned requests take all of their slots. @returns those requests, which are answered once the gate is
+ * open.
+ */
 async function takeUnsignedRoom(): Promise<Promise<unknown>[]> {
   h.answer(listAgents, async () => {
     await gate.promise
@@ -241,7 +244,7 @@ test.each([
   ['has another form', () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' })],
   ['lacks its nonce', (valid: Headers) => ({ ...valid, [NONCE_HEADER]: '' })],
   ['is out of time', (valid: Headers) => ({ ...valid, [TIMESTAMP_HEADER]: '1000000000' })],
-])('an address has the room of unsigned requests after a claim that %s', async (_, spoil) => {
+])('an address shares the slots of unsigned requests after a signature that %s', async (_, spoil) => {
   const alice = h.register('alice')
   const headers = { ...spoil(signatureOf(alice, ME)), 'x-forwarded-for': '192.0.2.1' }
   expect(await h.send({ ...ME, headers })).toMatchObject({ status: 401 })
@@ -252,7 +255,7 @@ test.each([
   await Promise.all(held)
 })
 
-test('a request without a claim costs its address no trust', async () => {
+test('a request without a signature does not count against its address', async () => {
   expect(await h.send(ME)).toMatchObject({ status: 401 })
   const held = await takeUnsignedRoom()
   expect(await h.sendSigned(h.register('alice'), ME)).toMatchObject({ status: 200 })

@@ -1,4 +1,7 @@
-/** Clients that do not take their answers, and clients with many connections: what they hold is bounded, and others are served. */
+/**
+ * Clients that do not read their answers, and clients with many connections: their resources are bounded, and others
+ * are served.
+ */
 import type { IncomingMessage } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -34,7 +37,10 @@ interface Setting {
   readonly trustedProxies?: readonly string[]
 }
 
-/** A server that answers `/small`, `/large`, `/wide` (of three bytes a character) and `/document`, and `/waits` when it is let go. */
+/**
+ * A server that answers `/small`, `/large`, `/wide` (of three bytes a character) and `/document`, and `/waits` when the
+ * test releases it.
+ */
 async function start({
   trustedProxies = [],
   maxConnectionsPerClient = 1_000,
@@ -84,14 +90,17 @@ async function start({
     open,
     letGo: () => gate.resolve(),
     connections: () => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count))),
-    /** Requests that came, and those of them that wait. */
+    /** Received requests, and those of them that wait. */
     get asked() {
       return asked
     },
     get waiting() {
       return waiting
     },
-    /** Asks on so many connections for more than the kernel takes, and never reads: of each, one answer waits in the process. */
+    /**
+     * Requests more than the kernel buffers on this many connections, and never reads, so one answer of each waits in
+     * the process.
+     */
     neverReads(client: number, target: string, connections: number, headers = ''): Socket[] {
       return Array.from({ length: connections }, () => {
         const connection = open(client)
@@ -100,7 +109,7 @@ async function start({
         return connection.socket
       })
     },
-    /** What a client is answered that reads. */
+    /** The answer to a client that reads. */
     async ask(client: number, target: string): Promise<string> {
       const connection = open(client)
       connection.write(request(target, 'Connection: close\r\n'))
@@ -129,8 +138,8 @@ async function answers(connection: RawConnection): Promise<boolean> {
   return connection.received.length > before
 }
 
-describe('answers that nobody reads', () => {
-  test('hold no more than the bound of the process, and those of one address a quarter; others are answered meanwhile', async () => {
+describe('unread answers', () => {
+  test('hold at most the limit of the process, and those to one address a quarter of it; other clients are answered', async () => {
     const maxBytes = 8 * MEBIBYTE
     const h = await start({ outflow: { maxBytes } })
     const connections = h.neverReads(1, '/large', 4)
@@ -145,14 +154,14 @@ describe('answers that nobody reads', () => {
     expect(h.most.bytes).toBeLessThanOrEqual(maxBytes)
   })
 
-  test('count by their bytes, whatever alphabet they are written in', async () => {
+  test('count by their bytes in any alphabet', async () => {
     const h = await start({})
     h.neverReads(1, '/wide', 2)
     await eventually(() => h.outflow.answers === 2)
     expect(h.outflow.bytes / h.outflow.answers).toBeGreaterThan(MEBIBYTE * 0.99)
   })
 
-  test('of shared documents hold nothing but a slot each, and of those a fifth of all for one address', async () => {
+  test('with shared documents hold only a slot each, at most a fifth of all slots for one address', async () => {
     const h = await start({ outflow: { maxRequests: 50 } })
     const connections = h.neverReads(1, '/document', 15)
     await eventually(() => connections.some(({ closed }) => closed))
@@ -162,7 +171,7 @@ describe('answers that nobody reads', () => {
     expect(await h.ask(2, '/document')).toBe('200 large')
   })
 
-  test('behind a trusted proxy count for the client that it names', async () => {
+  test('behind a trusted proxy count for the client that the proxy names', async () => {
     const maxBytes = 8 * MEBIBYTE
     const h = await start({ outflow: { maxBytes }, trustedProxies: ['127.0.2.9'] })
     for (const client of [1, 2, 3]) h.neverReads(9, '/large', 1, `X-Forwarded-For: 192.0.2.${client}\r\n`)
@@ -170,7 +179,7 @@ describe('answers that nobody reads', () => {
     expect(await h.connections()).toBe(3)
   })
 
-  test('behind a trusted proxy count among the requests under way of the client that it names', async () => {
+  test('behind a trusted proxy count as requests under way of the client that the proxy names', async () => {
     const h = await start({ trustedProxies: ['127.0.2.9'] })
     const slot = { kind: 'read', forwardedFor: '192.0.2.1' } as const
     const sockets = h.neverReads(9, '/large', 2, `X-Forwarded-For: ${slot.forwardedFor}\r\n`)
@@ -185,7 +194,7 @@ describe('answers that nobody reads', () => {
     expect(() => h.load.begin(slot)).toThrow(Overloaded)
   })
 
-  test('and those that wait behind another one are whole, for a client that pipelines as many as it may', async () => {
+  test('that wait behind another answer arrive complete, for a client that pipelines as many requests as it may', async () => {
     const h = await start({ outflow: { maxRequests: MAX_REQUESTS } })
     const reading = h.open(1)
     reading.write(request('/waits') + request('/small').repeat(MAX_PIPELINED - 1))
@@ -195,7 +204,7 @@ describe('answers that nobody reads', () => {
     expect(reading.socket.closed).toBe(false)
   })
 
-  test('count as requests under way until their clients are gone', async () => {
+  test('count as requests under way until their clients disconnect', async () => {
     const h = await start({})
     const sockets = [...h.neverReads(1, '/large', 2), ...h.neverReads(2, '/document', 2)]
     await eventually(() => h.load.requests >= 4)
@@ -204,7 +213,7 @@ describe('answers that nobody reads', () => {
     expect([h.outflow.answers, h.outflow.bytes]).toEqual([0, 0])
   })
 
-  test('are cut off for a client that only drips, and one that reads gets all of them', async () => {
+  test('are cut off for a client that reads too slowly, and a client that reads gets all of them', async () => {
     const h = await start({ outflow: { patienceSeconds: 2 } })
     const dripping = h.open(1)
     dripping.socket.pause().removeAllListeners('data')
@@ -220,7 +229,7 @@ describe('answers that nobody reads', () => {
 })
 
 describe('connections', () => {
-  test('of one address are limited: the one that is idle for longest makes room, and none that is at work', async () => {
+  test('of one address are limited: the longest idle one makes room, and a busy one never', async () => {
     const h = await start({ maxConnectionsPerClient: 3 })
     const [busy, slow, idle] = [h.open(1), h.open(1), h.open(1)]
     busy.write(request('/waits'))
@@ -236,7 +245,7 @@ describe('connections', () => {
     expect([await answers(idle), await answers(other)]).toEqual([true, true])
   })
 
-  test('of one address are refused if all of them are at work', async () => {
+  test('of one address are refused if all of them are busy', async () => {
     const h = await start({ maxConnectionsPerClient: 2 })
     for (let at = 0; at < 2; at += 1) h.open(1).write(request('/waits'))
     await eventually(() => h.waiting === 2)
@@ -250,7 +259,7 @@ describe('connections', () => {
     expect(await Promise.all(connections.map(answers))).toEqual(connections.map(() => true))
   })
 
-  test('in all: a flood of slow headers gives way to every newcomer, and keeps nobody from going on', async () => {
+  test('are limited in all: a flood of slow headers makes room for every new connection, and stops no other', async () => {
     const h = await start({ maxConnections: 20 })
     const kept = h.open(1)
     expect(await answers(kept)).toBe(true)

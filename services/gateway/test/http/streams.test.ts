@@ -1,4 +1,4 @@
-/** Streams whose other end, either of the two, is there and says or takes nothing. */
+/** Streams with a stream process that sends nothing, or a client that reads nothing. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import type { StreamPlace } from '@svc/contracts/stream.ts'
@@ -59,7 +59,7 @@ test.each([
   [HEAD, { earliest: '1', latest: '4' }],
   [headOf('x-svc-earliest-cursor: 1\r\n'), { earliest: '1', latest: undefined }],
 ])(
-  'spec 9.6: the cursors of a stream, of a process of the release before the earliest alone: %#',
+  'spec 9.6: the cursors of a stream; a process of the previous release gives only the earliest: %#',
   async (head, cursors) => {
     await using scene = await startScene((socket) => void socket.write(head + chunkOf('retry: 1000\n\n')))
     const { bytes, ...opened } = await scene.open()
@@ -68,8 +68,8 @@ test.each([
   },
 )
 
-describe('a stream process that is there and does not answer', () => {
-  test('is given up within the time of the call', async () => {
+describe('a stream process that is up but does not answer', () => {
+  test('is abandoned within the timeout of the call', async () => {
     await using scene = await startScene(() => {})
     const beganMs = performance.now()
     await expect(scene.open(300)).rejects.toMatchObject({ code: 'unavailable' })
@@ -77,7 +77,7 @@ describe('a stream process that is there and does not answer', () => {
     await eventually(() => scene.sockets.size === 0)
   })
 
-  test('and goes silent later: the client is cut off after the time that it was promised, and comes back', async () => {
+  test('that goes silent later: the client is cut off after the promised time, and reconnects', async () => {
     await using scene = await startScene((socket) => void socket.write(HEAD + chunkOf('retry: 1000\n\n')))
     const beganMs = performance.now()
     const { bytes } = await scene.open()
@@ -93,8 +93,8 @@ describe('a stream process that is there and does not answer', () => {
   })
 })
 
-describe('bytes are passed on as they come, and no faster than the client takes them', () => {
-  test('a client that takes nothing has the stream process wait, and little of it is in memory here', async () => {
+describe('bytes are forwarded as they arrive, but no faster than the client reads', () => {
+  test('if a client does not read, the stream process waits, and the gateway buffers little', async () => {
     let written = 0
     await using scene = await startScene((socket) => {
       socket.write(HEAD)
@@ -115,7 +115,7 @@ describe('bytes are passed on as they come, and no faster than the client takes 
       await new Promise((resolve) => setTimeout(resolve, 100))
       return stands
     })
-    // What the kernels on both sides hold is most of it.
+    // Most of it is in the kernels on both sides.
     expect(written).toBeLessThan(16 * 1024 * 1024)
     expect(bytes.readableLength).toBeLessThan(1024 * 1024)
     // It reads on, and so does the process.
@@ -124,7 +124,7 @@ describe('bytes are passed on as they come, and no faster than the client takes 
     bytes.on('error', () => {}).destroy()
   })
 
-  test('a client that is gone is gone where its stream is held', async () => {
+  test('if a client disconnects, its stream ends in the stream process', async () => {
     await using scene = await startScene((socket) => void socket.write(HEAD + chunkOf('retry: 1000\n\n')))
     const { bytes } = await scene.open()
     expect(scene.sockets.size).toBe(1)
@@ -133,7 +133,7 @@ describe('bytes are passed on as they come, and no faster than the client takes 
   })
 })
 
-test('with a stream process that is silent the gateway ends in time', async () => {
+test('the gateway drains in time even if a stream process is silent', async () => {
   const scene = await startScene((socket) => void socket.write(HEAD + chunkOf('retry: 1000\n\n')))
   const { bytes } = await scene.open()
   bytes.on('error', () => {}).resume()

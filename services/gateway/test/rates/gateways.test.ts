@@ -19,7 +19,7 @@ beforeEach(async () => {
   return () => stack.disposeAsync()
 })
 
-/** A gateway's connection, and on it what finds the others. */
+/** A gateway's connection, and its discovery of the other gateways. */
 async function start() {
   const connection = stack.adopt(await connectNats({ url: nats.urlFor('gateway'), name: 'test', logger }), (n) =>
     drainNats(n, 500),
@@ -31,7 +31,7 @@ async function start() {
 
 type Started = Awaited<ReturnType<typeof start>>
 
-/** Until each of these knows all of these and no others. */
+/** Waits until each of these gateways knows exactly these gateways. */
 async function untilMet(...started: Started[]): Promise<void> {
   const names = started.map(({ gateways }) => gateways.self).toSorted()
   await eventually(() => {
@@ -40,14 +40,14 @@ async function untilMet(...started: Started[]): Promise<void> {
 }
 
 describe('gateways know each other', () => {
-  test('those that start later and those that were there', async () => {
+  test('new gateways and running gateways', async () => {
     const a = await start()
     await untilMet(a)
     const [b, c] = [await start(), await start()]
     await untilMet(a, b, c)
   })
 
-  test('one that stops is left out at once', async () => {
+  test('a gateway that stops is removed at once', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     const changes: number[] = []
@@ -58,7 +58,7 @@ describe('gateways know each other', () => {
     expect(changes).toEqual([1])
   })
 
-  test('one that has died is left out when it is asked, which does not take long', async () => {
+  test('a gateway that has died is removed when it does not answer, which takes little time', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     await b.close()
@@ -68,14 +68,14 @@ describe('gateways know each other', () => {
     expect(a.gateways.all).toEqual([a.gateways.self])
   })
 
-  test('one that says nothing any more is left out by itself', async () => {
+  test('a gateway that goes silent is removed after a while', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     await b.close()
     await untilMet(a)
   })
 
-  test('without NATS each is alone, and together again when it is back', async () => {
+  test('without NATS each gateway is alone, and they find each other again when NATS is back', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     await nats.kill()
@@ -85,7 +85,7 @@ describe('gateways know each other', () => {
     await untilMet(a, b)
   })
 
-  test('a presence that breaks its contract is nobody', async () => {
+  test('a presence that breaks its contract is ignored', async () => {
     const a = await start()
     for (const presence of [
       undefined,
@@ -99,8 +99,8 @@ describe('gateways know each other', () => {
   })
 })
 
-/** One that is not answered within a second is given up, so each is tried again. */
-describe('what gateways tell each other', () => {
+/** A report that is not answered within a second is dropped, so each is retried. */
+describe('reports between gateways', () => {
   test('a report reaches the keeper of its limit, and the answer comes back; levels are rounded up', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
@@ -115,14 +115,14 @@ describe('what gateways tell each other', () => {
     expect(kept.at(-1)).toEqual({ ...REPORT, level: 1.24 })
   })
 
-  test('an answer that breaks its contract is none', async () => {
+  test('an answer that breaks its contract is ignored', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     b.gateways.onReport('requests', () => ({ granted: -1, level: 0 }))
     await eventually(() => expect(a.gateways.report(b.gateways.self, 'requests', [REPORT])).rejects.toThrow('contract'))
   })
 
-  test('a report that breaks its contract is not answered, and the next one is', async () => {
+  test('a report that breaks its contract is not answered, but the next report is', async () => {
     const [a, b] = [await start(), await start()]
     await untilMet(a, b)
     b.gateways.onReport('requests', () => ({ granted: 2, level: 5 }))

@@ -29,7 +29,7 @@ async function sendAll(h: Harness, targets: readonly string[], forwardedFor?: st
 }
 
 describe('spec 3.15: rate limits per client address', () => {
-  test('past the burst it is 429 rate_limited with Retry-After, before anything else is looked at', async () => {
+  test('past the burst a request is 429 rate_limited with Retry-After, before any other check', async () => {
     await using h = await startHarness(BURSTS)
     expect(await sendAll(h, ['/v2/health', '/v2/nowhere', '/v2/me', '/v2/health'])).toEqual([200, 404, 401, 200])
     const calls = h.calls.length
@@ -60,14 +60,14 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(await h.send({ target: '/v2/nowhere' })).toMatchObject({ status: 404 })
   })
 
-  test('challenges and registrations share a limit of their own, and count in the first as well', async () => {
+  test('challenges and registrations share a limit of their own, and also count in the general limit', async () => {
     await using h = await startHarness({ ...BURSTS, SVC_REGISTRATION_RATE_BURST: '2' })
     expect(
       await sendAll(h, ['/v2/challenges', '/v2/agents/register', '/v2/challenges', '/v2/health', '/v2/health']),
     ).toEqual([201, 401, 429, 200, 429])
   })
 
-  test('ADR 4: without NATS a gateway that had others judges alone', async () => {
+  test('ADR 4: without NATS, a gateway that knew others decides alone', async () => {
     await using h = await startHarness(BURSTS)
     const known = (): unknown => h.log.findLast(({ msg }) => msg === 'gateways that share rates')?.gateways
     await using stack = new AsyncDisposableStack()
@@ -87,7 +87,7 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(await h.sendRaw(head)).toMatch(/^HTTP\/1\.1 429 .*connection: close/is)
   })
 
-  test('a short body is read away, and the connection serves on', async () => {
+  test('a short body is read and discarded, and the connection stays usable', async () => {
     await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
     await sendAll(h, ['/v2/health'])
     const post = 'POST /v2/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello'
@@ -95,13 +95,13 @@ describe('spec 3.15: rate limits per client address', () => {
     expect(received.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 429', 'HTTP/1.1 429'])
   })
 
-  test('spec 3.16; ADR 22: a forwarded address is believed from a configured proxy alone', async () => {
+  test('spec 3.16; ADR 22: a forwarded address is trusted only from a configured proxy', async () => {
     await using h = await startHarness({ ...BURSTS, SVC_RATE_BURST: '1' })
     expect(await sendAll(h, ['/v2/health'], '192.0.2.1')).toEqual([200])
     expect(await sendAll(h, ['/v2/health'], '192.0.2.2')).toEqual([429])
   })
 
-  test('behind a trusted proxy each client has its own allowance, an IPv6 /64 one, and what it writes itself is not believed', async () => {
+  test('behind a trusted proxy each client has its own allowance, an IPv6 /64 counts as one client, and addresses that a client writes itself are ignored', async () => {
     await using h = await startHarness({
       ...BURSTS,
       SVC_RATE_BURST: '1',

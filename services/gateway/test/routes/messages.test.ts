@@ -26,7 +26,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 const post = (body: string | Buffer, from = alice) =>
   h.sendSigned(from, { method: 'POST', target: '/v2/messages', headers: JSON_BODY, body })
-/** What messaging was asked last. */
+/** The last call to messaging. */
 const lastRequest = () => h.callsTo(sendMessage).at(-1)?.request
 /** base64 of some bytes. */
 const bytes = (count: number) => Buffer.alloc(count, 7).toString('base64')
@@ -76,11 +76,11 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       h.answer(sendMessage, accepted)
       h.answer(reserve, () => taken)
       h.answer(admitRequest, () => ({ replayed: false, revoked: false }))
-      // From here on ann's messages to bob are known to go straight to the inbox.
+      // From here on the gateway knows that ann's messages to bob go straight to the inbox.
       await send(envelopeOf(ann))
     })
 
-    test('under the name that messaging knows it by, at its price, and goes with the message', async () => {
+    test('under the operation id that messaging uses, at the right price, and the reservation goes with the message', async () => {
       const envelope = envelopeOf(ann, { body: 'x'.repeat(1_500) })
       expect(await send(envelope)).toMatchObject({ status: 202 })
       expect(h.callsTo(reserve).at(-1)?.request).toEqual({
@@ -94,7 +94,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       expect(lastRequest()).toMatchObject({ reserved: taken })
     })
 
-    test('spec 11.3: and is given back, before the answer, where that was replayed', async () => {
+    test('spec 11.3: the reservation of a replayed request is released before the answer', async () => {
       h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
       const sent = h.callsTo(sendMessage).length
       const envelope = envelopeOf(ann)
@@ -109,7 +109,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
     test.each([
       ['was charged for before', { ...taken, settled: true }],
       ['another attempt may be using', { ...taken, shared: true }],
-    ])('and what %s is not given back', async (_name, reserved) => {
+    ])('a reservation that %s is not released', async (_name, reserved) => {
       h.answer(reserve, () => reserved)
       h.answer(admitRequest, () => ({ replayed: true, revoked: false }))
       const given = h.callsTo(release).length
@@ -118,7 +118,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
     })
 
     test.each(['unavailable', 'budget_exhausted'] as const)(
-      'spec 7.2: where budget answers `%s`, the message goes as it is, and messaging finds what comes first',
+      'spec 7.2: if budget answers `%s`, the message goes on without a reservation, and messaging decides which error comes first',
       async (code) => {
         h.answer(reserve, () => Promise.reject(new ServiceError(code)))
         expect(await send(envelopeOf(ann))).toMatchObject({ status: 202 })
@@ -126,7 +126,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       },
     )
 
-    test('but not between agents whose messages wait as requests', async () => {
+    test('not between agents whose messages wait as requests', async () => {
       h.answer(sendMessage, (request) => ({ ...accepted(request), lane: 'requests' }))
       await send(envelopeOf(ann))
       const before = reservations()
@@ -135,7 +135,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       expect(lastRequest()).toMatchObject({ reserved: null })
     })
 
-    test('nor after a refusal', async () => {
+    test('not after a refusal', async () => {
       h.answer(sendMessage, () => Promise.reject(new ServiceError('admission_denied')))
       await send(envelopeOf(ann))
       const before = reservations()
@@ -147,7 +147,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       ['older', -LIMITS.messagePastSeconds - 60],
       ['later', LIMITS.messageFutureSeconds + 60],
     ])(
-      'spec 6.7: nor for an envelope %s than what is accepted, which can only be a repeat that was charged for',
+      'spec 6.7: not for an envelope that is %s than the time window allows, which can only be a repeat that was charged before',
       async (_name, seconds) => {
         const before = reservations()
         await send(envelopeOf(ann, { ts: new Date(Date.now() + seconds * 1_000).toISOString() }))
@@ -156,14 +156,14 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
       },
     )
 
-    test('spec 6.5: nor for what is too large', async () => {
+    test('spec 6.5: not for a message that is too large', async () => {
       const before = reservations()
       await send(envelopeOf(ann, { body: 'x'.repeat(LIMITS.dmBytes) }))
       expect(reservations()).toBe(before)
     })
   })
 
-  test('messaging is told whose it is, whom it is for, the facts, and the text as JSON.stringify writes it', async () => {
+  test('messaging gets the sender, the recipient, the facts, and the text as JSON.stringify writes it', async () => {
     const cleo = h.register('cleo')
     const envelope = envelopeOf(cleo, {
       ts: '2026-01-01T12:00:00.5+01:00',
@@ -193,7 +193,7 @@ describe('spec 7.3, 12.1: POST /v2/messages', () => {
     })
   })
 
-  test('what is absent is null, and no ttl is 0', async () => {
+  test('absent members are null, and an absent ttl is 0', async () => {
     await post(envelopeOf(alice))
     expect(lastRequest()).toMatchObject({ facts: { ttl: 0, reply_to: null, thread_id: null } })
   })
@@ -234,7 +234,7 @@ describe('spec 6.2: to', () => {
     expect(await post(envelopeOf(alice, { to }))).toMatchObject(errorOf(400, 'invalid_envelope'))
   })
 
-  test('a name is asked for once, and one that nobody has each time', async () => {
+  test('a registered name is looked up once, and an unregistered name each time', async () => {
     const asked = (name: string) =>
       h.callsTo(findAgentByName).filter(({ request }) => (request as { name: string }).name === name).length
     await post(envelopeOf(alice, { to: `later@${AUTHORITY}` }))
@@ -247,7 +247,7 @@ describe('spec 6.2: to', () => {
     expect(lastRequest()).toMatchObject({ recipient: { kind: 'agent', id: later.agentId } })
   })
 
-  test('whether there is such a board is for messaging to say, behind a retry and the time window (spec 7.2)', async () => {
+  test('messaging decides whether the board exists, after it has checked for a retry and the time window (spec 7.2)', async () => {
     await post(envelopeOf(alice, { to: `board:${'a'.repeat(20)}` }))
     expect(lastRequest()).toMatchObject({ recipient: { kind: 'board', id: 'a'.repeat(20) } })
   })
@@ -264,7 +264,7 @@ describe('spec 7.2: shape, sender and size are found in this order, before messa
     ['a short id', () => ({ id: 'short' }), 400, 'invalid_envelope'],
     ['from that is no agent id', () => ({ from: 'alice' }), 400, 'invalid_envelope'],
     ['another type', () => ({ type: 'reply' }), 400, 'invalid_envelope'],
-    ['ts that is no moment', () => ({ ts: '2026-02-30T00:00:00Z' }), 400, 'invalid_envelope'],
+    ['a ts that is not a time', () => ({ ts: '2026-02-30T00:00:00Z' }), 400, 'invalid_envelope'],
     ['a negative ttl', () => ({ ttl: -1 }), 400, 'invalid_envelope'],
     ['sig that is no base64', () => ({ sig: 'x' }), 400, 'invalid_envelope'],
     ['neither body nor body_enc', () => ({ body: undefined, sig: undefined }), 400, 'invalid_envelope'],
@@ -289,7 +289,7 @@ describe('spec 7.2: shape, sender and size are found in this order, before messa
     expect(h.callsTo(sendMessage)).toHaveLength(calls + (status === 202 ? 1 : 0))
   })
 
-  test('a fault of the JSON before all of them, behind however many members', async () => {
+  test('a fault of the JSON comes before all of them, after any number of members', async () => {
     const sent = envelopeOf(alice, { ttl: -1, ...tooMany }).replace('"n8999":', '"n0":')
     expect(await post(sent)).toMatchObject(errorOf(400, 'invalid_json'))
   })

@@ -12,7 +12,7 @@ afterAll(() => h[Symbol.asyncDispose]())
 
 const REGISTER = { method: 'POST', target: '/v2/agents/register', headers: JSON_BODY }
 const CHALLENGE = { method: 'POST', target: '/v2/challenges', headers: JSON_BODY }
-/** Of small order: no signature can be checked with it. */
+/** A key of small order, which cannot check any signature. */
 const SMALL_ORDER = `ed25519:01${'00'.repeat(31)}`
 
 /** The key of RFC 8032, test 1, and the point of order 2. */
@@ -35,7 +35,7 @@ function challenge(key: KeyPair): string {
 const errorOf = (status: number, code: string) => ({ status, body: { error: { code } } })
 
 describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => {
-  test('a key that nobody has registered signs its own registration', async () => {
+  test('an unregistered key signs its own registration', async () => {
     const key = createKeyPair()
     expect(await h.sendSigned(key, { ...REGISTER, body: registration(key) })).toMatchObject({ status: 201 })
     expect(h.callsTo(registerAgent).at(-1)?.request).toEqual(JSON.parse(registration(key)))
@@ -47,7 +47,7 @@ describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => 
     expect(await h.sendSigned(key, { ...REGISTER, body: registration(key, { pubkey }) })).toMatchObject({ status: 201 })
   })
 
-  test('unsigned it is 401, whatever the body', async () => {
+  test('an unsigned registration is 401 with any body', async () => {
     expect(await h.send({ ...REGISTER, body: '{' })).toMatchObject(errorOf(401, 'unauthenticated'))
   })
 
@@ -77,7 +77,7 @@ describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => 
     ['a pubkey of small order', `{"pubkey":"${SMALL_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],
     ['a pubkey of mixed order', `{"pubkey":"${MIXED_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],
   ])(
-    'a body in which no key can be found is about the body, and burns no nonce: %s',
+    'a body without a key is an error of the body, and consumes no nonce: %s',
     async (_, body, headers, status, code) => {
       const before = h.callsTo(admitRequest).length
       expect(await h.sendSigned(createKeyPair(), { ...REGISTER, body, headers })).toMatchObject(errorOf(status, code))
@@ -89,7 +89,7 @@ describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => 
     ['an undeclared member', { extra: 1 }],
     ['a missing member', { name: undefined }],
     ['a member of another type', { nonce: 7 }],
-  ])('all else that is wrong with the body comes after the signature and the nonce: %s', async (_, changes) => {
+  ])('all other faults of the body come after the signature and the nonce: %s', async (_, changes) => {
     const key = createKeyPair()
     const nonce = formatPublicKey(key.publicKey).slice(8, 40)
     const request = { ...REGISTER, body: registration(key, changes) }
@@ -120,7 +120,7 @@ describe('spec 3.8: POST /v2/challenges is unsigned, or signed by the body’s k
     expect(h.callsTo(issueChallenge).at(-1)?.request).toEqual(JSON.parse(challenge(key)))
   })
 
-  test('signed by a key that nobody has registered, once per nonce', async () => {
+  test('signed by an unregistered key, once per nonce', async () => {
     const key = createKeyPair()
     const request = { ...CHALLENGE, body: challenge(key) }
     const nonce = 'cd'.repeat(16)
@@ -134,7 +134,7 @@ describe('spec 3.8: POST /v2/challenges is unsigned, or signed by the body’s k
     expect(await h.sendSigned(h.register('alice'), request)).toMatchObject(errorOf(401, 'signature_invalid'))
   })
 
-  test('spec 5.11: a revoked identity signs nothing but its repeated registration', async () => {
+  test('spec 5.11: a revoked identity can sign only its repeated registration', async () => {
     const key = h.register('gone')
     h.revoked.add(key.agentId)
     expect(await h.sendSigned(key, { ...CHALLENGE, body: challenge(key) })).toMatchObject(

@@ -1,4 +1,4 @@
-/** Which call each operation makes of its request, and what it makes of the answer. */
+/** The call that each operation makes, and the answer that it returns. */
 import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
 import { getBudget } from '@svc/contracts/budget.ts'
 import {
@@ -88,7 +88,7 @@ describe('reads', () => {
     expect(lastTo(call)).toEqual(request())
   })
 
-  test('an anonymous reader of a feed is nobody', async () => {
+  test('an anonymous reader of a feed has no agent id', async () => {
     await h.send({ target: '/v2/boards' })
     expect(lastTo(listBoards)).toMatchObject({ viewer: null })
     await h.send({ target: `/v2/boards/${BOARD}` })
@@ -97,7 +97,7 @@ describe('reads', () => {
     expect(lastTo(listPosts)).toMatchObject({ viewer: null, board_id: BOARD })
   })
 
-  test('an anonymous reader of a message is nobody', async () => {
+  test('an anonymous reader of a message has no agent id', async () => {
     await h.send({ target: '/v2/messages/message-1' })
     expect(lastTo(getMessage)).toEqual({ viewer: null, id: 'message-1' })
   })
@@ -195,7 +195,7 @@ describe('changes', () => {
     },
   )
 
-  test('spec 5.11: revoking asks for the own id', async () => {
+  test("spec 5.11: revoking needs the caller's own id", async () => {
     const gone = h.register('gone')
     for (const confirm_agent_id of [alice.agentId, '', gone.name]) {
       expect(await send('POST', '/v2/me/revoke', { confirm_agent_id }, gone)).toMatchObject(
@@ -257,7 +257,7 @@ describe('changes', () => {
     expect(h.callsTo(findAgent)).toHaveLength(asked)
   })
 
-  test('spec 8.6: who was revoked since its key was found is known to be', async () => {
+  test('spec 8.6: a revocation after the key was looked up is noticed', async () => {
     const erin = h.register('erin')
     await send('GET', '/v2/me', undefined, erin)
     h.revoke(erin)
@@ -265,7 +265,7 @@ describe('changes', () => {
     expect(lastTo(setMember)).toMatchObject({ agent_id: erin.agentId, standing: 'revoked' })
   })
 
-  test('a key that was found once is not asked for again', async () => {
+  test('a key that was found is not looked up again', async () => {
     const carol = h.register('carol')
     await send('GET', '/v2/me', undefined, carol)
     const calls = h.callsTo(findAgent).length
@@ -274,7 +274,7 @@ describe('changes', () => {
     expect(h.callsTo(findAgent)).toHaveLength(calls)
   })
 
-  test('a signer that is unknown may register meanwhile', async () => {
+  test('an unknown signer is looked up again, because it may register', async () => {
     const key = createKeyPair()
     expect(await send('GET', '/v2/me', undefined, { ...key, name: 'x' })).toMatchObject(errorOf(401, 'signer_unknown'))
     const dave = h.register('dave')

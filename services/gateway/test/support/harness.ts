@@ -1,4 +1,4 @@
-/** A gateway as it runs, real HTTP in front and real NATS behind, where stand-ins answer for the services. */
+/** A real gateway between real HTTP and real NATS, with stand-ins for the services. */
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { createBoard, getBoard, listBoards, listMembers, setMember } from '@svc/contracts/boards.ts'
@@ -50,19 +50,19 @@ export interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly text: string
-  /** Undefined where the text is not JSON. */
+  /** Undefined if the text is not JSON. */
   readonly body: unknown
 }
 
 export interface Outgoing {
   method?: string
-  /** As it stands in the request line. */
+  /** The target, as in the request line. */
   target: string
   headers?: Record<string, string | string[]>
   body?: string | Buffer
 }
 
-/** What is changed of a signature, after it was made or before. */
+/** Changes to a signature, after or before it is made. */
 export interface Signing {
   authority?: string
   method?: string
@@ -72,7 +72,7 @@ export interface Signing {
   nonce?: string
 }
 
-/** What a stand-in does in the place of its usual answer; throw for an error, answer otherwise to break the contract. */
+/** Replaces the usual answer of a stand-in: throws for an error, or returns something that breaks the contract. */
 type Override<Q = unknown> = (request: Q, context: CallContext) => unknown
 
 export type Harness = Awaited<ReturnType<typeof startHarness>>
@@ -117,7 +117,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     /** Every call that reached a stand-in, in order. */
     calls,
     callsTo: (call: { subject: string }) => calls.filter(({ subject }) => subject === call.subject),
-    /** Puts an answer in the place of a stand-in's. */
+    /** Replaces the answer of a stand-in. */
     answer: <C extends { subject: string }>(call: C, override: Override<RequestOf<C>>) =>
       void overrides.set(call.subject, override as Override),
     ready,
@@ -125,14 +125,14 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     /** Lines that the gateway logged. */
     log,
     register,
-    /** Revokes an identity, as the directory knows it and as its next request is answered. */
+    /** Revokes an identity, for the directory and for the check of its next request. */
     revoke(key: { agentId: string }) {
       const agent = agents.get(key.agentId)
       if (agent !== undefined) agents.set(key.agentId, { ...agent, revoked: true })
       revoked.add(key.agentId)
     },
     send: (outgoing: Outgoing) => sendRequest(gateway.port, outgoing),
-    /** Sends a request with a signature, over what `signing` says in the place of what is sent. */
+    /** Sends a signed request. Values in `signing` are signed instead of the sent ones. */
     sendSigned: (key: KeyPair, outgoing: Outgoing, signing: Signing = {}) =>
       sendRequest(gateway.port, {
         ...outgoing,
@@ -142,7 +142,7 @@ export async function startHarness(env: NodeJS.ProcessEnv = {}) {
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 
-  /** A new identity that the directory has. */
+  /** A new identity that is in the directory. */
   function register(name: string): KeyPair & { name: string } {
     const key = createKeyPair()
     agents.set(key.agentId, {
@@ -335,9 +335,9 @@ export function sendRequest(port: number, { method = 'GET', target, headers = {}
 export interface RawConnection {
   readonly socket: Socket
   write(bytes: string | Buffer): void
-  /** All that came until now. */
+  /** All bytes received until now. */
   readonly received: string
-  /** All that came, once the other end has closed. */
+  /** All received bytes, after the other end has closed. */
   readonly ended: Promise<string>
 }
 
@@ -348,7 +348,7 @@ export function openRaw(port: number, localAddress = '127.0.0.1'): RawConnection
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1')
   })
-  socket.on('error', () => {}) // a reset after the answer is the other end's good right
+  socket.on('error', () => {}) // the other end may reset the connection after its answer
   const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(received)))
   return {
     socket,
@@ -360,7 +360,7 @@ export function openRaw(port: number, localAddress = '127.0.0.1'): RawConnection
   }
 }
 
-/** Sends bytes and answers what came back until the other end closed. */
+/** Sends bytes, and returns everything received until the other end closes. */
 function sendRaw(port: number, bytes: string | Buffer): Promise<string> {
   const connection = openRaw(port)
   connection.write(bytes)

@@ -2,15 +2,16 @@
 -- Consumes the nonce of each item, and says which nonces had been consumed before and which agents are revoked, in one
 -- transaction. It decides nothing.
 --
--- In: arrays in parallel, one item at each index. `at` is for tests, which have no other way to be at a border of slots.
+-- In: arrays in parallel, one item at each index. `at` is for tests, which have no other way to be at a border of
+--   slots.
 -- Out: replayed: indexes, from 0, of the items that are not the first with their nonce. revoked: agent ids.
--- Locks, in order: partitions of nonces (row exclusive; the slot before comes first), keys by their order.
+-- Locks, in order: the partitions of both slots (row exclusive; the previous slot first), then the keys in their order.
 --
--- The border of two slots: a transaction that read the clock just before it may still be under way just after it, and
--- what it inserts is then invisible to a look at the slot before. So in the first minute of a slot both slots are
--- written, and the unique index makes the two wait for each other. A transaction that began in a slot has ended a minute
--- after it, since statements are given up after seconds. Keys are inserted in order, of the older slot first, so batches
--- wait for each other and never in a circle.
+-- At the border of two slots, a transaction that read the clock before the border may still be open after it. Its
+-- inserts are then invisible to a query of the previous slot. So in the first minute of a slot both slots are written,
+-- and the unique index makes the two wait for each other. A transaction that began in a slot ends within a minute after
+-- it, because statements time out after seconds. Keys are inserted in order, those of the older slot first, so batches
+-- never deadlock.
 create or replace function identity.admit(
   agents text[],
   keys uuid[],
@@ -32,7 +33,8 @@ declare
 begin
   -- Of one nonce alone there is less to find out, and that is most of what a service is asked that keeps up.
   if cardinality(keys) = 1 and seconds % 600 >= 60 then
-    -- The slot before comes first, as below: who has inserted waits for no partition, which truncate_nonces may be waiting for.
+    -- The slot before comes first, as below: who has inserted waits for no partition, which truncate_nonces may be
+    -- waiting for.
     select
       exists (select from identity.nonces n where n.slot = slot_before and n.key = keys[1]),
       array(select a.agent_id from identity.agents a where a.agent_id = agents[1] and a.revoked)

@@ -1,7 +1,8 @@
 -- identity.truncate_nonces, revision 1
--- Empties the partition that the next slot will write, once in a slot: what it holds is older than anybody asks for. Not
--- in the first minute, when a transaction of the slot before may still look there, and not in the last minute, so that it
--- cannot be late. The clock is read again after waiting for the lock, for the same reason.
+-- Empties the partition that the next slot will write, once in a slot: what it holds is older than anybody asks for.
+-- It does nothing in the first minute of a slot, when a transaction of the previous slot may still read the partition.
+-- It does nothing in the last minute either, so that it cannot be late. The clock is read again after waiting for the
+-- lock, for the same reason.
 --
 -- In: `at` is for tests.
 -- Out: whether there was anything to remove. Safe on many replicas: the second finds nothing to remove.
@@ -9,7 +10,7 @@
 create or replace function identity.truncate_nonces(at timestamptz default null) returns boolean
 language plpgsql
 set enable_seqscan = off
-set lock_timeout = '1s' -- requests wait behind this lock, so it is not waited for long
+set lock_timeout = '1s' -- requests queue behind this lock, so the wait for it is short
 as $$
 declare
   seconds constant bigint := floor(extract(epoch from coalesce(at, clock_timestamp())));

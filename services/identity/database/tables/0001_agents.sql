@@ -2,7 +2,7 @@
 -- end. Times are Unix seconds (spec 2.1). Names and ids are compared by their bytes (spec 7.9).
 
 create table identity.agents (
-  -- base58 of SHA-256 of the key, so a key is registered once where its id is.
+  -- base58 of SHA-256 of the key. As the primary key, it lets each key be registered at most once.
   agent_id text collate "C" constraint agents_key_once primary key, -- findAgents, insertAgent
   name text collate "C" not null constraint agents_name_once unique, -- findAgentsByName, insertAgent
   public_key bytea not null check (octet_length(public_key) = 32),
@@ -10,7 +10,7 @@ create table identity.agents (
   inbox_policy text not null default 'requests' check (inbox_policy in ('requests', 'open', 'contacts', 'closed')),
   discoverable boolean not null default false,
   revoked boolean not null default false,
-  -- Raised by every change of what messaging has to know: inbox_policy and revoked.
+  -- Raised by every change of inbox_policy or revoked, which messaging must know.
   mailbox_version bigint not null default 0,
   -- The highest version that messaging has confirmed.
   mailbox_pushed bigint not null default 0,
@@ -22,8 +22,8 @@ create index agents_revoked on identity.agents (agent_id) where revoked;
 create index agents_unpushed on identity.agents (agent_id) where mailbox_pushed < mailbox_version; -- listUnpushed
 
 grant usage on schema identity to identity;
--- No delete, and no update of id, name, key or time: names are never reassigned, and an id is its key for ever. What a
--- deployment grants by default is taken back first.
+-- No delete, and no update of id, name, key or time: names are never reassigned, and an id is its key for ever. First,
+-- revoke the default privileges of the deployment.
 revoke all on identity.agents from identity;
 grant select, insert on identity.agents to identity;
 grant update (inbox_policy, discoverable, revoked, mailbox_version, mailbox_pushed) on identity.agents to identity;

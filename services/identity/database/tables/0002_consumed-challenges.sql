@@ -1,5 +1,5 @@
--- The challenges that registrations have consumed (spec 5.4, 5.6). Issuing one writes nothing, so only those that
--- somebody has done the work for are here, and only until they have expired anyway.
+-- The challenges that registrations have consumed (spec 5.4, 5.6). Issuing a challenge writes nothing. So this table
+-- holds only solved challenges, until they expire.
 create table identity.consumed_challenges (
   id uuid primary key, -- insertAgent, findStanding
   expires_at bigint not null -- Unix seconds

@@ -1,9 +1,9 @@
 -- The nonces of signed requests, remembered for at least ten minutes (spec 3.7).
 --
 -- Time, by this server's clock, is cut into slots of 600 s, and each slot writes to one of three partitions in turn. A
--- request is new if its nonce is neither in its own slot nor in the one before, so a nonce is remembered for 10 to 20
--- minutes. The partition of the slot that comes next holds what nobody asks for any more; a loop truncates it. So storage
--- is bounded, nothing is ever deleted row by row, and nothing needs a vacuum.
+-- request is new if its nonce is in neither the current nor the previous slot. So a nonce is remembered for 10 to 20
+-- minutes. The partition of the next slot holds only old nonces; a loop truncates it. So storage is bounded, nothing is
+-- ever deleted row by row, and nothing needs a vacuum.
 create table identity.nonces (
   slot smallint not null, -- number of the slot modulo 3
   key uuid not null, -- 16 bytes of SHA-256 over agent id and nonce

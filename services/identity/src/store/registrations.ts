@@ -28,7 +28,7 @@ export async function findStanding(
 /**
  * Consumes the challenge and inserts the agent in one transaction, or does neither. Concurrent transactions for the
  * same challenge, name or key wait for each other at the first unique index that they share. All touch the indexes in
- * the same order, so they cannot deadlock. When one rolls back, the next goes on.
+ * the same order, so they cannot deadlock. When one rolls back, the next one continues.
  * @returns false if the challenge, the name or the key is taken; nothing has changed then.
  */
 export async function register(

@@ -1,11 +1,11 @@
 -- messaging.append, revision 1
--- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
--- not say `called` of it any more; a numbered file of tables/ then drops the function.
+-- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
+-- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
 -- messaging.append_within under its old name. It waits for locks until the statement's own timeout.
 --
--- In: as messaging.append_within, without the ground of the decision (policies, contacts): any other version of the standing is stale.
--- Out and locks: as messaging.append_within.
+-- In: as messaging.append_within, without the ground of the decision (policies, contacts): any other version of the
+--   standing is stale. Out and locks: as messaging.append_within.
 
 -- An overload that no recorded release calls.
 drop function if exists messaging.append(

@@ -1,6 +1,6 @@
 -- messaging.append_posts, revision 1
--- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
--- not say `called` of it any more; a numbered file of tables/ then drops the function.
+-- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
+-- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
 -- messaging.append_posts_within under its old name. It waits for locks until the statement's own timeout.
 --

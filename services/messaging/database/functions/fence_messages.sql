@@ -1,11 +1,12 @@
 -- messaging.fence_messages, revision 1
--- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
--- not say `called` of it any more; a numbered file of tables/ then drops the function.
+-- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
+-- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
 -- messaging.fence_appends under its old name.
 --
 -- In: as messaging.fence_appends.
--- Out: an answer for each operation. It raises 55P03 (lock_not_available) where messaging.fence_appends answers null, and
+-- Out: an answer for each operation. It raises 55P03 (lock_not_available) where messaging.fence_appends answers null,
+--   and
 --   the caller asks again.
 -- Locks: as messaging.fence_appends.
 create or replace function messaging.fence_messages(operations text[], ids text[], digests text[], throughs_ms bigint[])

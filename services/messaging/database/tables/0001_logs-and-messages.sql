@@ -1,5 +1,5 @@
--- Logs, messages and what decides where a message goes. Owner of every object: the migrating role; the service's own
--- role gets what it uses at the end. Times are Unix seconds (spec 2.1).
+-- Logs, messages, and the state that decides where a message goes. Owner of every object: the migrating role; the
+-- service's own role gets what it uses at the end. Times are Unix seconds (spec 2.1).
 
 -- One row for each agent that ever received something or set something. `head` is the position of its last entry.
 create table messaging.logs (
@@ -7,16 +7,16 @@ create table messaging.logs (
   head bigint not null default 0,
   policy text not null default 'requests' check (policy in ('requests', 'open', 'contacts', 'closed')),
   revoked boolean not null default false,
-  -- The last version of the mailbox that identity has told; lower ones are late and change nothing.
+  -- The last version of the mailbox that identity has sent. Lower versions are late and change nothing.
   mailbox_version bigint not null default 0,
   -- Raised under the row's lock by everything that can change how this agent treats a sender: policy, revocation,
-  -- contacts. An append whose decision was made under another version begins again.
+  -- contacts. An append that was decided under another version is decided again.
   standing_version bigint not null default 0
 ) with (fillfactor = 50); -- room for `head` to be updated in place
 
 create table messaging.messages (
   id text collate "C" primary key, -- findEarlier, getMessage
-  -- SHA-256 of the JCS bytes: what an identical retry is told by (spec 7.4).
+  -- SHA-256 of the JCS bytes, which identifies an identical retry (spec 7.4).
   digest bytea not null,
   sender text collate "C" not null,
   -- An agent's id; the log it was appended to.
@@ -24,7 +24,7 @@ create table messaging.messages (
   lane text not null check (lane in ('inbox', 'requests', 'board')),
   -- Of its entry in the recipient's log; of the newer one after a promotion (spec 7.7).
   position bigint not null,
-  -- Of its entry as a request, where it was promoted since.
+  -- The position of its entry as a request, if it was promoted later.
   request_position bigint,
   thread_id text collate "C",
   -- The JSON that was accepted, without insignificant white space; never parsed or written again.
@@ -55,7 +55,7 @@ create table messaging.entries (
 );
 create index entries_thread on messaging.entries (log, thread_id, kind, position) where thread_id is not null; -- listInbox by thread
 
--- What stays of a purged message, so that its id is never taken again (spec 7.4).
+-- The remains of a purged message, so that its id is never used again (spec 7.4).
 create table messaging.tombstones (
   id text collate "C" primary key, -- findEarlier
   digest bytea not null,
@@ -73,7 +73,7 @@ create table messaging.pending (
 );
 create index pending_expiry on messaging.pending (expires_at); -- purge
 
--- What `owner` thinks of `other`; no row: none.
+-- The state of the contact `other` of `owner`; without a row it is `none`.
 create table messaging.contacts (
   owner text collate "C" not null,
   other text collate "C" not null,
@@ -81,18 +81,18 @@ create table messaging.contacts (
   primary key (owner, other) -- listContacts
 );
 
--- One row for each transaction that appended: which entries are to be published. Kept a day after publication, so that
--- what JetStream forgets can be published again.
+-- One row for each transaction that appended: which entries are to be published. Kept for a day after publication, so
+-- that events that JetStream loses can be published again.
 create table messaging.outbox (
   id bigint generated always as identity primary key,
   logs text[] not null,
   kinds text[] not null,
   positions bigint[] not null,
   created_at timestamptz not null default clock_timestamp(),
-  -- Whoever holds the lease publishes; the committer first.
+  -- The process with the lease publishes; at first that is the committer.
   leased_until timestamptz not null,
   published_at timestamptz,
-  -- The creation time of the stream, and a sequence in it at or below which all of the entries are.
+  -- The creation time of the stream, and a sequence of it that none of the entries exceeds.
   epoch text collate "C",
   last_sequence bigint
 );

@@ -1,5 +1,5 @@
--- Message operations that were given up, and through which deadline. A message's own row is the record that it was
--- committed; other operations are recorded in messaging.operations.
+-- Abandoned message operations, each with the deadline up to which it is abandoned. A message's own row is the record
+-- that it was committed; other operations are recorded in messaging.operations.
 create table messaging.message_fences (
   operation text collate "C" primary key, -- append, fence_messages
   through_ms bigint not null,

@@ -4,8 +4,8 @@
 alter table messaging.messages
   -- Of a post: the rows of messaging.votes, counted in the transaction that changes them (spec 8.10).
   add column upvotes integer not null default 0,
-  -- Of a post. While it is hidden, its entry is absent from the board's log, so that no feed steps over hidden posts one
-  -- by one; the entries of subscribers stay, and are skipped (spec 8.9).
+  -- Of a post. While a post is hidden, its entry is absent from the board's log, so a feed need not skip hidden posts
+  -- one by one. The entries of subscribers stay and are skipped (spec 8.9).
   add column hidden boolean not null default false;
 
 -- All entries of a post, wherever they are.
@@ -15,8 +15,8 @@ create index entries_of_post on messaging.entries (message) where kind = 'board'
 create index messages_authored_thread on messaging.messages (sender, thread_id, batch, ordinal)
   where lane = 'board' and thread_id is not null;
 
--- Who voted for a live post. Rows of a post that was purged wait for their own expiry, which is its own: a post may have
--- more votes than one transaction removes.
+-- Who voted for a live post. The votes of a purged post are removed by their own expiry, which equals the post's: a
+-- post may have more votes than one transaction removes.
 create table messaging.votes (
   message text collate "C" not null,
   voter text collate "C" not null,

@@ -33,7 +33,7 @@ function startScene({ isOld = false } = {}) {
   return { asked, boards: createBoards(bus as unknown as Bus) }
 }
 
-test('spec 8.2: a board that everybody may read is asked about once, and any other each time', async () => {
+test('spec 8.2: an open board is judged once, and any other board each time', async () => {
   const { asked, boards } = startScene()
   for (const viewer of [null, 'bob', 'alice', null]) expect(await boards.mayRead(OPEN, viewer, context)).toBe(true)
   expect(asked).toHaveLength(1)
@@ -43,7 +43,7 @@ test('spec 8.2: a board that everybody may read is asked about once, and any oth
   expect(asked).toHaveLength(5)
 })
 
-test('spec 8.2: of many boards those are asked about that not everybody may read', async () => {
+test('spec 8.2: of many boards only those that are not open are judged', async () => {
   const { asked, boards } = startScene()
   expect(await boards.listReadable('bob', [OPEN, CLOSED], context)).toEqual([OPEN])
   asked.length = 0
@@ -54,7 +54,7 @@ test('spec 8.2: of many boards those are asked about that not everybody may read
   expect(asked).toMatchObject([{ board_ids: [CLOSED] }, { board_ids: [CLOSED] }])
 })
 
-test('spec 8.2: of many agents all may read an open board, which is asked about once; of any other those that it names', async () => {
+test('spec 8.2: of many agents, all may read an open board, which is judged once; any other board names those that may', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     expect(await boards.listReaders(OPEN, ['bob', 'alice'], context)).toEqual(['bob', 'alice'])
@@ -63,7 +63,7 @@ test('spec 8.2: of many agents all may read an open board, which is asked about 
   expect(asked).toMatchObject([{ board_id: OPEN }, { board_id: CLOSED }, { board_id: CLOSED }])
 })
 
-test('boards of the release before does not say what is open: its answers are right for pages, and name subscribers alone', async () => {
+test('boards of the previous release does not say which boards are open: pages are still right, and only subscribers are named', async () => {
   const { asked, boards } = startScene({ isOld: true })
   for (let time = 0; time < 2; time += 1) {
     expect(await boards.listReadable('bob', [OPEN, CLOSED], context)).toEqual([OPEN])
@@ -72,7 +72,7 @@ test('boards of the release before does not say what is open: its answers are ri
   expect(asked).toHaveLength(4)
 })
 
-test('spec 8.4, 8.10; ADR 5: who may write and vote is asked each time', async () => {
+test('spec 8.4, 8.10; ADR 5: the rights to post and to vote are judged each time', async () => {
   const { asked, boards } = startScene()
   for (let time = 0; time < 2; time += 1) {
     await boards.judge(OPEN, 'bob', context)

@@ -47,14 +47,14 @@ describe('spec 6.7: ts plus a positive ttl must be in the future', () => {
     expect(outcome(() => checkTime(facts(NOW_MS + offset, ttl), NOW_MS))).toBe(expected)
   })
 
-  test('the cap is ts plus ttl in whole seconds, none without a ttl, and never past a safe integer', () => {
+  test('the cap is ts plus ttl in whole seconds, absent without a ttl, and never beyond a safe integer', () => {
     expect(expiryCap(facts(1_999, 3))).toBe(4)
     expect(expiryCap(facts(1_999, 0))).toBeNull()
     expect(expiryCap(facts(NOW_MS, Number.MAX_SAFE_INTEGER))).toBe(Number.MAX_SAFE_INTEGER)
   })
 })
 
-describe('spec 6.9: references stay in the conversation, threads name a root', () => {
+describe('spec 6.9: references stay within the conversation, and threads name a root', () => {
   const same = { sameConversation: true, root: true }
   const member = { sameConversation: true, root: false }
   const other = { sameConversation: false, root: true }

@@ -28,7 +28,7 @@ const VIEWERS = {
 }
 type Viewer = keyof typeof VIEWERS
 
-describe('spec 8.2, 8.4, 8.9: what an answer of boards comes to', () => {
+describe('spec 8.2, 8.4, 8.9: the decisions that follow from an answer of boards', () => {
   const rows: [Viewer, post: string, moderate: string][] = [
     ['nobody', 'not_found', 'not_found'],
     ['banned', 'forbidden', 'forbidden'],

@@ -18,7 +18,7 @@ function decoded(list: 'inbox' | 'export', agentId: string, text: string): reado
 }
 
 describe('spec 7.9: cursors of message lists', () => {
-  test('a cursor gives the place that it was made of, in every process', () => {
+  test('every process reads the same place from a cursor', () => {
     fc.assert(
       fc.property(number, number, (batch, ordinal) => {
         expect(decoded('export', ALICE, encodeCursor('export', ALICE, [batch, ordinal]))).toEqual([batch, ordinal])

@@ -13,7 +13,7 @@ const rowOf = (envelope: string | null): ListedRow => ({
 const ofBytes = (bytes: number): ListedRow => rowOf(`"${'x'.repeat(bytes - 2)}"`)
 
 describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
-  test('for any sizes it holds at least one row, at most the limit, and the next row only where it does not fit', () => {
+  test('for any sizes it holds at least one row and at most the limit, and ends only before a row that does not fit', () => {
     const sizes = fc.array(fc.integer({ min: 2, max: LIMITS.requestBytes }), { minLength: 1, maxLength: 101 })
     fc.assert(
       fc.property(sizes, fc.integer({ min: 1, max: 100 }), (all, limit) => {
@@ -47,13 +47,13 @@ describe('spec 7.9: a page ends at its limit or at 512 KiB', () => {
     expect(takePage([ofBytes(10), rowOf(null)], 10)).toMatchObject({ rows: [expect.anything()], more: true })
   })
 
-  test('no rows are the end', () => {
+  test('a page without rows is the end of the list', () => {
     expect(takePage([], 10)).toEqual({ rows: [], texts: [], more: false })
   })
 })
 
 describe('spec 7.9, 9.4: the text of a page', () => {
-  test('envelopes stand in it letter by letter', () => {
+  test('it contains the envelopes letter by letter', () => {
     const envelope = '{"body":1.0e+2,"id":"\\u0041\\u0000"}'
     const { texts } = takePage([rowOf(envelope), rowOf('{}')], 10)
     const text = messageListText(texts, 'next')

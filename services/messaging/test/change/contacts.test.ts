@@ -37,7 +37,7 @@ describe('spec 7.7: every move between the states', () => {
   })
 
   test.each(MOVES)(
-    'spec 11.2: with the budget service down, $from → $to works where it is free ($isFree), and else changes nothing',
+    'spec 11.2: with budget down, $from → $to works if it is free ($isFree), and otherwise changes nothing',
     async ({ from, to, isFree }) => {
       const owner = `${from}-${to}-down`
       await h.setContact(owner, 'alice', from)
@@ -70,7 +70,7 @@ describe('spec 11.2; ADR 21: accepting a contact', () => {
     }
   })
 
-  test('spec 11.3; ADR 21: what the budget refuses, and what was given up meanwhile, leaves everything as it was', async () => {
+  test('spec 11.3; ADR 21: a change that budget refuses, or that was abandoned meanwhile, changes nothing', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accept = (charge: (typeof h.deps.charging)['charge']) =>
@@ -107,7 +107,7 @@ describe('spec 11.2; ADR 21: accepting a contact', () => {
 })
 
 describe('spec 7.7: accepting a contact moves its pending request into the inbox', () => {
-  test('it takes a new cursor and event; the older event stays, with the message as it is now', async () => {
+  test('a promotion gets a new cursor and event; the older event stays, with the current message', async () => {
     await using h = await startHarness()
     const request = { from: 'alice', to: 'bob', id: 'the-request' }
     await h.send(request)
@@ -157,7 +157,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
         await purgeOnce(h.deps.database)
       },
     ],
-  ])('nothing is moved where %s', async (name, prepare) => {
+  ])('nothing is promoted if %s', async (name, prepare) => {
     await using h = await startHarness()
     const { id } = await h.send({ from: name === 'there was none' ? 'carol' : 'alice', to: 'bob' })
     await prepare(h, id)
@@ -168,7 +168,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.events('bob')).events.at(-1)?.cursor).toBe(2)
   })
 
-  test('spec 7.6, 7.7: a block leaves the request pending where it is, accepting later promotes it', async () => {
+  test('spec 7.6, 7.7: a block leaves a request pending, and accepting later promotes it', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await h.setContact('bob', 'alice', 'blocked')
@@ -181,7 +181,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.inbox('bob')).ids).toEqual([id])
   })
 
-  test('of a thread: it is listed there in its new lane', async () => {
+  test('of a thread: the thread lists the message in its new lane', async () => {
     await using h = await startHarness()
     await h.setContact('alice', 'bob', 'accepted')
     const root = await h.send({ from: 'bob', to: 'alice' })
@@ -192,7 +192,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect((await h.inbox('bob', { thread_id: root.id })).ids).toEqual([reply.id])
   })
 
-  test('spec 9.3: cursors stay contiguous and never appear out of order while others are accepted and write', async () => {
+  test('spec 9.3: cursors stay contiguous and in order while other agents are accepted and write', async () => {
     await using h = await startHarness()
     const processes = [h, h.startProcess()]
     const strangers = Array.from({ length: 24 }, (_, index) => `stranger-${index}`)
@@ -203,7 +203,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
         const [here, there] = [processes[index % 2], processes[(index + 1) % 2]]
         await here?.send({ from: stranger, to: 'bob' })
         const late = there?.send({ from: stranger, to: 'bob' })
-        // All wait for one log; a busy machine may answer some of them 503, and a client repeats that.
+        // All wait for one log. On a busy machine some of them may get 503, and a client repeats those.
         const accepted = eventually(() => here?.setContact('bob', stranger, 'accepted'))
         await Promise.all([accepted, late && outcomeOf(late)])
       }),
@@ -215,7 +215,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(events.length).toBeGreaterThanOrEqual(2 * strangers.length)
     expect(inOrder).toEqual(events.map((event) => event.cursor))
 
-    /** The cursors in the order in which a client that polls finds them. */
+    /** The cursors in the order in which a polling client sees them. */
     async function watch(): Promise<number[]> {
       const cursors: number[] = []
       for (let after = 0, isLast = false; ; ) {
@@ -229,7 +229,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
   })
 })
 
-describe('spec 7.6: once closing, blocking or revoking has been answered, nothing more gets in', () => {
+describe('spec 7.6: once closing, blocking or revoking has been answered, no later message is accepted', () => {
   const closings: [string, (h: Harness, agent: string) => Promise<unknown>, string][] = [
     ['blocking', (h, agent) => h.setContact(agent, 'alice', 'blocked'), 'admission_denied'],
     ['closing', (h, agent) => h.setPolicy(agent, 'closed', 2), 'admission_denied'],
@@ -244,14 +244,14 @@ describe('spec 7.6: once closing, blocking or revoking has been answered, nothin
     const senders = [h.startProcess(), h.startProcess()]
     let refused = 0
     let accepted = 0
-    // Until the race was one.
+    // Repeat until the two requests overlapped.
     for (let round = 0; round < 40 || refused === 0 || accepted === 0; round += 1) {
       const agent = `agent-${round}`
       await h.setPolicy(agent, 'open', 1)
       const sends = Array.from({ length: 10 }, (_, index) =>
         outcomeOf(senders[index % 2]?.send({ from: 'alice', to: agent }) ?? Promise.reject(new Error('no process'))),
       )
-      // Later in some rounds, so that the answer falls between the steps of the sends.
+      // Starts later in some rounds, so that its answer falls between the steps of the sends.
       for (let turn = 0; turn < round % 8; turn += 1) await h.events(agent)
       await close(h, agent)
       const answered = (await h.events(agent)).next
@@ -266,7 +266,7 @@ describe('spec 7.6: once closing, blocking or revoking has been answered, nothin
 })
 
 describe('spec 7.7, 7.9: the list of contacts', () => {
-  test('in byte order of the id, page by page, without those that are none', async () => {
+  test('in byte order of the id, page by page, without contacts in state none', async () => {
     await using h = await startHarness()
     const others = ['Zed', 'a', 'B', 'ab', 'aB', 'z', 'Y2', 'Y10']
     for (const other of others) await h.setContact('bob', other, 'blocked')
@@ -336,7 +336,7 @@ describe('set-mailbox: only a higher version applies', () => {
     expect(await outcomeOf(h.send({ from: 'alice', to: 'bob' }))).toBe(applies ? 'ok' : 'admission_denied')
   })
 
-  test('all versions at once leave the highest', async () => {
+  test('of concurrent versions the highest remains', async () => {
     await using h = await startHarness()
     const other = h.startProcess()
     for (let round = 0; round < 10; round += 1) {
@@ -349,7 +349,7 @@ describe('set-mailbox: only a higher version applies', () => {
     }
   })
 
-  test('a version that changes nothing makes nobody decide again', async () => {
+  test('a version that changes nothing makes no sender decide again', async () => {
     await using h = await startHarness()
     const standing = async () => {
       const rows = await h.deps.database.run(

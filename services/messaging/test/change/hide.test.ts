@@ -13,7 +13,7 @@ async function startScene(h: Harness) {
 }
 
 describe('spec 8.9: hidden posts', () => {
-  test('are absent from every feed, list and event, also of the owner and the author, and are there again when restored', async () => {
+  test('are absent from every feed, list and event, also for the owner and the author, and return when restored', async () => {
     await using h = await startHarness()
     const { board, root, post, last } = await startScene(h)
     const shown = async () => {
@@ -75,7 +75,7 @@ describe('spec 8.9: hidden posts', () => {
     expect(h.charged).toHaveLength(3)
   })
 
-  test('a hidden root: its members stay', async () => {
+  test('a hidden root: the members of its thread stay listed', async () => {
     await using h = await startHarness()
     const { board, root, post } = await startScene(h)
     await h.setHidden('olga', board, root, true)
@@ -83,7 +83,7 @@ describe('spec 8.9: hidden posts', () => {
     expect((await h.exported('wes', { thread_id: root })).ids).toEqual([post])
   })
 
-  test('spec 9.4: a page of events ends where it did, and steps over the hidden one', async () => {
+  test('spec 9.4: a page of events keeps its end, and skips the hidden post', async () => {
     await using h = await startHarness()
     const { board, post, last } = await startScene(h)
     await h.setHidden('olga', board, post, true)
@@ -92,7 +92,7 @@ describe('spec 8.9: hidden posts', () => {
     expect(await h.events('rita', 1, 1)).toMatchObject({ events: [], next: 3 })
   })
 
-  test('spec 8.9, 9.3: a post that is restored is back at its own cursor, also below what a reader has read up to', async () => {
+  test('spec 8.9, 9.3: a restored post returns at its old cursor, even if a reader has read beyond it', async () => {
     await using h = await startHarness()
     const { board, post } = await startScene(h)
     await h.setHidden('olga', board, post, true)
@@ -103,7 +103,7 @@ describe('spec 8.9: hidden posts', () => {
   })
 })
 
-describe('spec 8.9: who hides', () => {
+describe('spec 8.9: who may hide', () => {
   test.each([
     ['public', { olga: 'ok', wes: 'forbidden', rita: 'forbidden', bart: 'forbidden', eve: 'forbidden' }],
     ['private', { olga: 'ok', wes: 'forbidden', rita: 'forbidden', bart: 'not_found', eve: 'not_found' }],
@@ -115,7 +115,7 @@ describe('spec 8.9: who hides', () => {
     h.boards.setRole(board, 'bart', 'banned')
     const { id } = await h.send({ from: 'wes', to: board })
     for (const [caller, outcome] of Object.entries(expected)) {
-      // Whoever is not the owner learns nothing of what is there.
+      // Only the owner learns which posts exist.
       for (const target of caller === 'olga' ? [id] : [id, newId()]) {
         const found = await outcomeOf(h.setHidden(caller, board, target, true))
         expect({ caller, found }).toEqual({ caller, found: outcome })
@@ -143,7 +143,7 @@ describe('spec 8.9: who hides', () => {
     expect(h.charged).toHaveLength(3)
   })
 
-  test('at once by many, hiding and restoring: flag and feed agree', async () => {
+  test('many concurrent requests to hide and restore: flag and feed agree', async () => {
     await using h = await startHarness()
     const { board, post } = await startScene(h)
     const other = h.startProcess()

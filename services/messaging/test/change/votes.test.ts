@@ -18,7 +18,7 @@ async function startScene(h: Harness, settings: Parameters<Harness['boards']['cr
 }
 
 describe('spec 8.10: a vote', () => {
-  test('spec 3.19, 8.10: counts once for each identity, at once, wherever the post is read; repeats are 200 and free', async () => {
+  test('spec 3.19, 8.10: counts once for each identity, at once on every read; repeats are 200 and free', async () => {
     await using h = await startHarness()
     const { board, id } = await startScene(h)
     const counts = async () => {
@@ -40,7 +40,7 @@ describe('spec 8.10: a vote', () => {
     ])
   })
 
-  test('spec 11.2: a vote after one was taken back is a new one, and costs 1 unit', async () => {
+  test('spec 11.2: a vote after the previous one was taken back is new, and costs 1 unit', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     for (const voted of [true, false, true]) await h.vote('rita', id, voted)
@@ -60,7 +60,8 @@ describe('spec 8.10: a vote', () => {
     const all = (voted: boolean, some: string[]) =>
       Promise.all(
         Array.from({ length: 5 }, (_, time) =>
-          // 250 at once wait for one row; a busy machine may answer some of them 503, and a client repeats that.
+          // 250 requests wait for one row at once. On a busy machine some of them may get 503, and a client repeats
+          // those.
           some.map((voter) => eventually(() => (time % 2 === 0 ? h : other).vote(voter, id, voted))),
         ).flat(),
       )
@@ -72,7 +73,7 @@ describe('spec 8.10: a vote', () => {
     expect(await upvotes()).toBe(30)
   })
 
-  test('exact when votes are cast and taken back at once by the same voters', async () => {
+  test('exact when the same voters cast and take back votes concurrently', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     const other = h.startProcess()
@@ -88,7 +89,7 @@ describe('spec 8.10: a vote', () => {
     }
   })
 
-  test('spec 11.2: repeats and taking back work while budget is down; a new vote does not, and leaves none', async () => {
+  test('spec 11.2: while budget is down, repeats and taking back work; a new vote is refused and not counted', async () => {
     await using h = await startHarness()
     const { id, upvotes } = await startScene(h)
     await h.vote('rita', id)
@@ -107,7 +108,7 @@ describe('spec 8.10: who may vote', () => {
     ['unlisted', { olga: 'ok', rita: 'ok', eve: 'ok', bart: 'forbidden', wes: 'own_post' }],
     ['private', { olga: 'ok', rita: 'ok', eve: 'not_found', bart: 'not_found', wes: 'own_post' }],
   ] as const
-  test.each(rows)('%s: casting and taking back alike', async (visibility, expected) => {
+  test.each(rows)('%s: the same for casting and for taking back', async (visibility, expected) => {
     await using h = await startHarness()
     const { id } = await startScene(h, { visibility })
     for (const [voter, outcome] of Object.entries(expected)) {
@@ -118,7 +119,7 @@ describe('spec 8.10: who may vote', () => {
     }
   })
 
-  test('404 for a DM, an unknown id, an expired post; for a hidden one to all but the owner of its board', async () => {
+  test('404 for a DM, an unknown id and an expired post, and for a hidden post except to the owner of its board', async () => {
     await using h = await startHarness()
     const { board, id } = await startScene(h)
     await h.setPolicy('rita', 'open', 1)
@@ -151,7 +152,7 @@ describe('spec 8.10: who may vote', () => {
   })
 })
 
-test('votes of an expired post are purged, however many, and those of live ones stay', async () => {
+test('all votes of an expired post are purged, and those of live posts stay', async () => {
   await using h = await startHarness()
   const { board, id, upvotes } = await startScene(h)
   const gone = await h.send({ from: 'wes', to: board })

@@ -89,7 +89,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of accepting
     ['charging.messaging.committed', true],
     ['charging.messaging.settled', true],
   ])(
-    '%s: state, promotion, publication and charge stand or fall together (%s), and a repeat is charged once in all',
+    '%s: state, promotion, publication and charge happen all or not at all (%s), and with a repeat there is one charge',
     async (place, isCommitted) => {
       await using h = await startHarness()
       const first = await h.spawn()
@@ -127,7 +127,7 @@ describe('spec 12.3; ADR 21: a process killed between any two steps of accepting
   )
 })
 
-test('a process that stands still inside a contact change holds up messages to its agent alone', async () => {
+test('a process that is paused inside a contact change delays messages only to its own agent', async () => {
   await using h = await startHarness()
   await using way = await startTcpProxy()
   await h.spawn()
@@ -142,17 +142,17 @@ test('a process that stands still inside a contact change holds up messages to i
     await Promise.race([changed, eventually(async () => isAnswered || (await isStalled(h.admin)))])
     return !isAnswered && agent
   })
-  await way.cut() // what others ask for does not come to it
+  await way.cut() // requests of other agents do not reach it
   const own = [h.send(newAgent(), stalled, 'waits'), h.send(newAgent(), stalled, 'waits')].map(outcomeOf)
   for (let round = 0; round < 5; round += 1) {
-    // A request that NATS gave to the connection before it saw its end is lost, and a client repeats it.
+    // A request that NATS sent on the connection before it noticed its end is lost, and a client repeats it.
     await Promise.all(Array.from({ length: 4 }, () => eventually(() => h.send(newAgent(), newAgent(), 'goes on'))))
   }
-  // They waited for the lock until they were given up (ADR 14). Unless they waited, they would be accepted.
+  // They waited for the lock until the timeout (ADR 14). Without the wait they would be accepted.
   expect(await Promise.all(own)).toEqual(['unavailable', 'unavailable'])
 }, 120_000)
 
-/** A transaction is open and its process has said nothing for long. */
+/** A transaction is open, and its process has been silent for long. */
 async function isStalled(admin: postgres.Sql): Promise<boolean> {
   const found = await admin`
     select from pg_stat_activity
@@ -165,7 +165,7 @@ async function isAllPublished(admin: postgres.Sql, rows: number): Promise<boolea
   return row?.all === rows && row?.published === rows
 }
 
-/** Nothing is held any more, and bob has paid so many units. */
+/** No reservation is held any more, and bob has paid this many units. */
 async function isCharged(admin: postgres.Sql, units: number): Promise<boolean> {
   const held = await admin`select from budget.reservations where state = 'held'`
   const [account] = await admin`select used_units::int as used from budget.accounts where agent_id = ${BOB}`

@@ -18,7 +18,7 @@ import { createAppendPosts } from '../../src/store/send/append-posts.ts'
 
 const logger = createLogger('test', 'silent')
 
-/** @param on instead of the real stream. */
+/** @param on The stream to use instead of the real one. */
 async function startHarness(on?: StreamPublisher) {
   const stack = new AsyncDisposableStack()
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
@@ -60,7 +60,7 @@ async function startHarness(on?: StreamPublisher) {
     appendAndDie: appendWith(false, 0),
     postAndPublish: postWith(true, 5),
     postAndDie: postWith(false, 0),
-    /** What the loop does; true when nothing is left. A pass that fails is followed by another, as in the loop. */
+    /** Runs passes like the loop, and repeats a failed pass. True when nothing is left. */
     pass: async () => {
       try {
         await publisher.requeueForgotten()
@@ -74,10 +74,10 @@ async function startHarness(on?: StreamPublisher) {
       )
       return row?.left === false
     },
-    /** As if the time of whoever publishes them were over. */
+    /** Makes the publisher's lease expire. */
     forgetLeases: () =>
       database.run((sql) => sql`update messaging.outbox set leased_until = '-infinity' where published_at is null`),
-    /** As if they had died between the publication and the mark: every row is due again. */
+    /** Makes every row due again, as if its publisher had died between the publication and the mark. */
     forgetMarks: () =>
       database.run(
         (sql) => sql`
@@ -91,7 +91,7 @@ async function startHarness(on?: StreamPublisher) {
       return row?.count
     },
     oldest: () => database.run(oldestUnpublishedSeconds),
-    /** What the stream holds, oldest first. */
+    /** The messages of the stream, oldest first. */
     stored: async () => {
       const all = await readAccepted(server)
       return all.map(({ subject, messageId: id, payload }) => {
@@ -147,7 +147,7 @@ test('ADR 20: the committer publishes each entry once, whole, in the order of it
   })
 })
 
-test('ADR 20: what a dead committer left is published by any other process, once', async () => {
+test('ADR 20: events that a dead committer left are published once, by any other process', async () => {
   await using h = await startHarness()
   await Promise.all(Array.from({ length: 5 }, () => h.appendAndDie(message('bob'))))
   const other = await h.startOther()
@@ -186,7 +186,7 @@ test.each(['postAndPublish', 'postAndDie'] as const)(
   },
 )
 
-test('ADR 20: what was published and not marked is not stored twice', async () => {
+test('ADR 20: an event that was published but not marked is not stored twice', async () => {
   await using h = await startHarness()
   await h.appendAndPublish(message('bob'))
   await eventually(async () => (await h.unpublished()) === 0)
@@ -204,13 +204,13 @@ test('ADR 20: when NATS has lost all of its data, everything acknowledged is pub
   await Promise.all(Array.from({ length: 10 }, () => h.appendAndPublish(message('bob'))))
   await eventually(() => h.pass())
   await h.server.restart({ wipe: true })
-  // What is accepted meanwhile does not hide the gap.
+  // Messages accepted meanwhile do not hide the gap.
   await h.appendAndPublish(message('bob'))
   await eventually(() => h.pass())
   expect((await h.stored()).map((each) => each.id).sort()).toEqual(idsOf('bob', 11).sort())
 })
 
-test('ADR 20: what is published while a process compares is not taken for forgotten', async () => {
+test('ADR 20: events that are published during a comparison do not count as lost', async () => {
   await using h = await startHarness()
   await h.appendAndPublish(message('bob'))
   await eventually(async () => (await h.unpublished()) === 0)
@@ -235,7 +235,7 @@ test('ADR 20: what is published while a process compares is not taken for forgot
   expect(await h.unpublished()).toBe(0)
 })
 
-test('ADR 20: while NATS is away messages are accepted, and they are published when it is back', async () => {
+test('ADR 20: while NATS is down messages are accepted, and they are published when it is back', async () => {
   await using h = await startHarness()
   await h.publisher.requeueForgotten()
   await h.server.kill()
@@ -263,7 +263,7 @@ test('ADR 20: processes that publish at the same time do not disturb each other'
   expect((await publishers[0]?.state())?.lastSequence).toBe(2 * 10 * 200)
 })
 
-test('the age of what is not published is a number, and 0 where all is', async () => {
+test('the age of the oldest unpublished event is a number, and 0 if all are published', async () => {
   await using h = await startHarness()
   const age = () => h.oldest()
   expect(await age()).toBe(0)
@@ -275,7 +275,7 @@ test('the age of what is not published is a number, and 0 where all is', async (
   })
 })
 
-/** A stream that can lose its end, or all, while its publishers stay connected, as one in a cluster can. */
+/** A stream that can lose its newest messages, or all, while its publishers stay connected, as in a cluster. */
 function createForgetfulStream() {
   const stored: string[] = []
   const forget = { events: 0, fails: false }
@@ -296,7 +296,7 @@ function createForgetfulStream() {
   return { stream, stored, forget, known }
 }
 
-test('ADR 20: a day of events that a lost stream had does not hold up new ones', async () => {
+test('ADR 20: publishing a day of lost events again does not delay new ones', async () => {
   const { stream, stored, forget, known } = createForgetfulStream()
   await using h = await startHarness(stream)
   for (let sent = 0; sent < 3; sent += 1) await h.appendAndPublish(message('bob'))
@@ -310,7 +310,7 @@ test('ADR 20: a day of events that a lost stream had does not hold up new ones',
   )
   stored.push(...Array.from({ length: rows }, (_, at) => `gone-${at}`))
   await h.publisher.requeueForgotten()
-  // Another stream is in its place.
+  // Another stream has taken its place.
   Object.assign(forget, { events: stored.length, fails: true })
   known.epoch = 'other epoch'
   await h.appendAndPublish(message('bob'))
@@ -386,7 +386,7 @@ test('ADR 20: a comparison that began before a publication does not hide what th
   await h.appendAndDie(message('bob'))
   await publishLeft()
 
-  // The comparison has read the state when an event is published, and ends before the row of the event is marked.
+  // The comparison reads the state before an event is published, and ends before the event's row is marked.
   hold.state = true
   const comparing = publisher.requeueForgotten()
   await h.appendAndDie(message('bob'))

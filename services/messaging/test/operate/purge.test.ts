@@ -4,7 +4,7 @@ import { purgeOnce } from '../../src/loops/purge.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
-/** How many rows each table has of these messages. */
+/** The number of rows of these messages in each table. */
 async function countRows(h: Harness, ids: string[]) {
   const rows = await h.deps.database.run(
     (sql) => sql<{ messages: number; entries: number; pending: number; tombstones: number }[]>`
@@ -22,7 +22,7 @@ async function purgeAll(h: Harness): Promise<void> {
 }
 
 describe('spec 6.8: expired messages are purged later', () => {
-  test('with both entries of a promoted one, its pending request, and nothing that is live', async () => {
+  test('with both entries of a promoted message and its pending request, but no live row', async () => {
     await using h = await startHarness()
     const promoted = await h.send({ from: 'alice', to: 'bob' })
     await h.setContact('bob', 'alice', 'accepted')
@@ -36,7 +36,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     expect(await countRows(h, live)).toEqual({ messages: 2, entries: 2, pending: 1, tombstones: 0 })
   })
 
-  test('spec 7.4: the id stays taken: an identical retry is a duplicate with its last lane, anything else a conflict', async () => {
+  test('spec 7.4: the id stays taken: an identical retry is a duplicate with its last lane, and another envelope is a conflict', async () => {
     await using h = await startHarness()
     const request = { from: 'alice', to: 'bob', id: newId() }
     const other = { from: 'carol', to: 'bob', id: newId() }
@@ -53,7 +53,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     expect(h.charged.filter(({ cost }) => cost.operation.includes(request.id))).toHaveLength(1)
   })
 
-  test('spec 7.9, 9.3: cursors go on where they were', async () => {
+  test('spec 7.9, 9.3: cursors continue after the purge', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const ids = [(await h.send({ from: 'alice', to: 'bob' })).id, (await h.send({ from: 'alice', to: 'bob' })).id]
@@ -67,13 +67,14 @@ describe('spec 6.8: expired messages are purged later', () => {
     expect((await h.exported('bob', { after: exported.next })).ids).toEqual([id])
   })
 
-  test('by three processes at once, while senders retry and others write: each once, and nothing fails', async () => {
+  test('by three processes at once, while agents retry and write: each message once, and nothing fails', async () => {
     await using h = await startHarness()
     const processes = [h, h.startProcess(), h.startProcess()]
     const sent = await Promise.all(
       Array.from({ length: 500 }, async (_, index) => {
         const message = { from: `sender-${index % 9}`, to: `agent-${index % 7}`, id: newId() }
-        // 500 at once wait for seven logs; a busy machine may answer some of them 503, and a client repeats that.
+        // 500 requests wait for seven logs at once. On a busy machine some of them may get 503, and a client repeats
+        // those.
         await eventually(() => h.setPolicy(message.to, 'open', 1))
         await eventually(() => h.send(message))
         return message
@@ -99,7 +100,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     ).toMatchObject({ messages: 50, entries: 50, tombstones: 0 })
   })
 
-  test('against acknowledgements and promotions of what is about to expire: nothing is left behind', async () => {
+  test('with concurrent acknowledgements and promotions of expiring messages: no row is left behind', async () => {
     await using h = await startHarness()
     const other = h.startProcess()
     for (let round = 0; round < 25; round += 1) {
@@ -111,7 +112,7 @@ describe('spec 6.8: expired messages are purged later', () => {
         h.setContact('bob', sender, 'accepted'),
         purgeOnce(other.deps.database),
       ])
-      // A promotion that came first has made an entry with the old expiry.
+      // If the promotion came first, it made an entry with the old expiry.
       await h.expire(id)
       await purgeAll(h)
       expect(await countRows(h, [id])).toEqual({ messages: 0, entries: 0, pending: 0, tombstones: 1 })
@@ -120,7 +121,7 @@ describe('spec 6.8: expired messages are purged later', () => {
 })
 
 describe('spec 6.8: expired posts are purged later', () => {
-  test('with the entries of the board and of every subscriber, hidden or not, and nothing that is live', async () => {
+  test('with the entries of the board and of every subscriber, hidden or not, but no live row', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     for (const agent of ['rita', 'wes']) h.boards.setRole(board, agent, 'reader')
@@ -158,7 +159,7 @@ describe('spec 6.8: expired posts are purged later', () => {
 })
 
 describe('ADR 20: rows are kept for a day after publication', () => {
-  test('published ones go after a day, others stay for ever', async () => {
+  test('published rows are removed after a day, and others stay', async () => {
     await using h = await startHarness()
     for (let count = 0; count < 4; count += 1) await h.send({ from: `stranger-${count}`, to: 'bob' })
     await h.deps.database.run(

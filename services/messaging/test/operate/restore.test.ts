@@ -1,4 +1,4 @@
-/** README, Moving the data: what a logical copy does to the order of exports, and how it is put right. */
+/** README, Moving the data: how a logical copy breaks the order of exports, and how to repair it. */
 import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type postgres from 'postgres'
@@ -8,14 +8,14 @@ import { type Harness, startHarness } from '../support/harness.ts'
 const BACK_UP = readFileSync(new URL('../../../../docs/operating/back-up.md', import.meta.url), 'utf8')
 const README = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
 
-/** What an operator is told to run. */
+/** The commands that the page tells an operator to run. */
 function renumbering(): string {
   const [, section = ''] = README.split('\n## Moving the data\n')
   const [, statement = ''] = /```sql\n([\s\S]*?)```/.exec(section) ?? []
   return statement
 }
 
-/** All rows of all tables, as `pg_dump --data-only` has them: by COPY, whoever owns them. */
+/** Copies all rows of all tables with COPY, as `pg_dump --data-only` does. */
 async function copyAll(from: postgres.Sql, to: postgres.Sql): Promise<void> {
   const tables = await from<{ name: string }[]>`
     select format('%I.%I', schemaname, tablename) as name from pg_tables
@@ -34,7 +34,7 @@ async function copyAll(from: postgres.Sql, to: postgres.Sql): Promise<void> {
 async function exportedIds(h: Harness, agent: string, limit: number): Promise<string[]> {
   const ids: string[] = []
   let after: string | null = null
-  // One that never ends would be the fault that this is about.
+  // An export that never ends would be the tested fault.
   for (let page = 0; page < 20; page += 1) {
     const found: Awaited<ReturnType<Harness['exported']>> = await h.exported(agent, { after, limit })
     ids.push(...found.ids)
@@ -44,7 +44,7 @@ async function exportedIds(h: Harness, agent: string, limit: number): Promise<st
   return ids
 }
 
-test('spec 7.15; ADR 19: after a logical restore exports are whole and in order once messages are numbered anew', async () => {
+test('spec 7.15; ADR 19: after a logical restore, exports are complete and in order once messages have new numbers', async () => {
   await using source = await startHarness()
   const old = source.openAdmin()
   await source.setPolicy('alice', 'open', 1)
@@ -56,7 +56,7 @@ test('spec 7.15; ADR 19: after a logical restore exports are whole and in order 
       (await source.send({ from: 'bob', to: 'alice' })).id,
     )
   }
-  // The old server had counted many more transactions than a new one has.
+  // The old server had many more transactions than the new server.
   await old`update messaging.messages set batch = batch + 1000000000`
   expect(await old`select from messaging.messages where batch < 1000000000`).toHaveLength(0)
 
@@ -64,7 +64,7 @@ test('spec 7.15; ADR 19: after a logical restore exports are whole and in order 
   const admin = restored.openAdmin()
   await copyAll(old, admin)
   expect((await restored.inbox('bob')).ids).toHaveLength(5)
-  // As it is, nothing is older than the oldest transaction under way, and exports wait for it for ever.
+  // Before the renumbering, all messages look newer than the oldest open transaction, so exports wait for ever.
   expect((await restored.exported('alice', { limit: 100 })).ids).toEqual([])
 
   await admin.unsafe(renumbering())
@@ -74,12 +74,12 @@ test('spec 7.15; ADR 19: after a logical restore exports are whole and in order 
   expect((await restored.inbox('bob')).ids).toHaveLength(6)
 })
 
-test('docs/operating/back-up.md, Restore to a point in time: a log goes on behind its raised head, and a client that had read further misses nothing', async () => {
+test('docs/operating/back-up.md, Restore to a point in time: a log continues after its raised head, and a client that had read further misses nothing', async () => {
   const [, statement = ''] = /^ *(update messaging\.logs .*;)$/m.exec(BACK_UP) ?? []
   await using h = await startHarness()
   await h.setPolicy('bob', 'open', 1)
   for (let sent = 0; sent < 3; sent += 1) await h.send({ from: 'alice', to: 'bob' })
-  // Since the moment that was restored the client had read up to here.
+  // After the restored moment, the client had read up to this cursor.
   const seen = 9
   await h.openAdmin().unsafe(statement)
   const { id } = await h.send({ from: 'alice', to: 'bob' })

@@ -8,7 +8,7 @@ const listOf = async (h: Harness, agent_id: string, after: number) => {
   return logs[0]
 }
 
-test('spec 7.7; ADR 13: the inbox entries behind a position are listed in order, a promotion at its own place', async () => {
+test('spec 7.7; ADR 13: the inbox entries after a position are listed in order, including promotions at their own position', async () => {
   await using h = await startHarness()
   const request = await h.send({ from: 'alice', to: 'bob' })
   await h.setContact('bob', 'carol', 'accepted')
@@ -41,7 +41,7 @@ test('an answer about many logs has the first entries of each, and says how far 
   expect(logs[2]).toEqual({ through: 1, entries: [{ cursor: 1, message_id: id }] })
 })
 
-test('entries are read as the events that were published, without those that have expired, as many as fit a page', async () => {
+test('live entries are read as the events that were published, as many as fit a page', async () => {
   await using h = await startHarness()
   await h.setPolicy('bob', 'open', 1)
   const body = 'x'.repeat(200_000)

@@ -42,7 +42,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     ['was removed from', 'none'],
     ['was banned from', 'banned'],
   ] as const)(
-    'spec 9.3, 9.4: an agent that %s a private board finds its events skipped, and again when it is back',
+    'spec 9.3, 9.4: if an agent %s a private board, its events are skipped, and return when the agent is back',
     async (_how, role) => {
       await using h = await startHarness()
       const [board, other] = [h.boards.create('olga', { visibility: 'private' }), h.boards.create('olga')]
@@ -67,7 +67,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     ['left', 'unlisted', 'none'],
     ['was banned from', 'unlisted', 'banned'],
   ] as const)(
-    'spec 9.5: an agent that %s a board that is %s keeps the events it has, and gets no more of them',
+    'spec 9.5: if an agent %s a board that is %s, it keeps its events and gets no more',
     async (_how, visibility, role) => {
       await using h = await startHarness()
       const board = h.boards.create('olga', { visibility })
@@ -76,13 +76,13 @@ describe('events of three kinds, with access checked as they are read', () => {
       h.boards.setRole(board, 'rita', role)
       await h.send({ from: 'olga', to: board })
       expect((await h.events('rita')).events.map(({ id }) => id)).toEqual(ids)
-      // spec 8.9: what is hidden is absent from events, whoever reads them.
+      // spec 8.9: hidden posts are absent from the events of every reader.
       await h.setHidden('olga', board, ids[0] ?? '', true)
       expect(await h.events('rita')).toMatchObject({ events: [{ cursor: 2 }], next: 2 })
     },
   )
 
-  test('spec 9.4: a page of nothing but skipped ones makes progress, however many boards refuse', async () => {
+  test('spec 9.4: a page of skipped events makes progress, even if many boards refuse', async () => {
     await using h = await startHarness()
     const boards = Array.from({ length: 40 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'rita', 'reader')
@@ -91,7 +91,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     await h.send({ from: 'olga', to: 'rita' })
     for (const board of boards) h.boards.setRole(board, 'rita', 'none')
     for (const limit of [1, 2, 3, 7, 100]) expect(await readAll(h, 'rita', limit)).toEqual([41])
-    // Each look leaves out what the one before found: some of the boards of a page are asked about, and none twice.
+    // Each query leaves out the boards that the previous one refused, so no board is judged twice.
     h.boards.asked.length = 0
     const page = await h.events('rita', 0, 3)
     expect(page).toMatchObject({ events: [], next: 16 })
@@ -99,7 +99,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     expect(new Set(h.boards.asked).size).toBe(16)
   })
 
-  test('spec 7.9, 9.4: long posts that are skipped take no room on the page, and nothing behind them is lost', async () => {
+  test('spec 7.9, 9.4: long skipped posts do not count against the size of the page, and no later event is lost', async () => {
     await using h = await startHarness()
     const boards = Array.from({ length: 60 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'rita', 'reader')
@@ -110,7 +110,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     for (const limit of [1, 2, 5, 100]) expect(await readAll(h, 'rita', limit)).toEqual(expected)
   })
 
-  test('boards are asked about each board once, and not at all where no post is on the page', async () => {
+  test('each board is judged once, and none if the page has no post', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     h.boards.setRole(board, 'rita', 'reader')
@@ -124,7 +124,7 @@ describe('events of three kinds, with access checked as they are read', () => {
     expect(cursorsOf(await h.events('rita', 5))).toEqual([6])
   })
 
-  test('a call examines a bounded number of hidden posts, and the next one goes on behind them', async () => {
+  test('a call examines a bounded number of hidden posts, and the next call continues after them', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     h.boards.setRole(board, 'rita', 'reader')
@@ -168,7 +168,7 @@ describe('spec 7.15: GET /v2/export: authored board posts, while they are access
       }
       expect(found).toEqual(ids)
     }
-    // spec 7.12, 7.15: of a thread, what the author wrote in it.
+    // spec 7.12, 7.15: for a thread, the author's own posts in it.
     expect((await h.exported('wes', { thread_id: root.id })).ids).toEqual(ids.slice(0, 1))
     expect((await h.exported('olga', { thread_id: root.id })).ids).toHaveLength(2)
     expect((await h.exported('eve', { thread_id: root.id })).ids).toEqual([])
@@ -190,7 +190,7 @@ describe('spec 7.15: GET /v2/export: authored board posts, while they are access
     expect((await h.exported('wes', { limit: 1 })).ids).toEqual([isThere ? post.id : dm.id])
   })
 
-  test('a page of nothing but skipped ones makes progress, however many boards refuse', async () => {
+  test('a page of skipped posts makes progress, even if many boards refuse', async () => {
     await using h = await startHarness()
     const boards = Array.from({ length: 30 }, () => h.boards.create('olga', { visibility: 'private' }))
     for (const board of boards) h.boards.setRole(board, 'wes', 'writer')
@@ -210,7 +210,7 @@ describe('spec 7.15: GET /v2/export: authored board posts, while they are access
   })
 })
 
-test('spec 7.15; ADR 19: a page of an export ends before a post under way, and goes on behind it in order', async () => {
+test('spec 7.15; ADR 19: a page of an export ends before an unfinished post, and the next page continues in order', async () => {
   await using h = await startHarness()
   const board = h.boards.create('olga')
   const admin = h.openAdmin()
@@ -224,7 +224,7 @@ test('spec 7.15; ADR 19: a page of an export ends before a post under way, and g
   const late = { id: newId(), digest: '00', sender: 'olga', boardId: board, subscribers: ['rita'], threadId: null }
   const rest = { envelope: `{"id":"${late.id}"}`, expiryCap: null, operation: 'x', deadlineMs: Date.now() + 60_000 }
   expect(await append({ ...late, ...rest })).toEqual({ outcome: 'accepted' })
-  // Accepted after the one under way, and committed before it.
+  // Accepted after the unfinished message, and committed before it.
   const early = await h.send({ from: 'olga', to: 'dave' })
   const page = await h.exported('olga')
   expect(page).toMatchObject({ ids: [], next: expect.stringMatching(/./) })

@@ -84,7 +84,7 @@ describe('spec 9.3, 9.4: events', () => {
     expect((await h.events('bob')).earliest).toBe(7)
   })
 
-  test('spec 9.6: latest is the last cursor ever appended, whatever the page shows of it', async () => {
+  test('spec 9.6: latest is the last cursor ever appended, whether or not the page shows its event', async () => {
     await using h = await startHarness()
     expect((await h.events('bob')).latest).toBe(0)
     const ids = await fill(h)
@@ -102,7 +102,7 @@ describe('spec 9.3, 9.4: events', () => {
     expect(await h.events('bob')).toMatchObject({ events: [], next: 6, earliest: 7, latest: 6 })
   })
 
-  test('spec 9.6: latest is of the moment of the page: never below its next_cursor, and behind it nothing was missing', async () => {
+  test('spec 9.6: latest belongs to the snapshot of the page: it is never below next_cursor, and no event up to it is missing', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     let done = false
@@ -117,7 +117,7 @@ describe('spec 9.3, 9.4: events', () => {
     await sending
   })
 
-  test('what an answer says does not depend on whether the purge has come by', async () => {
+  test('an answer is the same before and after the purge', async () => {
     await using h = await startHarness()
     const ids = await fill(h)
     for (const cursors of [[3], [1, 2], [6], [4, 5]]) {
@@ -135,7 +135,7 @@ describe('spec 9.3, 9.4: events', () => {
     expect(await h.events('bob', 5)).toEqual({ events: [], next: 5, earliest: 1, latest: 0, retentionDays: 30 })
   })
 
-  test('a call examines a bounded number of cursors, and the next one goes on behind them', async () => {
+  test('a call examines a bounded number of cursors, and the next call continues after them', async () => {
     await using h = await startHarness()
     const expired = MAX_EXAMINED + 50
     await insertExpired(h, 'bob', expired)
@@ -146,13 +146,13 @@ describe('spec 9.3, 9.4: events', () => {
     expect((await h.events('bob', first.next)).events).toEqual([
       { cursor: expired + 1, kind: 'inbox', lane: 'inbox', id },
     ])
-    // What was purged is no more examined, however much it was.
+    // Purged entries are no longer examined, whatever their number.
     while (await purgeOnce(h.deps.database)) {}
     expect((await h.events('bob')).events).toHaveLength(1)
   })
 })
 
-/** Straight into the tables: thousands of messages that were accepted long ago. */
+/** Writes thousands of old messages directly into the tables. */
 async function insertExpired(h: Harness, log: string, count: number): Promise<void> {
   const prefix = newId()
   await h.deps.database.run(

@@ -24,7 +24,7 @@ async function exportAll(h: Harness, agent: string, threadId: string | null, lim
 }
 
 describe('spec 7.9, 7.12, 7.15: GET /v2/export: sent and received messages by acceptance', () => {
-  test('every agent, thread and page size gives what a filter over all messages gives', async () => {
+  test('every agent, thread and page size gives the same as a filter over all messages', async () => {
     await using h = await startHarness()
     for (const agent of ['alice', 'bob', 'carol']) await h.setPolicy(agent, 'open', 1)
     const all: { id: string; from: string; to: string; threadId: string | null; expired: boolean }[] = []
@@ -65,7 +65,7 @@ describe('spec 7.9, 7.12, 7.15: GET /v2/export: sent and received messages by ac
   })
 
   test.each(['accepted', 'blocked', 'none'] as const)(
-    'both participants export a DM whatever the contact has become: %s',
+    'both participants export a DM, whatever their contact is now: %s',
     async (state) => {
       await using h = await startHarness()
       const { id } = await h.send({ from: 'alice', to: 'bob' })
@@ -77,11 +77,11 @@ describe('spec 7.9, 7.12, 7.15: GET /v2/export: sent and received messages by ac
 })
 
 describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed out', () => {
-  test('a page ends before a transaction under way, and goes on behind it in order', async () => {
+  test('a page ends before an unfinished transaction, and the next page continues in order', async () => {
     await using h = await startHarness()
     const before = await h.send({ from: 'alice', to: 'bob' })
     const late = await beginAppend(h, 'alice', 'carol')
-    // Accepted after the one under way, and committed before it.
+    // Accepted after the unfinished message, and committed before it.
     const early = await h.send({ from: 'alice', to: 'dave' })
 
     const page = await h.exported('alice')
@@ -94,7 +94,7 @@ describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed 
     expect(rest.next).toBe('')
   })
 
-  test('a page of nothing but what waits has a cursor too, which begins at the start', async () => {
+  test('if all messages are still unfinished, the page is empty and its cursor begins at the start', async () => {
     await using h = await startHarness()
     const late = await beginAppend(h, 'alice', 'carol')
     const early = await h.send({ from: 'alice', to: 'dave' })
@@ -104,7 +104,7 @@ describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed 
     expect((await h.exported('alice', { after: page.next })).ids).toEqual([late.id, early.id])
   })
 
-  test('what was accepted before the call is in the answer: the call waits for the appends before it', async () => {
+  test('messages accepted before the call are in the answer: the call waits for earlier appends', async () => {
     await using h = await startHarness()
     const other = await beginAppend(h, 'mallory', 'carol')
     const { id } = await h.send({ from: 'alice', to: 'bob' })
@@ -114,7 +114,7 @@ describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed 
     expect(found).toMatchObject({ queries: 7, ids: [id], next: '' })
   })
 
-  test('an unrelated transaction holds nothing up, however long it takes', async () => {
+  test('an unrelated long transaction delays nothing', async () => {
     await using h = await startHarness()
     const admin = h.openAdmin()
     await admin`begin`
@@ -123,17 +123,17 @@ describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed 
     expect(await countQueries(h, 'bob', 10)).toEqual({ queries: 3, ids, next: '' })
   })
 
-  test('who has nothing past the appends under way, or a full page before them, does not wait', async () => {
+  test('a call does not wait if it has nothing after the unfinished appends, or a full page before them', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await beginAppend(h, 'mallory', 'carol')
     const alices = await countQueries(h, 'alice', 10)
     expect(alices).toMatchObject({ ids: [id], next: '' })
-    // Now bob has something past it: that is waited for, but not by a page that ends before.
+    // Now bob has a later message: a page waits for it, unless the page ends before it.
     await h.send({ from: 'bob', to: 'dave' })
     const full = await countQueries(h, 'bob', 1)
     expect(full).toMatchObject({ ids: [id], next: expect.stringMatching(/./) })
-    // Three where a transaction of another test is under way.
+    // Three queries if another test has an open transaction.
     for (const { queries } of [alices, full]) expect([1, 3]).toContain(queries)
     const waiting = await countQueries(h, 'bob', 10)
     expect(waiting).toMatchObject({ ids: [id], next: expect.stringMatching(/./) })
@@ -196,7 +196,7 @@ async function countQueries(
   return { queries, ids: messages.map((message) => message.envelope.id), next: next_cursor }
 }
 
-/** An append whose transaction has not ended: from `from` to `to`. */
+/** An append from `from` to `to` whose transaction is still open. */
 async function beginAppend(h: Harness, from: string, to: string): Promise<{ id: string; commit: () => Promise<void> }> {
   const admin = h.openAdmin()
   await admin`begin`

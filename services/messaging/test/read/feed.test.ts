@@ -16,7 +16,7 @@ async function readAll(h: Harness, board: string, threadId: string | null, limit
 }
 
 describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', () => {
-  test('every board, thread and page size gives what a filter over all posts gives, in the order of arrival', async () => {
+  test('every board, thread and page size gives the same as a filter over all posts, in order of arrival', async () => {
     await using h = await startHarness()
     const boards = [h.boards.create('olga', { posting: 'anyone' }), h.boards.create('olga', { posting: 'anyone' })]
     const all: { id: string; board: string; threadId: string | null; shown: boolean }[] = []
@@ -58,7 +58,7 @@ describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', ()
     expect(listed).toBeGreaterThan(30)
   })
 
-  test('spec 7.9: a page holds fewer than `limit` where their bytes would pass 512 KiB, and says that there is more', async () => {
+  test('spec 7.9: a page has fewer than `limit` posts if their bytes would exceed 512 KiB, and says that there is more', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     for (let count = 0; count < 17; count += 1) await h.send({ from: 'olga', to: board, body: 'x'.repeat(32_000) })
@@ -68,7 +68,7 @@ describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', ()
     expect((await h.feed(null, board, { after: page.next })).ids).toHaveLength(1)
   })
 
-  test('spec 7.9: a cursor of another board, of another list or of nothing is invalid; one of another filter is good', async () => {
+  test('spec 7.9: a cursor of another board or list, or an unknown one, is invalid; a cursor of another filter is valid', async () => {
     await using h = await startHarness()
     const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
     const root = await h.send({ from: 'olga', to: board })
@@ -84,7 +84,7 @@ describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', ()
     expect(await outcomeOf(h.feed(null, other, { after: next }))).toBe('invalid_cursor')
   })
 
-  test('spec 7.16, 12.2: an absent and a private board are the same 404, with a good cursor, a bad one and none', async () => {
+  test('spec 7.16, 12.2: an absent and a private board are the same 404, with a valid cursor, an invalid one and none', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga', { visibility: 'private' })
     for (let count = 0; count < 2; count += 1) await h.send({ from: 'olga', to: board })
@@ -97,7 +97,7 @@ describe('spec 7.9, 7.12, 8.8, 8.9: GET /v2/boards/{board}/messages: a feed', ()
     }
   })
 
-  test('positions go on after a purge, and its cursors stay good', async () => {
+  test('positions continue after a purge, and cursors stay valid', async () => {
     await using h = await startHarness()
     const board = h.boards.create('olga')
     const gone = [await h.send({ from: 'olga', to: board }), await h.send({ from: 'olga', to: board })]

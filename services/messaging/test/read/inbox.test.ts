@@ -4,7 +4,7 @@ import { encodeCursor } from '../../src/domain/cursors.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
-/** What the reference filter knows of a message that bob received. */
+/** The properties of a received message that the reference filter uses. */
 interface Received {
   id: string
   lane: 'inbox' | 'requests'
@@ -20,7 +20,7 @@ interface Filter {
   thread_id: string | null
 }
 
-/** Every kind of message that a list can meet, in one log. */
+/** One log with every kind of message that a list can contain. */
 async function fill(h: Harness): Promise<Received[]> {
   const received: Received[] = []
   const add = async (from: string, threadId: string | null = null) => {
@@ -85,7 +85,7 @@ async function allPages(h: Harness, filter: Filter, limit: number): Promise<stri
 }
 
 describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
-  test('every filter, thread and page size gives what a filter over all messages gives, in order of arrival', async () => {
+  test('every filter, thread and page size gives the same as a filter over all messages, in order of arrival', async () => {
     await using h = await startHarness()
     const received = await fill(h)
     const roots = received.filter((message) => received.some((other) => other.threadId === message.id))
@@ -114,7 +114,7 @@ describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
     expect(listed).toBeGreaterThan(100)
   })
 
-  test('spec 7.12: the thread of somebody else, and the id of one of its members, list nothing', async () => {
+  test('spec 7.12: the thread of another conversation, and the id of a member that is no root, list nothing', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const root = await h.send({ from: 'alice', to: 'bob' })
@@ -127,7 +127,7 @@ describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
     expect((await h.inbox('bob', { thread_id: member.id })).ids).toEqual([])
   })
 
-  test('a message that arrives while one pages is found at the end, and none twice', async () => {
+  test('a message that arrives between two pages is found at the end, and no message is found twice', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const first = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'alice', to: 'bob' })]
@@ -145,31 +145,34 @@ describe('spec 7.9: the cursor of a list', () => {
     export: (h: Harness, after: string) => h.exported('bob', { after }),
   }
 
-  test.each(['inbox', 'export'] as const)('%s: one that it has not issued is invalid_cursor', async (list) => {
-    await using h = await startHarness()
-    await h.setPolicy('bob', 'open', 1)
-    for (let count = 0; count < 3; count += 1) await h.send({ from: 'alice', to: 'bob' })
-    const issued = {
-      inbox: (await h.inbox('bob', { limit: 1 })).next,
-      export: (await h.exported('bob', { limit: 1 })).next,
-    }
-    const faults = {
-      empty: '',
-      'no cursor': 'hello',
-      'a number': '12',
-      NUL: '\0',
-      'of the other list': issued[list === 'inbox' ? 'export' : 'inbox'],
-      'of another agent':
-        list === 'inbox' ? encodeCursor('inbox', 'alice', [1]) : encodeCursor('export', 'alice', [1, 1]),
-      'with another place': `B${issued[list].slice(1)}`,
-    }
-    for (const [fault, after] of Object.entries(faults)) {
-      expect({ [fault]: await outcomeOf(request[list](h, after)) }).toEqual({ [fault]: 'invalid_cursor' })
-    }
-    expect(await outcomeOf(request[list](h, issued[list]))).toBe('ok')
-  })
+  test.each(['inbox', 'export'] as const)(
+    '%s: a cursor that the service did not issue is invalid_cursor',
+    async (list) => {
+      await using h = await startHarness()
+      await h.setPolicy('bob', 'open', 1)
+      for (let count = 0; count < 3; count += 1) await h.send({ from: 'alice', to: 'bob' })
+      const issued = {
+        inbox: (await h.inbox('bob', { limit: 1 })).next,
+        export: (await h.exported('bob', { limit: 1 })).next,
+      }
+      const faults = {
+        empty: '',
+        'no cursor': 'hello',
+        'a number': '12',
+        NUL: '\0',
+        'of the other list': issued[list === 'inbox' ? 'export' : 'inbox'],
+        'of another agent':
+          list === 'inbox' ? encodeCursor('inbox', 'alice', [1]) : encodeCursor('export', 'alice', [1, 1]),
+        'with another place': `B${issued[list].slice(1)}`,
+      }
+      for (const [fault, after] of Object.entries(faults)) {
+        expect({ [fault]: await outcomeOf(request[list](h, after)) }).toEqual({ [fault]: 'invalid_cursor' })
+      }
+      expect(await outcomeOf(request[list](h, issued[list]))).toBe('ok')
+    },
+  )
 
-  test('is good for the list whatever its filter', async () => {
+  test('is valid for the list with any filter', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const sent = []
@@ -184,7 +187,7 @@ describe('spec 7.9: the cursor of a list', () => {
 })
 
 describe('spec 7.9: a page holds 512 KiB', () => {
-  /** 16 KiB of payload each, escaped so that the envelope's text is six times that. */
+  /** Each has 16 KiB of payload, escaped so that the text of the envelope is six times as long. */
   async function fillLarge(h: Harness, count: number): Promise<string[]> {
     await h.setPolicy('bob', 'open', 1)
     const ids: string[] = []
@@ -194,7 +197,7 @@ describe('spec 7.9: a page holds 512 KiB', () => {
     return ids
   }
 
-  test('pages are shorter than the limit, never over the bytes, and together hold everything', async () => {
+  test('pages have fewer messages than the limit, never exceed the byte limit, and together hold all messages', async () => {
     await using h = await startHarness()
     const ids = await fillLarge(h, 14)
     const pages: string[][] = []
@@ -208,7 +211,7 @@ describe('spec 7.9: a page holds 512 KiB', () => {
     expect(pages.flat()).toEqual(ids)
   })
 
-  test('the export and the events too', async () => {
+  test('the same for the export and the events', async () => {
     await using h = await startHarness()
     const ids = await fillLarge(h, 7)
     const page = await h.exported('alice')

@@ -4,7 +4,7 @@ import { getReceipt } from '../../src/handlers/read/get-receipt.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
-/** Who asks about a message from alice to bob, and about one from alice to herself. */
+/** The agents that ask about a message from alice to bob, and about one from alice to herself. */
 const ROLES = [
   { who: 'the recipient', agent: 'bob', read: 'ok', ack: 'ok', receipt: 'ok' },
   { who: 'the sender', agent: 'alice', read: 'ok', ack: 'forbidden', receipt: 'ok' },
@@ -36,7 +36,7 @@ describe('spec 7.10, 7.13, 7.14: who may read, acknowledge and see the receipt o
     expect(await outcomeOf(getReceipt(h.deps, { agent_id: agent, id: newId() }))).toBe('not_found')
   })
 
-  test('spec 7.13: of a message to oneself one is the recipient', async () => {
+  test('spec 7.13: the sender of a message to itself may acknowledge it', async () => {
     const { id } = await h.send({ from: 'alice', to: 'alice' })
     expect(await h.ack('alice', id)).toEqual({ status: 'acked' })
     expect(await h.read('alice', id)).toMatchObject({ acked: true })
@@ -62,7 +62,7 @@ describe('spec 7.10, 7.13, 7.14: who may read, acknowledge and see the receipt o
     expect(message.expires_at).toBeLessThanOrEqual(after + 100)
   })
 
-  test('a receipt is accepted, and processed once the recipient has acknowledged, however often', async () => {
+  test('a receipt is accepted, and processed after one or more acknowledgements', async () => {
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const accepted = (await h.read('bob', id)).created_at
     const receipt = () => getReceipt(h.deps, { agent_id: 'alice', id })
@@ -124,13 +124,13 @@ describe('spec 6.8: expired messages are excluded from reads at once', () => {
     for (const [path, count] of Object.entries(await shows())) expect({ [path]: count }).toEqual({ [path]: 0 })
     expect(await outcomeOf(h.ack('bob', root.id))).toBe('not_found')
     expect(await outcomeOf(h.ack('alice', root.id))).toBe('not_found')
-    // Nor can one refer to them, and an expired request is pending no more.
+    // Other messages cannot refer to them, and an expired request is no longer pending.
     expect(await outcomeOf(h.send({ from: 'alice', to: 'bob', replyTo: root.id }))).toBe('invalid_reference')
     expect(await outcomeOf(h.send({ from: 'alice', to: 'bob', threadId: root.id }))).toBe('invalid_reference')
     expect(await h.send({ from: 'bob', to: 'alice' })).toMatchObject({ lane: 'requests', duplicate: false })
   })
 
-  test('by the clock alone, with no process doing anything', async () => {
+  test('by the clock alone, without any work of a process', async () => {
     await using h = await startHarness({ retentionDays: 3 / 86_400 })
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     const [row] = await h.openAdmin()`select expires_at::int from messaging.messages where id = ${id}`

@@ -13,7 +13,7 @@ import { listLate, listRevoked } from '../../src/store/read/late.ts'
 import { findMessage } from '../../src/store/read/messages.ts'
 import { type Harness, startHarness } from '../support/harness.ts'
 
-/** Messages in the log that is read; as many again in others'. */
+/** Messages in the log that is read, and as many in other logs. */
 const ROWS = 6_000
 const LIMIT = 20
 
@@ -26,7 +26,10 @@ interface PlanNode {
   Plans?: PlanNode[]
 }
 
-/** bob's log: every tenth message is of one thread with alice, who sent more than half of it; few of the thread are unacknowledged. */
+/**
+ * bob's log: every tenth message is of one thread with alice, who sent more than half of it; few of the thread are
+ * unacknowledged.
+ */
 async function fill(sql: postgres.Sql): Promise<void> {
   await sql`
     insert into messaging.messages
@@ -50,7 +53,10 @@ async function fill(sql: postgres.Sql): Promise<void> {
     select 'bob', 'other-' || n, 'message-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
 }
 
-/** As many posts on a board, every tenth by carol, half of them of one thread, every tenth hidden; all are events of carol's. */
+/**
+ * As many posts on a board: every tenth is by carol, half are of one thread, every tenth is hidden. Carol has an event
+ * for each.
+ */
 async function fillBoards(sql: postgres.Sql): Promise<void> {
   await sql`
     insert into messaging.messages
@@ -145,7 +151,7 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['requests to purge', (sql) => purgePending(sql, LIMIT)],
 ]
 
-describe('reads are one indexed query each, whatever the volume', () => {
+describe('each read is one indexed query, whatever the volume', () => {
   let h: Harness
   beforeAll(async () => {
     h = await startHarness()
@@ -169,7 +175,7 @@ describe('reads are one indexed query each, whatever the volume', () => {
   })
 })
 
-/** The plan of the one statement that `query` runs, with its own parameters, as it was executed. */
+/** The executed plan of the statement that `query` runs, with its parameters. */
 async function explain(h: Harness, mode: string, query: (sql: Sql) => Promise<unknown>): Promise<PlanNode> {
   const statements: { text: string; parameters: unknown[] }[] = []
   const sql = postgres(h.urlFor(), {
@@ -177,7 +183,7 @@ async function explain(h: Harness, mode: string, query: (sql: Sql) => Promise<un
     debug: (_connection, text, parameters) => void statements.push({ text, parameters }),
   })
   try {
-    await sql`select` // after which it knows the types of arrays
+    await sql`select` // afterwards the driver knows the types of arrays
     statements.length = 0
     await query(sql as unknown as Sql)
     expect(statements).toHaveLength(1)

@@ -10,7 +10,7 @@ import { type Harness, startHarness } from '../support/harness.ts'
 
 const context = () => ({ traceparent: newTraceparent(), deadlineMs: Date.now() + 5_000 })
 
-describe('what a stream process reads', () => {
+describe('the calls of a stream process', () => {
   test('replay-events gives the events of list-events one by one, as the same text', async () => {
     await using h = await startHarness()
     for (const from of ['alice', 'carol', 'dave']) await h.send({ from, to: 'bob', body: '{"n":1.0,"t":"a\\tb"}' })
@@ -23,7 +23,7 @@ describe('what a stream process reads', () => {
     expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
   })
 
-  test('spec 9.4: what is skipped is examined, and at the end nothing is', async () => {
+  test('spec 9.4: skipped events count as examined, and at the end none do', async () => {
     await using h = await startHarness()
     const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
     await h.expire(ids[1]?.id ?? '')
@@ -33,7 +33,7 @@ describe('what a stream process reads', () => {
     expect(end).toEqual({ meta: { earliest: 1, latest: 2, next_cursor: 2, cursors: [] }, text: '' })
   })
 
-  test('list-heads says how far each log goes and who is revoked, in the order of the question', async () => {
+  test('list-heads answers the head of each log and which agents are revoked, in the order of the question', async () => {
     await using h = await startHarness()
     await h.send({ from: 'alice', to: 'bob' })
     await h.send({ from: 'carol', to: 'bob' })
@@ -48,7 +48,7 @@ describe('what a stream process reads', () => {
 
   describe('list-late', () => {
     const ask = (h: Harness, sinceMs: number | null = null) => listLate(h.deps, { revoked_since_ms: sinceMs })
-    /** As if every row had been committed so long ago. */
+    /** Makes every row look as if it was committed that long ago. */
     const age = (h: Harness, seconds: number) =>
       h.deps.database.run(
         (sql) => sql`update messaging.outbox set leased_until = leased_until - make_interval(secs => ${seconds})`,
@@ -79,7 +79,7 @@ describe('what a stream process reads', () => {
       expect(await ask(h)).toMatchObject({ logs: [], is_complete: true })
     })
 
-    test('says that it is incomplete if there is too much', async () => {
+    test('says that it is incomplete if there are too many', async () => {
       await using h = await startHarness()
       await h.deps.database.run(
         (sql) => sql`
@@ -89,7 +89,7 @@ describe('what a stream process reads', () => {
       expect(await ask(h)).toMatchObject({ logs: [], revoked: [], is_complete: false })
     })
 
-    test('spec 5.11: lists who was revoked since the last answer, once at least, and nobody revoked long before', async () => {
+    test('spec 5.11: lists agents revoked since the last answer, at least once, and none revoked long before', async () => {
       await using h = await startHarness()
       const revoke = (agent_id: string, revoked = true, version = 1) =>
         setMailbox(h.deps, { agent_id, policy: 'open', revoked, version })
@@ -111,7 +111,7 @@ describe('what a stream process reads', () => {
     ['unlisted', ['left', 'rita', 'was-banned']],
     ['private', ['rita']],
   ] as const)(
-    'spec 9.4, 9.5: resolve-post gives a post of a %s board with those whose event it is and who may read it now',
+    'spec 9.4, 9.5: resolve-post gives a post of a %s board with the agents that have its event and may read it now',
     async (visibility, expected) => {
       await using h = await startHarness()
       const board = h.boards.create('olga', { visibility })
@@ -127,7 +127,7 @@ describe('what a stream process reads', () => {
     },
   )
 
-  test('spec 8.9: resolve-post gives nothing of a post that is hidden, elsewhere, or not there', async () => {
+  test('spec 8.9: resolve-post gives nothing for a post that is hidden, absent or on another board', async () => {
     await using h = await startHarness()
     const [board, other] = [h.boards.create('olga'), h.boards.create('olga')]
     h.boards.setRole(board, 'rita', 'reader')

@@ -55,7 +55,7 @@ describe('ADR 19: an append of posts', () => {
     const posters = Array.from({ length: 16 }, async (_, poster) => {
       for (let count = 0; count < 8; count += 1) {
         const append = (poster + count) % 2 === 0 ? h.append : h.appendElsewhere
-        // Every poster names them in another order.
+        // Every author names the subscribers in another order.
         const subscribers = agents.map((_agent, index) => agents[(index * 5 + poster) % 12] ?? '')
         expect(await append(post({ boardId: `board-${poster % 3}`, subscribers }))).toEqual({ outcome: 'accepted' })
       }
@@ -83,7 +83,7 @@ describe('ADR 19: an append of posts', () => {
     const boards = await Promise.all(range(3).map((n) => h.entriesOf(`board-${n - 1}`)))
     for (const entries of boards) {
       expect(entries.map(({ position }) => position)).toEqual(range(entries.length))
-      // Subscribers meet the posts of one board in the order of its feed.
+      // Subscribers get the posts of one board in the order of its feed.
       const order = new Map(entries.map(({ message, position }) => [message, position]))
       const met = (await h.entriesOf('agent-0')).flatMap(({ message }) => order.get(message) ?? [])
       expect(met).toEqual(range(entries.length))
@@ -93,7 +93,7 @@ describe('ADR 19: an append of posts', () => {
     expect(h.committed.every(({ entries }) => entries.length === 12)).toBe(true)
   })
 
-  test('rivals for many ids, posts or messages, never wait in a circle', async () => {
+  test('concurrent appends of the same ids, posts or messages, never deadlock', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 60; round += 1) {
       const ids = Array.from({ length: 8 }, (_, at) => `${round}-${at}`)
@@ -110,7 +110,7 @@ describe('ADR 19: an append of posts', () => {
     expect(h.errors).not.toContain('40P01')
   })
 
-  test('what is handed over for publication are the positions that were committed', async () => {
+  test('the events handed over for publication have the committed positions', async () => {
     await using h = await startHarness()
     const posts = [post(), post({ subscribers: [] }), post({ boardId: 'board-2', subscribers: ['carol', 'dave'] })]
     await Promise.all(posts.map(h.append))
@@ -127,14 +127,14 @@ describe('ADR 19: an append of posts', () => {
     }
   })
 
-  test('the thread is known to the log of the board alone: subscribers list no threads', async () => {
+  test('only the log of the board knows the thread, because subscribers list no threads', async () => {
     await using h = await startHarness()
     await h.append(post({ threadId: 'some-root' }))
     expect(await h.entriesOf('board-1')).toMatchObject([{ kind: 'board', thread_id: 'some-root' }])
     expect(await h.entriesOf('bob')).toMatchObject([{ kind: 'board', thread_id: null }])
   })
 
-  test('spec 7.4: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+  test('spec 7.4: two processes append the same id at once: one succeeds, and the other gets a duplicate or a conflict', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 15; round += 1) {
       const same = post()
@@ -164,7 +164,7 @@ describe('ADR 19: an append of posts', () => {
   })
 })
 
-test('a subscriber whose log another transaction holds holds up no post to others', async () => {
+test('a subscriber whose log is locked by another transaction delays no post to others', async () => {
   await using h = await startHarness()
   const [held, other] = [
     { boardId: 'held', subscribers: ['bob'] },
@@ -183,7 +183,7 @@ test('a subscriber whose log another transaction holds holds up no post to other
 })
 
 describe('ADR 21: fences of posts', () => {
-  test('a no is final: the attempt is refused, a later reservation is not; past its deadline nothing is appended', async () => {
+  test('a refusal by the fence is final for the attempt, but not for a later reservation; past its deadline nothing is appended', async () => {
     await using h = await startHarness()
     const given = post()
     expect(await h.fences.fence([given])).toEqual([false])
@@ -194,7 +194,7 @@ describe('ADR 21: fences of posts', () => {
     expect(await h.fences.fence([given])).toEqual([true])
   })
 
-  test('fence and append at once: exactly one of them wins, whatever the timing', async () => {
+  test('of a concurrent fence and append, exactly one wins', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 40; round += 1) {
       const contested = post()

@@ -29,7 +29,7 @@ async function startHarness() {
     appendElsewhere: appendOn(open()),
     append: appendOn(database),
     preflight: createPreflight(database),
-    /** Holds logs as a process does that is frozen in the middle of a contact change. */
+    /** Locks logs like a process that is frozen in the middle of a contact change. */
     hold: (...logs: string[]) => holdLogs(store.openAdmin(), logs),
     positionsOf: async (log: string) => {
       const rows = await database.run(
@@ -64,7 +64,7 @@ function message(changes: Partial<Append> = {}): Append {
   }
 }
 
-/** What the log of a message's recipient holds, told apart by what the message is; nothing in it is by chance. */
+/** The rows of the recipient's log, with ids and times replaced by names, so that two runs can be compared. */
 async function storedWith(database: Database, sent: Append): Promise<object[]> {
   const rows = await database.run(
     (sql) => sql`
@@ -96,7 +96,7 @@ describe('ADR 19: an append', () => {
     done = true
     const reads = await seen
     expect(await h.positionsOf('bob')).toEqual(Array.from({ length: 500 }, (_, index) => index + 1))
-    // Whoever saw position N had seen all below it.
+    // A reader that saw position N had seen all lower positions.
     for (const { count, max } of reads) expect(count).toBe(max)
     await eventually(() => h.committed.length >= 500)
     expect(new Set(h.committed.map((entry) => entry.position)).size).toBe(500)
@@ -121,7 +121,7 @@ describe('ADR 19: an append', () => {
     }
   })
 
-  test('spec 7.4: the same id at once from two processes is appended once; the other is a duplicate or a conflict', async () => {
+  test('spec 7.4: two processes append the same id at once: one succeeds, and the other gets a duplicate or a conflict', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 20; round += 1) {
       const same = message()
@@ -135,7 +135,7 @@ describe('ADR 19: an append', () => {
     expect(await h.positionsOf('bob').then((all) => all.length)).toBeGreaterThanOrEqual(20)
   })
 
-  test('rivals for many ids wait for each other and never in a circle', async () => {
+  test('concurrent appends of the same ids wait for each other and never deadlock', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 30; round += 1) {
       const ids = Array.from({ length: 30 }, (_, at) => `${round}-${String(at).padStart(2, '0')}`)
@@ -149,7 +149,7 @@ describe('ADR 19: an append', () => {
     expect(h.errors).not.toContain('40P01')
   })
 
-  test('spec 7.4: whoever races for ids holds up nobody whose message is appended with them', async () => {
+  test('spec 7.4: senders that race for an id do not delay other messages of their batches', async () => {
     await using h = await startHarness()
     const rivals = Array.from({ length: 3 }, h.newAppender)
     for (let round = 0; round < 10; round += 1) {
@@ -169,7 +169,7 @@ describe('ADR 19: an append', () => {
     }
   })
 
-  test('spec 7.6: two requests of one pair at once: one is pending, the other begins again', async () => {
+  test('spec 7.6: of two concurrent requests of a pair, one is pending, and the other is decided again', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 20; round += 1) {
       const sender = `stranger-${round}`
@@ -181,37 +181,35 @@ describe('ADR 19: an append', () => {
 
   test.each<[string, string, Partial<Append>, string]>([
     ['nothing', '', {}, 'accepted'],
+    ['its view of another agent', `insert into messaging.contacts values ('bob', 'carol', 'blocked')`, {}, 'accepted'],
+    ['its view of the sender', `insert into messaging.contacts values ('bob', 'alice', 'blocked')`, {}, 'stale'],
     [
-      'what another is to the recipient',
-      `insert into messaging.contacts values ('bob', 'carol', 'blocked')`,
-      {},
-      'accepted',
-    ],
-    ['what the sender is', `insert into messaging.contacts values ('bob', 'alice', 'blocked')`, {}, 'stale'],
-    [
-      'that, back and forth',
+      'its view of the sender, and changed it back',
       `insert into messaging.contacts values ('bob', 'alice', 'accepted')`,
       { contact: 'accepted' },
       'accepted',
     ],
     ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
-    ['that, back and forth', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
+    ['the policy, and changed it back', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
     ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
-  ])('spec 7.6: what was decided before the recipient changed %s %s', async (_name, change, ground, outcome) => {
-    await using h = await startHarness()
-    await h.append(message())
-    await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
-    const results = await Promise.all([
-      h.append(message(ground)),
-      h.append(message({ ...ground, standingVersion: 7 })),
-      h.append(message({ recipient: 'carol' })),
-    ])
-    // The version says at once that nothing has changed, and an item that is stale holds up no other.
-    expect(results.map((result) => result.outcome)).toEqual([outcome, 'accepted', 'accepted'])
-    expect(await h.positionsOf('bob')).toHaveLength(outcome === 'stale' ? 2 : 3)
-  })
+  ])(
+    'spec 7.6: a message that was decided before the recipient changed %s %s',
+    async (_name, change, ground, outcome) => {
+      await using h = await startHarness()
+      await h.append(message())
+      await h.database.run((sql) => sql.unsafe(`${change}; update messaging.logs set standing_version = 7`))
+      const results = await Promise.all([
+        h.append(message(ground)),
+        h.append(message({ ...ground, standingVersion: 7 })),
+        h.append(message({ recipient: 'carol' })),
+      ])
+      // An unchanged version shows at once that nothing has changed, and a stale item does not delay others.
+      expect(results.map((result) => result.outcome)).toEqual([outcome, 'accepted', 'accepted'])
+      expect(await h.positionsOf('bob')).toHaveLength(outcome === 'stale' ? 2 : 3)
+    },
+  )
 
-  test('the release before, which names no ground, begins again after any change', async () => {
+  test('the previous release, which does not name the state it decided on, decides again after any change', async () => {
     await using h = await startHarness()
     await h.append(message())
     const outcomes = () =>
@@ -254,7 +252,7 @@ describe('ADR 19: an append', () => {
   })
 })
 
-describe('ADR 10: a message comes to the same alone and with others', () => {
+describe('ADR 10: a message has the same outcome alone and in a batch', () => {
   let h: Awaited<ReturnType<typeof startHarness>>
   beforeAll(async () => {
     h = await startHarness()
@@ -270,20 +268,28 @@ describe('ADR 10: a message comes to the same alone and with others', () => {
     ['with a long ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + LATER })],
     ['that is a request', '', () => ({ lane: 'requests' })],
     ['whose sender has asked already', '', () => ({ lane: 'requests', sender: 'asked' })],
-    ['that is there', '', (at) => ({ id: `there-${at}`, digest: 'ab'.repeat(32) })],
-    ['that was there', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32) })],
-    ['whose id another has', '', (at) => ({ id: `there-${at}` })],
-    ['whose id another had', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32), sender: 'mallory' })],
-    ['whose reservation was given up', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS })],
+    ['that is stored already', '', (at) => ({ id: `there-${at}`, digest: 'ab'.repeat(32) })],
+    ['that was stored and purged', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32) })],
+    ['whose id belongs to a stored message', '', (at) => ({ id: `there-${at}` })],
+    [
+      'whose id belonged to a purged message',
+      '',
+      (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32), sender: 'mallory' }),
+    ],
+    ['whose reservation was abandoned', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS })],
     ['reserved again after that', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS + 1 })],
     ['past its deadline', '', () => ({ deadlineMs: Date.now() - 60_000 })],
-    ['whose ground is the same again', `update messaging.logs set standing_version = 7 where id = 'at'`, () => ({})],
+    [
+      'whose ground changed and changed back',
+      `update messaging.logs set standing_version = 7 where id = 'at'`,
+      () => ({}),
+    ],
     [
       'whose ground is another',
       `update messaging.logs set standing_version = 7, policy = 'closed' where id = 'at'`,
       () => ({}),
     ],
-  ])('one %s', async (_name, change, item) => {
+  ])('an item %s', async (_name, change, item) => {
     const become = async (withOthers: boolean) => {
       const at = randomBytes(6).toString('hex')
       await h.append(message({ recipient: at, id: `there-${at}`, digest: 'ab'.repeat(32) }))
@@ -297,7 +303,7 @@ describe('ADR 10: a message comes to the same alone and with others', () => {
       const sent = message({ recipient: at, ...item(at) })
       const others = withOthers ? [message({ recipient: 'somebody' }), message()] : []
       const [{ outcome, lane }] = await Promise.all([h.append(sent), ...others.map((other) => h.append(other))])
-      // They were together: what of a batch is accepted has the number of its transaction.
+      // They were in one batch: all accepted items of a batch have the number of its transaction.
       const batches = await h.database.run(
         (
           sql,
@@ -311,19 +317,19 @@ describe('ADR 10: a message comes to the same alone and with others', () => {
   })
 })
 
-describe('a log that another transaction holds', () => {
+describe('a log that another transaction has locked', () => {
   const to = (...recipients: string[]) => recipients.map((recipient) => message({ recipient }))
   const [ACCEPTED, WAITING] = [{ outcome: 'accepted', lane: 'inbox' }, Symbol('waiting')]
   const stateOf = (answer: Promise<unknown>) =>
     Promise.race([answer, new Promise((done) => setImmediate(done, WAITING))])
 
-  test('holds up its own messages alone, and those are appended in order when it is free', async () => {
+  test('delays only its own messages, which are appended in order when it is free', async () => {
     await using h = await startHarness()
     await Promise.all(to('bob', 'carol', 'dave').map(h.append))
     const held = await h.hold('bob')
     const [own, later] = [to('bob', 'bob', 'bob'), to('bob', 'bob')]
     const answers = own.map(h.append)
-    // In one batch with those that wait, and behind it; also to somebody who has no log yet.
+    // In one batch with the waiting messages, and after it; one of them to an agent without a log.
     expect(await Promise.all(to('carol', 'dave', 'new').map(h.append))).toEqual([ACCEPTED, ACCEPTED, ACCEPTED])
     answers.push(...later.map(h.append))
     for (let round = 0; round < 5; round += 1) expect(await Promise.all(to('dave').map(h.append))).toEqual([ACCEPTED])
@@ -337,7 +343,7 @@ describe('a log that another transaction holds', () => {
     expect(await h.positionsOf('bob')).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  test('takes its turn with others that are held, however many, and leaves connections to everybody else', async () => {
+  test('takes turns with any number of other locked logs, and leaves connections for other messages', async () => {
     await using h = await startHarness()
     const names = Array.from({ length: 12 }, (_, at) => `held-${at}`)
     await Promise.all(to(...names, 'carol').map(h.append))
@@ -345,7 +351,7 @@ describe('a log that another transaction holds', () => {
     const stalled = to(...names.slice(1)).map(h.append)
     const [own] = to('held-0').map(h.append)
     expect(await Promise.all(to('carol').map(h.append))).toEqual([ACCEPTED])
-    // What else the process asks of the database.
+    // Other statements of the process.
     expect((await h.preflight({ ...QUESTION, id: 'new' })).earlier).toBeUndefined()
     await first[Symbol.asyncDispose]()
     expect(await own).toEqual(ACCEPTED)
@@ -354,7 +360,7 @@ describe('a log that another transaction holds', () => {
     expect(await Promise.all(stalled)).toEqual(stalled.map(() => ACCEPTED))
   })
 
-  test('that is not there yet, because another transaction is making it, holds up nobody else', async () => {
+  test('that another transaction is still creating delays no other log', async () => {
     await using h = await startHarness()
     await h.append(message({ recipient: 'carol' }))
     const [made, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
@@ -371,7 +377,7 @@ describe('a log that another transaction holds', () => {
     expect(await own).toEqual(ACCEPTED)
   })
 
-  test('holds up no fence: what waits for it is given up at once, and appends of others go on beside', async () => {
+  test('delays no fence: waiting messages of the log are abandoned at once, and appends to other logs continue', async () => {
     await using h = await startHarness()
     await Promise.all(to('bob', 'carol').map(h.append))
     const held = await h.hold('bob')
@@ -386,14 +392,14 @@ describe('a log that another transaction holds', () => {
 })
 
 describe('ADR 21: fences of messages', () => {
-  test('an append that is under way is not guessed at: nothing is known of it, and nothing else waits', async () => {
+  test('a fence does not guess the outcome of an unfinished append: it answers unknown, and nothing else waits', async () => {
     await using h = await startHarness()
     const [contested, other] = [message(), message({ recipient: 'carol' })]
     await h.database.transaction(async (tx) => {
       await tx`select pg_advisory_xact_lock_shared(7305002, hashtext(${contested.operation}))`
       expect(await h.fences.fence([contested, other])).toEqual([undefined, false])
       expect((await h.append(message())).outcome).toBe('accepted')
-      // The release before is told to ask again.
+      // The previous release is told to ask again.
       const before = h.database.run(
         (sql) => sql`select * from messaging.fence_messages(
           array[${contested.operation}], array[${contested.id}], array[${contested.digest}], array[0]::bigint[])`,
@@ -403,7 +409,7 @@ describe('ADR 21: fences of messages', () => {
     expect(await h.fences.fence([contested])).toEqual([false])
   })
 
-  test('a no is final: the attempt is refused, a later reservation is not', async () => {
+  test('a refusal by the fence is final for the attempt, but not for a later reservation', async () => {
     await using h = await startHarness()
     const given = message()
     expect(await h.fences.fence([given])).toEqual([false])
@@ -421,7 +427,7 @@ describe('ADR 21: fences of messages', () => {
     ['one', 1],
     ['several', 3],
   ])(
-    'the clock is read behind the locks: %s whose deadline passes while the log is waited for',
+    'the clock is read after the locks are held: %s whose deadline passes while it waits for the log',
     async (_name, count) => {
       await using h = await startHarness()
       await h.append(message())
@@ -437,7 +443,7 @@ describe('ADR 21: fences of messages', () => {
     },
   )
 
-  test('a conflicting id never answers for somebody else’s operation', async () => {
+  test('a fence of a conflicting id never answers for the operation of another sender', async () => {
     await using h = await startHarness()
     const first = message()
     await h.append(first)
@@ -446,7 +452,7 @@ describe('ADR 21: fences of messages', () => {
     expect(await h.fences.fence([rival, first])).toEqual([false, true])
   })
 
-  test('fence and append at once: exactly one of them wins, whatever the timing', async () => {
+  test('of a concurrent fence and append, exactly one wins', async () => {
     await using h = await startHarness()
     for (let round = 0; round < 60; round += 1) {
       const contested = message()
@@ -458,8 +464,8 @@ describe('ADR 21: fences of messages', () => {
   })
 })
 
-describe('preflight: everything that is judged, in one statement', () => {
-  test('spec 5.8: an agent that nobody has written to has the defaults', async () => {
+describe('preflight: all facts for the decision, in one statement', () => {
+  test('spec 5.8: an agent without any messages has the defaults', async () => {
     await using h = await startHarness()
     expect(await h.preflight(QUESTION)).toEqual({
       earlier: undefined,

@@ -4,7 +4,7 @@ import { outcomeOf } from '../support/outcome.ts'
 
 const RETENTION_SECONDS = 30 * 86_400
 
-/** A board of olga's, on which wes writes and rita reads. */
+/** A board of olga, with wes as writer and rita as reader. */
 function membersBoard(h: Harness, settings: Parameters<Harness['boards']['create']>[1] = {}): string {
   const board = h.boards.create('olga', settings)
   h.boards.setRole(board, 'wes', 'writer')
@@ -14,7 +14,7 @@ function membersBoard(h: Harness, settings: Parameters<Harness['boards']['create
 }
 
 describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
-  test('is accepted into the lane board, and is an event of owner, writers and readers, not of its author or of the banned', async () => {
+  test('is accepted into the lane `board`, and is an event for owner, writers and readers, but not for its author or banned agents', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)
     const post = await h.send({ from: 'wes', to: board })
@@ -88,7 +88,7 @@ describe('spec 6.5, 8.8, 11.2: a post costs ceil(bytes / 1024) × subscribed rec
     expect(h.charged[0]?.cost.operation).toMatch(new RegExp(`^messaging:message:${id}:[0-9a-f]{64}$`))
   })
 
-  test('where it cannot be paid for, nothing is left behind', async () => {
+  test('a post that cannot be paid for leaves nothing behind', async () => {
     await using h = await startHarness()
     const board = membersBoard(h)
     h.budget.isDown = true
@@ -122,7 +122,7 @@ describe('spec 8.4: who may post', () => {
 })
 
 describe('spec 7.4: an identical retry of a post', () => {
-  test('is a duplicate and costs nothing, whatever became of author, board and post; anything else is a conflict', async () => {
+  test('is a free duplicate, whatever happened to author, board and post; another envelope is a conflict', async () => {
     await using h = await startHarness()
     const board = membersBoard(h, { visibility: 'private' })
     const post = { from: 'wes', to: board, id: newId() }
@@ -164,7 +164,7 @@ test('spec 7.2: time, then board, then references, then units', async () => {
 })
 
 describe('spec 6.9: references of a post', () => {
-  test('to live posts of the same board that are not hidden, by whomever; thread_id to a root', async () => {
+  test('to live posts of the same board that are not hidden, by any author; thread_id to a root', async () => {
     await using h = await startHarness()
     const [board, other] = [membersBoard(h), membersBoard(h)]
     await h.setPolicy('wes', 'open', 1)
@@ -195,7 +195,7 @@ describe('spec 6.9: references of a post', () => {
         expect({ from, name, found }).toEqual({ from, name, found: [reply, thread] })
       }
     }
-    // Nor can a DM refer to a post.
+    // A DM cannot refer to a post either.
     expect(await outcomeOf(h.send({ from: 'olga', to: 'wes', replyTo: root.id }))).toBe('invalid_reference')
   })
 })
@@ -210,7 +210,7 @@ describe('spec 7.13, 7.14: ack and receipts of a post', () => {
   })
 })
 
-describe('spec 7.10, 8.2: who reads a post by its id', () => {
+describe('spec 7.10, 8.2: who may read a post by its id', () => {
   const rows = [
     ['public', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],
     ['unlisted', { olga: 'ok', wes: 'ok', rita: 'ok', bart: 'ok', eve: 'ok', '': 'ok' }],

@@ -1,6 +1,6 @@
 /**
- * Boards in memory: what services/boards answers messaging of who may read (spec 8.2), post (spec 8.4), hide (spec 8.9) and
- * vote (spec 8.10), and of who is subscribed (spec 8.8).
+ * Boards in memory, which answer messaging as services/boards does: who may read (spec 8.2), post (spec 8.4), hide
+ * (spec 8.9) and vote (spec 8.10), and who is subscribed (spec 8.8).
  */
 import type { BoardAccess } from '@svc/contracts/boards.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'

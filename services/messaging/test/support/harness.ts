@@ -81,15 +81,17 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
 
   return {
     ...first,
-    /** Attempts at what costs something, in order. */
+    /** Attempts at paid operations, in order. */
     charged,
-    /** What a committer handed over for publication, besides appends. */
+    /** Events that a committer handed over for publication, other than appends. */
     published,
     /** Posts that a committer handed over for publication. */
     posted,
     budget,
     boards,
-    /** Another process on the same database. `onCharge`: awaited between the reservation and the commit of each charge. */
+    /**
+     * Another process on the same database. `onCharge`: awaited between the reservation and the commit of each charge.
+     */
     startProcess,
     /** A connection as superuser, to look and to tamper. */
     openAdmin: () => stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (sql) => sql.end()),
@@ -164,7 +166,7 @@ interface Charged {
   outcome: 'held' | 'settled' | 'released'
 }
 
-/** As libs/charging behaves towards its callers; what it does between processes is tested there. */
+/** Behaves like libs/charging towards its callers. That library has its own tests with several processes. */
 function createMemoryCharging(
   charged: Charged[],
   budget: { isDown: boolean },
@@ -306,7 +308,7 @@ function readList(text: string): ReadList {
   return { ids: messages.map((message) => message.envelope.id), next: next_cursor }
 }
 
-/** Makes these messages expired a second ago, as if their time had passed. */
+/** Makes these messages look as if they expired a second ago. */
 async function expire(database: Database, ids: string[]): Promise<void> {
   await database.run(
     (sql) => sql`

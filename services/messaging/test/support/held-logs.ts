@@ -1,6 +1,6 @@
 import type postgres from 'postgres'
 
-/** Locks logs until it is disposed of, as a process does that stopped in the middle of a transaction. */
+/** Locks logs until it is disposed, like a process that stopped in the middle of a transaction. */
 export async function holdLogs(admin: postgres.Sql, logs: string[]): Promise<AsyncDisposable> {
   const [held, free] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const ended = admin.begin(async (tx) => {

@@ -1,6 +1,6 @@
 import { ServiceError } from '@svc/contracts/errors.ts'
 
-/** `ok`, or the code of the error: what the rows of a table compare. */
+/** `ok`, or the code of the error, to compare with the rows of a table. */
 export async function outcomeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work

@@ -15,7 +15,7 @@ export async function startStore() {
   const testDatabase = stack.use(await createTestDatabase(['messaging']))
   const url = testDatabase.urlFor('messaging')
   const logger = createLogger('test', 'silent')
-  /** SQLSTATEs, also of what was tried again. */
+  /** SQLSTATEs of failed attempts, including retried ones. */
   const errors: unknown[] = []
   /** As another process would have it. */
   const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
@@ -26,7 +26,7 @@ export async function startStore() {
     open,
     errors,
     fences,
-    /** What the fence says when it knows. */
+    /** Repeats the fence until it knows the outcome. */
     untilFenced: (item: Reservation) => untilDefined(async () => (await fences.fence([item]))[0]),
     openAdmin: () =>
       stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (admin) => admin.end()),

@@ -10,9 +10,12 @@ test('a direct message travels whole: its own text reaches the client', () => {
   expect(parseAccepted(text, NOW)).toEqual({ kind: 'event', heard: { cursor: 7, content: text } })
 })
 
-test.each([-10, 0, 1, 2])('for one that expires in %d s history decides, by the clock of the database', (seconds) => {
-  expect(parseAccepted(event(NOW + seconds), NOW)).toEqual({ kind: 'expiring', cursor: 7 })
-})
+test.each([-10, 0, 1, 2])(
+  "an event that expires in %d s is read from history, which decides by the database's clock",
+  (seconds) => {
+    expect(parseAccepted(event(NOW + seconds), NOW)).toEqual({ kind: 'expiring', cursor: 7 })
+  },
+)
 
 test('a post travels as a reference', () => {
   const text = '{"cursor":8,"kind":"board","post":{"id":"post-0001","board_id":"00000000000000000000"}}'

@@ -26,7 +26,7 @@ function startOn(run: (text: string, values: unknown[]) => Promise<unknown[]>) {
 }
 
 describe('spec 9.8: a process that could not report in time may have lost its leases', () => {
-  test('all streams are closed when the time is over, and not before', async () => {
+  test('all streams are closed when the time is over, but not earlier', async () => {
     const { loop, closeAll } = startOn(() => Promise.reject(new Error('no database')))
     await vi.advanceTimersByTimeAsync(SILENCE_SECONDS * 1_000 - 1)
     expect(closeAll).not.toHaveBeenCalled()

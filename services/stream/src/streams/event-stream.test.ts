@@ -109,7 +109,7 @@ async function end(scene: Scene): Promise<void> {
 }
 
 describe('spec 9.7: history and live events join at the cursor', () => {
-  test('property: whatever is lost, repeated or out of order, everything is written, in order, none twice', async () => {
+  test('property: if events are lost, repeated or out of order, the stream still writes each once and in order', async () => {
     const moves = fc.array(
       fc.record({
         accepted: fc.integer({ min: 0, max: 5 }),
@@ -158,7 +158,7 @@ describe('spec 9.7: history and live events join at the cursor', () => {
     await end(scene)
   })
 
-  test('skipped events are passed over, and the last cursor says so', async () => {
+  test('skipped events are not written, and the last cursor is behind them', async () => {
     const scene = startScene()
     scene.skipped.add(2).add(3)
     await isGreeted(scene)
@@ -265,7 +265,7 @@ describe('spec 9.7: cursors', () => {
     await end(scene)
   })
 
-  test('spec 9.8, 9.9: its time is over, with a last cursor', async () => {
+  test('spec 9.8, 9.9: a stream whose time is over ends with a last cursor', async () => {
     const scene = startScene({ maxSeconds: 0.1, after: 7 })
     await scene.over
     expect(scene.lastFrame()).toBe('event: cursor\nid: 7\ndata: {"cursor":7}')

@@ -1,7 +1,7 @@
 -- webhook.advance, revision 1
 -- Raises the positions up to which the inbox entries of each log are known to be jobs, or to need none (ADR 13): of
--- configurations that are still set, from where the caller began. So of two callers that have looked at the same entries
--- one alone makes jobs of them.
+-- configurations that are still set, from where the caller began. So if two callers have read the same entries, only
+-- one of them makes jobs.
 --
 -- In: arrays in parallel, one endpoint at each index.
 -- Out: whose positions were raised. Their endpoints stay locked until the transaction ends.

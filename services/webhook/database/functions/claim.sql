@@ -1,12 +1,13 @@
 -- webhook.claim, revision 1
--- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
--- not say `called` of it any more; a numbered file of tables/ then drops the function.
+-- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
+-- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
 -- Leases due jobs to one worker, as webhook.claim_fairly, which took its place: of each host no more than `host_limit`
--- endpoints at once, and none of those that have enough under way. Where the first that are due are all of one host, the
--- next claim passes that host over.
+-- endpoints at once, and none of those that have enough under way. Where the first that are due are all of one host,
+-- the next claim passes that host over.
 --
--- In: how many steady and struggling endpoints, slots of an endpoint, seconds of a lease, endpoints of a host; the hosts that
+-- In: how many steady and struggling endpoints, slots of an endpoint, seconds of a lease, endpoints of a host; the
+--   hosts that
 --   have enough under way.
 -- Out: the jobs, each with its endpoint.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.

@@ -1,11 +1,11 @@
 -- webhook.claim_fairly, revision 1
--- Leases due jobs to one worker: of each endpoint that is due the oldest, as many as it has slots free. The endpoints are
--- locked first and the jobs counted afterwards, by a statement that sees all that was committed before the lock; so the
--- number of slots holds over all workers.
+-- Leases due jobs to one worker: of each endpoint that is due the oldest, as many as it has slots free. The endpoints
+-- are locked first and the jobs counted afterwards, by a statement that sees all that was committed before the lock; so
+-- the number of slots holds over all workers.
 --
--- No host has more than `host_jobs` requests of one standing in a worker, with those that are under way there (`busy_*`).
--- Of those that are due on a host, each endpoint gets a first request before any gets a second one. Second requests take
--- half of the host's part at most, so that the other half is there for an endpoint that has none.
+-- No host has more than `host_jobs` requests of one standing in a worker, with those that are under way there
+-- (`busy_*`). Of those that are due on a host, each endpoint gets a first request before any gets a second one. Second
+-- requests take half of the host's part at most, so that the other half is there for an endpoint that has none.
 --
 -- In: how many jobs of steady and of struggling endpoints, slots of an endpoint, seconds of a lease, jobs of a host; in
 --   parallel what the worker has under way by standing and host.
@@ -41,7 +41,7 @@ begin
       order by e.due_at limit 2 * struggling_jobs
     )
   ), counted as materialized (
-    -- An endpoint that is alone on its host has nobody to be compared with.
+    -- An endpoint that is alone on its host cannot be compared with others.
     select d.*, case when count(*) over (partition by d.standing, d.host) = 1 then 0
       else webhook.count_leased(d.configuration, moment) end as leased
     from due d

@@ -2,7 +2,7 @@
 -- When the first lease of a configuration ends that is good at a moment.
 --
 -- In: the configuration; the moment.
--- Out: the time; null where no job is held.
+-- Out: the time; null if no job is held.
 -- Locks: none.
 --
 -- `offset 0` keeps the condition of time apart: it would make the index of all waiting jobs look as good.

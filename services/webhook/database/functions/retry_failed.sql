@@ -1,6 +1,6 @@
 -- webhook.retry_failed, revision 1
--- Makes jobs that were given up due again, with all of their attempts: of present configurations, of messages that have not
--- expired.
+-- Makes jobs that were given up due again, with all of their attempts: of present configurations, of messages that have
+-- not expired.
 --
 -- In: an agent and a message, each null for all; how many at most; dry_run: only count.
 -- Out: how many it made due, or would have.
@@ -24,7 +24,7 @@ begin
     return made;
   end if;
 
-  -- First the endpoints, as everybody does; a statement of its own then sees what has become of them.
+  -- Lock the endpoints first, as every writer does; a separate statement then sees their current state.
   perform from webhook.endpoints e where e.agent_id = any (agents) order by e.agent_id for no key update;
 
   with chosen as materialized (

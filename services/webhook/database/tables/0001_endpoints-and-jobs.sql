@@ -1,8 +1,8 @@
 -- Webhooks and their deliveries. Owner of every object: the migrating role; the service's own role gets what it uses at
 -- the end. Ids are compared by their bytes.
 
--- A row for each agent that has ever set a webhook, or was revoked. It is the lock of the agent's webhook and of its jobs:
--- whoever writes both takes this first.
+-- A row for each agent that has ever set a webhook, or was revoked. The row is the lock of the agent's webhook and its
+-- jobs: a transaction that writes both locks this row first.
 create table webhook.endpoints (
   agent_id text collate "C" primary key, -- ingest, begin_attempts, findEndpoint
   -- Another one after every change; null: no webhook is set.
@@ -56,7 +56,7 @@ create table webhook.retired (
 );
 
 grant usage on schema webhook to webhook;
--- No delete of endpoints: a revocation is for ever. What a deployment grants by default is taken back first.
+-- No delete of endpoints: a revocation is for ever. First, revoke the default privileges of the deployment.
 revoke all on webhook.endpoints, webhook.jobs, webhook.retired from webhook;
 grant select, insert, update on webhook.endpoints to webhook;
 grant select, insert, update, delete on webhook.jobs to webhook;

@@ -1,2 +1,2 @@
--- Of the request that a job comes from, where that is traced: its deliveries go on with that trace, in any process.
+-- The traceparent of the request that caused the job, if it is traced. Deliveries in any process continue this trace.
 alter table webhook.jobs add column traceparent text;

@@ -1,8 +1,8 @@
--- How far the inbox entries of each agent's log are known to be jobs, or to need none: what JetStream forgot is made up from the
--- logs behind this position (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
+-- The position up to which each inbox entry of the agent's log has a job or needs none. Jobs for events that JetStream
+-- lost are made from the entries after this position (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
 
--- Null for the endpoints of before: they begin at the head that their log has when it is first looked at, and what was
--- accepted earlier is left to JetStream. Jobs of it may have been removed already, and would be made again.
+-- Null for endpoints of earlier releases: they begin at the head of their log at the first comparison, and JetStream
+-- delivers everything accepted before. Jobs of earlier entries may have been removed already, and would be made again.
 alter table webhook.endpoints add column reconciled bigint;
 alter table webhook.endpoints alter column reconciled set default 0;
 create index endpoints_configured on webhook.endpoints (agent_id) where configuration is not null; -- listPositions
@@ -14,7 +14,7 @@ create table webhook.reconciliation (
   place text collate "C" not null default '',
   -- Of the round.
   begun_at timestamptz not null default clock_timestamp(),
-  -- Every endpoint that the round has passed was brought up to its log.
+  -- Every endpoint before this place in the round has all jobs of its log.
   complete boolean not null default true,
   -- The beginning of the last complete round: messages accepted before it are jobs, or need none.
   covered_to timestamptz not null default clock_timestamp(),

@@ -175,7 +175,7 @@ describe('public addresses, as a control', () => {
   })
 })
 
-describe('ADR 22: other spellings are for the URL parser; here they are not addresses', () => {
+describe('ADR 22: other spellings of addresses are left to the URL parser and refused here', () => {
   test.each([
     '',
     '127.1',

@@ -7,7 +7,7 @@ const secret = Buffer.from('ü'.repeat(32), 'utf8')
 const NOW_MS = 1_767_268_800_999
 
 describe('spec 10.5: X-SVC-Timestamp, X-SVC-Message-ID, X-SVC-Delivery-ID and X-SVC-Signature', () => {
-  test('each of them, and the signature over <timestamp>.<message_id>.<exact_body_bytes>', () => {
+  test('every header, and the signature over <timestamp>.<message_id>.<exact_body_bytes>', () => {
     const signed = Buffer.concat([Buffer.from('1767268800.msg-0001.'), Buffer.from(delivery.body, 'utf8')])
     expect(deliveryHeaders(delivery, secret, NOW_MS)).toEqual({
       'content-type': 'application/json',

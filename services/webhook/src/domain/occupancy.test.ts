@@ -13,7 +13,7 @@ describe('ADR 22: no endpoint or host starves others', () => {
     expect(new Occupancy(256).room()).toEqual({ steadyJobs: 128, strugglingJobs: 128, hostJobs: 32, busy: [] })
   })
 
-  test('struggling endpoints have at most half of it, and the others all that is free', () => {
+  test('struggling endpoints get at most half of the requests, and the others all free ones', () => {
     const occupancy = new Occupancy(64)
     takeMany(occupancy, 31, { host: 'a', standing: 'struggling' })
     expect(occupancy.room()).toMatchObject({ steadyJobs: 33, strugglingJobs: 1 })
@@ -34,7 +34,7 @@ describe('ADR 22: no endpoint or host starves others', () => {
     ])
   })
 
-  test('property: whatever was claimed and has ended, the limits hold, and nothing stays counted', () => {
+  test('property: after any claims and ends the limits hold, and ended requests no longer count', () => {
     const move = fc.record({
       host: fc.constantFrom('a', 'b', 'c'),
       standing: fc.constantFrom(...STANDINGS),

@@ -29,7 +29,7 @@ describe('secrets are encrypted at rest', () => {
     expect(() => box.open(box.seal(secret, owner), other)).toThrow()
   })
 
-  test('with one bit changed anywhere, or a byte missing, it does not open', () => {
+  test('a box with one bit changed or a byte missing does not open', () => {
     const box = createSecretBox([NEW])
     const { keyId, sealed } = box.seal(secret, owner)
     for (let at = 0; at < sealed.length; at += 1) {
@@ -42,7 +42,7 @@ describe('secrets are encrypted at rest', () => {
 })
 
 describe('key rotation by key id', () => {
-  test('with a new key in front, secrets of the old one open, and the new one seals', () => {
+  test('with a new first key, boxes of the old key still open, and the new key seals', () => {
     const before = createSecretBox([OLD]).seal(secret, owner)
     const box = createSecretBox([NEW, OLD])
     expect(box.open(before, owner)).toEqual(secret)

@@ -48,7 +48,7 @@ describe('spec 10.3, 10.6: every address of a name is checked', () => {
     await expect(findAddresses(target('hook.example'), away)).rejects.toThrow('SERVFAIL')
   })
 
-  test('a name may have any number of addresses; a few are tried', async () => {
+  test('of any number of addresses of a name, a few are tried', async () => {
     const many = Array.from({ length: 1_000 }, (_, at) => `8.8.${at >> 8}.${at & 255}`)
     expect((await findAddresses(target('hook.example'), answering(...many))).length).toBeLessThanOrEqual(8)
     await expect(findAddresses(target('hook.example'), answering(...many, '127.0.0.1'))).rejects.toThrow('not public')

@@ -39,7 +39,7 @@ describe('spec 3.16: the peer, or the validated client address behind configured
     expect(clientAddress(peer, forwardedFor, ranges(...trusted))).toBe(client)
   })
 
-  test('property: whatever a client writes, an address that it chose is never taken for its own', () => {
+  test('property: no header of a client makes the gateway take an address that the client chose', () => {
     const written = fc.array(fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), { maxLength: 5 })
     fc.assert(
       fc.property(written, fc.ipV4(), (entries, client) => {

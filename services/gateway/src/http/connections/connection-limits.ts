@@ -4,7 +4,7 @@ import { httpClosed } from '../../metrics.ts'
 import type { Clients } from './client.ts'
 import { createCrowd } from './crowd.ts'
 
-/** Of all clients together, about 15 KB each. */
+/** The limit for all clients together; each connection takes about 15 KB. */
 const MAX_CONNECTIONS = 10_000
 
 export interface ConnectionLimits {

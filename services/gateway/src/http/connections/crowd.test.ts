@@ -9,21 +9,21 @@ function start(members: Record<string, string[]>) {
 }
 
 describe('the member that makes room for a newcomer', () => {
-  test('is the longest idle of the client that has most', () => {
+  test('is the longest idle connection of the client with the most connections', () => {
     const { crowd } = start({ few: ['f1', 'f2'], many: ['m1', 'm2', 'm3'] })
     expect(crowd.longestIdle()).toBe('m1')
     crowd.touch('m1')
     expect(crowd.longestIdle()).toBe('m2')
   })
 
-  test('is of another client when that one has no more than the others', () => {
+  test('belongs to another client if the first client has no more connections than the others', () => {
     const { crowd } = start({ few: ['f1', 'f2'], many: ['m1', 'm2', 'm3'] })
     crowd.remove('m1')
     crowd.remove('m2')
     expect(crowd.longestIdle()).toBe('f1')
   })
 
-  test('is none that is busy, until it is touched again', () => {
+  test('is never a busy connection', () => {
     const { crowd, busy } = start({ few: ['f1'], many: ['m1', 'm2'] })
     busy.add('m1').add('m2')
     expect(crowd.longestIdle()).toBe('f1')
@@ -33,13 +33,13 @@ describe('the member that makes room for a newcomer', () => {
     expect(crowd.longestIdle()).toBe('m2')
   })
 
-  test('is one of a client’s own, if that is asked for', () => {
+  test('is a connection of the same client, if the caller asks for that', () => {
     const { crowd } = start({ few: ['f1'], many: ['m1', 'm2'] })
     expect(crowd.longestIdle('few')).toBe('f1')
     expect(crowd.longestIdle('nobody')).toBeUndefined()
   })
 
-  test('is nobody if all are busy or gone', () => {
+  test('is none if all are busy or closed', () => {
     const { crowd, busy } = start({ one: ['o1', 'o2'] })
     busy.add('o1')
     crowd.remove('o2')

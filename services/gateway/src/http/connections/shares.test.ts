@@ -14,7 +14,7 @@ test.each([
   expect([...Object.keys(amounts), 'unknown'].filter((client) => shares.isAboveAverage(client))).toEqual(above)
 })
 
-test('what was asked for counts half after a second, and in the end no more', () => {
+test('the requests of a client count half after a second, and in the end no longer', () => {
   let nowMs = 0
   const shares = createShares(() => nowMs)
   shares.add('a', 8_192)

@@ -27,7 +27,7 @@ test.each([
   ['registered agents', false, MAX_SIGNED],
   ['strangers', true, MAX_UNSIGNED],
 ])(
-  'bulk reads of %s: so many at once, and clients take turns whatever one of them asks for',
+  'bulk reads of %s: a limited number at once, and clients take turns even if one of them asks for many',
   async (_who, isUnsigned, max) => {
     const reads = createReads()
     const asked = Array.from({ length: max + 50 }, () => reads.ask('greedy', isUnsigned))
@@ -42,7 +42,7 @@ test.each([
   },
 )
 
-test('neither strangers nor another operation delay a read, and one that fails gives its place away', async () => {
+test('neither unsigned requests nor another operation delay a read, and a read that fails frees its place', async () => {
   const reads = createReads()
   const asked = Array.from({ length: MAX_UNSIGNED + 1 }, () => reads.ask('stranger', true).catch(String))
   void reads.ask('agent')
@@ -53,7 +53,7 @@ test('neither strangers nor another operation delay a read, and one that fails g
   expect(reads.begun.filter((client) => client === 'stranger')).toHaveLength(MAX_UNSIGNED + 2)
 })
 
-test('so many wait, and past it the last read of whoever has most of them is refused', async () => {
+test('a limited number of reads wait; beyond it, the last read of the client with the most waiting reads is refused', async () => {
   const reads = createReads()
   const asked = Array.from({ length: MAX_SIGNED + MAX_WAITING }, () => reads.ask('greedy'))
   const last = asked.at(-1)

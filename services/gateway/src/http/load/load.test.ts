@@ -24,7 +24,7 @@ const outcomeOf = (reading: Promise<Disposable>): Promise<string> =>
 describe('the bodies of all requests together are bounded', () => {
   const start = () => createLoad({ logger, maxRequests: 10, maxBodyBytes: MAX_BODY_BYTES })
 
-  test('they count while they arrive and while they are worked on, and not after', async () => {
+  test('bodies count while they arrive and while their request is processed, but not afterwards', async () => {
     const load = start()
     const request = upload(60)
     const reading = readBody(request, load)
@@ -39,7 +39,7 @@ describe('the bodies of all requests together are bounded', () => {
     expect(load.bodyBytes).toBe(0)
   })
 
-  test('one that sends nothing on gives way to those that come', async () => {
+  test('a body whose client stops sending makes room for newer requests', async () => {
     const load = start()
     const stalled = [upload(90), upload(90)]
     const outcomes = stalled.map((request) => outcomeOf(readBody(request, load)))
@@ -60,7 +60,7 @@ describe('the bodies of all requests together are bounded', () => {
     expect(load.bodyBytes).toBe(50)
   })
 
-  test('one that is worked on does not: what comes is refused', async () => {
+  test('a body whose request is being processed does not make room: newer requests are refused', async () => {
     const load = start()
     const first = upload(90)
     const reading = readBody(first, load)
@@ -74,7 +74,7 @@ describe('the bodies of all requests together are bounded', () => {
     expect(load.bodyBytes).toBe(90)
   })
 
-  test('one over the limit of its own, or broken off, counts no more', async () => {
+  test('a body that exceeds its own limit, or is aborted, no longer counts', async () => {
     const load = createLoad({ logger, maxRequests: 10 })
     const large = upload(97 * 1024)
     const broken = upload(50)
@@ -100,12 +100,12 @@ const take = (load: ReturnType<typeof createLoad>, slot: Slot): string => {
   }
 }
 
-describe('so many requests are worked on', () => {
+describe('the number of requests under way is limited', () => {
   test.each([
     ['reads', READ, WRITE],
     ['writes', WRITE, READ],
   ])(
-    'three quarters of them may be %s; the rest is for the others, and all of them make room again',
+    'three quarters of the slots may hold %s; the rest is for the other kind, and finished requests free their slots',
     (_, many, few) => {
       const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
       const takeAll = (one: Slot): number =>
@@ -121,7 +121,7 @@ describe('so many requests are worked on', () => {
   )
 })
 
-test('a quarter of the requests may be unsigned; registered agents have the others, and what has ended makes room', () => {
+test('a quarter of the requests may be unsigned, registered agents have the rest, and finished requests free their slots', () => {
   const [read, write, probe] = [READ, WRITE, PROBE].map((slot) => ({ ...slot, isUnsigned: true })) as [Slot, Slot, Slot]
   const load = createLoad({ logger, maxRequests: 8, turn: { hasUsed: () => false } })
   const unsigned = (): string[] => [read, write, read].map((one) => take(load, one))
@@ -134,8 +134,8 @@ test('a quarter of the requests may be unsigned; registered agents have the othe
   expect(unsigned()).toEqual(['taken', 'refused', 'refused'])
 })
 
-describe('a turn of the event loop takes on as much as it can do soon', () => {
-  test('behind that time the rest is refused, reads last and probes never, until the next turn', async () => {
+describe('a turn of the event loop accepts only as much work as it can finish in time', () => {
+  test('past that time, requests are refused until the next turn: reads last, and probes never', async () => {
     let usedMs = 0
     const clocks = { now: () => usedMs, cpu: () => usedMs }
     const load = createLoad({ logger, maxRequests: 100, turn: createTurn(clocks) })
@@ -163,7 +163,7 @@ describe('a turn of the event loop takes on as much as it can do soon', () => {
     expect(all.map((one) => take(load, one))).toEqual(['taken', 'taken'])
   })
 
-  test('time that the machine gave to others does not count', () => {
+  test('CPU time that other programs used does not count', () => {
     let [nowMs, cpuMs] = [0, 0]
     const turn = createTurn({ now: () => nowMs, cpu: () => cpuMs })
     expect(turn.hasUsed(10)).toBe(false)

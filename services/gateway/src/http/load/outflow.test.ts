@@ -59,8 +59,8 @@ class Reader extends EventEmitter {
 
 const seconds = (count: number): void => void vi.advanceTimersByTime(count * 1_000)
 
-describe('answers that have not left', () => {
-  test('count until they have left, or until their connection is closed', () => {
+describe('unsent answers', () => {
+  test('count until they are sent, or until their connection is closed', () => {
     const [anna, ben] = [new Reader('anna'), new Reader('ben')]
     const end = anna.answer(1_000)
     ben.answer(1_000)
@@ -75,7 +75,7 @@ describe('answers that have not left', () => {
     expect(closed).toEqual([])
   })
 
-  test('on a connection that is gone do not count', () => {
+  test('on a closed connection do not count', () => {
     const anna = new Reader('anna')
     anna.destroyed = true
     anna.answer(1_000)
@@ -85,7 +85,7 @@ describe('answers that have not left', () => {
 })
 
 describe('a client that takes less than the minimum rate', () => {
-  test('is closed when its patience is used up, and one at the rate is not', () => {
+  test('is disconnected when its tolerance is used up, and a client at the rate is not', () => {
     const [stalled, dripping, steady] = [new Reader('stalled'), new Reader('dripping'), new Reader('steady')]
     for (const reader of [stalled, dripping, steady]) reader.answer(1_000)
     for (let second = 0; second < PATIENCE_SECONDS * 5; second += 1) {
@@ -98,7 +98,7 @@ describe('a client that takes less than the minimum rate', () => {
     expect(left).toEqual(['stalled', 'dripping'])
   })
 
-  test('cannot save up: what it took quickly before does not let it stall for longer', () => {
+  test('cannot save up: reading fast earlier does not allow a longer stall', () => {
     const anna = new Reader('anna')
     anna.answer(1_000)
     anna.take(RATE * 1_000)
@@ -106,7 +106,7 @@ describe('a client that takes less than the minimum rate', () => {
     expect(closed).toEqual(['anna'])
   })
 
-  test('is not blamed for the time in which this process stood still', () => {
+  test('is not charged for the time in which this process was paused', () => {
     const anna = new Reader('anna')
     anna.answer(1_000)
     vi.setSystemTime(Date.now() + 1_000)
@@ -121,7 +121,7 @@ describe('a client that takes less than the minimum rate', () => {
 describe('past a bound the slowest is closed first', () => {
   const LARGE = MAX_BYTES / 10
 
-  test('of one address that holds more than a quarter of the bytes, and of no other', () => {
+  test('of an address that holds more than a quarter of the bytes, and of no other address', () => {
     const [other, steady, stalled] = [new Reader('other'), new Reader('steady'), new Reader('stalled')]
     other.answer(LARGE)
     steady.answer(LARGE, 'one address')
@@ -145,7 +145,7 @@ describe('past a bound the slowest is closed first', () => {
     expect(outflow.bytes).toBeLessThanOrEqual(MAX_BYTES)
   })
 
-  test('of an address that holds a fifth of the request slots, and of all when they hold a quarter', () => {
+  test('of an address that holds a fifth of the request slots, and of all addresses if they hold a quarter', () => {
     const greedy = Array.from({ length: 8 }, (_, at) => new Reader(`greedy ${at}`))
     for (const reader of greedy) reader.answer(0, 'greedy')
     expect(closed).toEqual(['greedy 0'])

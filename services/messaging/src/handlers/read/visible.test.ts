@@ -52,7 +52,7 @@ async function readAll(all: readonly Row[], limit: number, isOpen: (board: strin
   return { found, pages }
 }
 
-describe('what the reader may no longer see is passed over, without gaps and with progress', () => {
+describe('rows that the reader may no longer see are skipped, without gaps and with progress', () => {
   const cases: [name: string, boards: (string | null)[]][] = [
     ['messages alone', Array.from({ length: 20 }, () => null)],
     ['one board', Array.from({ length: 20 }, () => 'closed-1')],
@@ -84,7 +84,7 @@ describe('what the reader may no longer see is passed over, without gaps and wit
     )
   }
 
-  test('spec 9.4: a page is full where one board was left, however many of its posts there are', async () => {
+  test('spec 9.4: a page is full although the agent left a board, whatever the number of its posts', async () => {
     const rows = rowsOf(
       Array.from({ length: 100 }, (_, at) => (at % 10 === 9 ? null : 'closed')),
       '{}',
@@ -92,7 +92,7 @@ describe('what the reader may no longer see is passed over, without gaps and wit
     expect((await readAll(rows, 5, () => false)).pages).toBe(2)
   })
 
-  test('nobody is asked where there is no post', async () => {
+  test('boards is not asked if there is no post', async () => {
     const allow = () => Promise.reject(new Error('asked about nothing'))
     const rows = rowsOf([null, null], '{}')
     expect(await listVisible({ limit: 3, look: async () => ({ rows }), allow })).toMatchObject({ rows, more: false })

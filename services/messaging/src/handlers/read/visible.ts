@@ -27,9 +27,10 @@ interface VisibleOptions<Part> {
 const MAX_LOOKS = 4
 
 /**
- * Lists the rows that the reader may see now. It asks `allow` about the boards that the rows name. If some are refused, it
- * queries again without them, so that the page is full all the same. Nearly always the first query is enough. After
- * `MAX_LOOKS` queries it drops the rows of refused boards. The page is then short, and the next one starts after `seenTo`.
+ * Lists the rows that the reader may see now. It asks `allow` about the boards that the rows name. If some boards are
+ * refused, it queries again without them, so that the page is still full. Nearly always the first query is enough.
+ * After `MAX_LOOKS` queries it drops the rows of refused boards. The page is then short, and the next one starts after
+ * `seenTo`.
  */
 export async function listVisible<Part extends { rows: readonly VisibleRow[] }>({
   limit,

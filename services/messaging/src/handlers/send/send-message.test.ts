@@ -116,13 +116,13 @@ async function outcome(deps: SendDeps, asked = request): Promise<unknown> {
 const stale: Appended = { outcome: 'stale', lane: 'requests' }
 const accepted: Appended = { outcome: 'accepted', lane: 'inbox' }
 
-describe('spec 7.2: what is decided again is decided in the same order', () => {
+describe('spec 7.2: a repeated decision checks in the same order', () => {
   const later = (changes: Partial<Preflight>): Preflight => ({ ...fresh, standingVersion: 1, ...changes })
   const pending = { ...fresh.standing, pending: true }
 
   test.each([
     [
-      'spec 7.4: another attempt at the same message got through: a duplicate, whatever the standing is now',
+      'spec 7.4: another attempt at the same message succeeded: a duplicate, whatever the standing is now',
       later({ earlier: { digest: DIGEST, sender: ALICE, lane: 'requests' }, standing: pending }),
       { duplicate: true, lane: 'requests' },
     ],
@@ -144,7 +144,7 @@ describe('spec 7.2: what is decided again is decided in the same order', () => {
       { lane: 'inbox' },
     ],
     [
-      'spec 6.9: what is referred to is gone',
+      'spec 6.9: the referenced message is gone',
       later({ thread: { sameConversation: false, root: false } }),
       'invalid_reference',
     ],
@@ -154,14 +154,14 @@ describe('spec 7.2: what is decided again is decided in the same order', () => {
     else expect(result).toMatchObject(expected)
   })
 
-  test('a recipient that changes for ever is answered unavailable, and does not hold the sender for ever', async () => {
+  test('if the recipient keeps changing, the sender gets unavailable after a bounded number of attempts', async () => {
     const deps = depsWith([fresh], [stale])
     expect(await outcome(deps)).toBe('unavailable')
     expect(deps.lanes.length).toBeLessThanOrEqual(5)
   })
 })
 
-describe('what is known of a pair from before saves the look, and changes no answer', () => {
+describe('the remembered standing of a pair saves a query and changes no answer', () => {
   const friend: Preflight = { ...fresh, standing: { ...fresh.standing, contact: 'accepted' }, standingVersion: 1 }
   const prepared = { ...request, reserved: { deadline_ms: Date.now() + 10_000, settled: false, shared: false } }
   const knowing = async (deps: ReturnType<typeof depsWith>) => {
@@ -169,21 +169,21 @@ describe('what is known of a pair from before saves the look, and changes no ans
     return deps
   }
 
-  test('ADR 6: what was reserved ahead is appended without a look', async () => {
+  test('ADR 6: a message that was reserved ahead is appended without a query', async () => {
     const deps = depsWith([friend], [accepted])
     expect(await outcome(deps)).toMatchObject({ lane: 'inbox' })
     expect(await outcome(deps, prepared)).toMatchObject({ lane: 'inbox' })
     expect(deps.asked).toHaveLength(1)
   })
 
-  test('spec 7.4, 11.2: what was not is looked up first: a repeat is answered also while budget is down', async () => {
+  test('spec 7.4, 11.2: a message that was not reserved ahead is looked up first, so a repeat is answered even while budget is down', async () => {
     const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
     expect(await outcome(deps)).toMatchObject({ duplicate: true })
     expect(deps.taken).toEqual([])
   })
 
-  test('ADR 6: a request is never sent on what was known', async () => {
+  test('ADR 6: a request is never sent on a remembered standing', async () => {
     const deps = depsWith([fresh], [{ outcome: 'accepted', lane: 'requests' }])
     await outcome(deps, prepared)
     await outcome(deps, prepared)
@@ -193,7 +193,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
   test.each([
     ['reply_to', { reply_to: 'another' }],
     ['thread_id', { thread_id: 'another' }],
-  ])('spec 6.9: what has a %s is looked up', async (_name, facts) => {
+  ])('spec 6.9: a message with a %s is looked up', async (_name, facts) => {
     const deps = await knowing(depsWith([friend], [accepted]))
     await outcome(deps, { ...prepared, facts: { ...request.facts, ...facts } })
     expect(deps.asked).toHaveLength(1)
@@ -210,10 +210,10 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(await outcome(await knowing(depsWith([since], [stale])), prepared)).toBe(expected)
   })
 
-  describe('what another attempt at the same message has ended is decided once more', () => {
+  describe('an operation that another attempt at the same message has ended is decided once more', () => {
     const fenced: Appended = { outcome: 'fenced', lane: 'inbox' }
 
-    test('spec 7.2: equal attempts that are refused have one answer', async () => {
+    test('spec 7.2: equal refused attempts get the same answer', async () => {
       const blocked: Preflight = { ...friend, standing: { ...fresh.standing, contact: 'blocked' } }
       expect(await outcome(await knowing(depsWith([blocked], [fenced])), prepared)).toBe('admission_denied')
     })
@@ -227,12 +227,12 @@ describe('what is known of a pair from before saves the look, and changes no ans
       expect(deps.taken).toHaveLength(asked === prepared ? 1 : 2)
     })
 
-    test('spec 3.17: and not for ever', async () => {
+    test('spec 3.17: the number of repetitions is bounded', async () => {
       expect(await outcome(depsWith([friend], [fenced]), prepared)).toBe('unavailable')
     })
   })
 
-  test('spec 7.4: a repeat is a duplicate, a taken id a conflict, as the append finds them', async () => {
+  test('spec 7.4: if the append finds the id taken, a repeat is a duplicate, and another envelope is a conflict', async () => {
     const repeated = depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])
     expect(await outcome(await knowing(repeated), prepared)).toMatchObject({ duplicate: true })
     const earlier = { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' as const }
@@ -240,7 +240,7 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(await outcome(await knowing(taken), prepared)).toBe('id_conflict')
   })
 
-  test('spec 7.2, 7.4: retry and conflict come before the time', async () => {
+  test('spec 7.2, 7.4: retry and conflict are checked before the time window', async () => {
     const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
     const late = { ...prepared, facts: { ...request.facts, ts_ms: 0 } }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
@@ -248,8 +248,8 @@ describe('what is known of a pair from before saves the look, and changes no ans
     expect(deps.given).toHaveLength(1)
   })
 
-  describe('what was reserved while the request was being admitted', () => {
-    test('ADR 21: is what the message is committed with, and nothing is taken twice', async () => {
+  describe('a reservation made while the request was being admitted', () => {
+    test('ADR 21: is the one that the message is committed with, and nothing is charged twice', async () => {
       for (const deps of [await knowing(depsWith([friend], [accepted])), depsWith([friend], [accepted])]) {
         expect(await outcome(deps, prepared)).toMatchObject({ duplicate: false })
         expect([deps.taken, deps.given]).toEqual([[], []])
@@ -259,13 +259,13 @@ describe('what is known of a pair from before saves the look, and changes no ans
     test.each([
       ['a refusal', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
       ['a conflict', { ...friend, earlier: { digest: '', sender: BOB, lane: 'inbox' as const } }, 'id_conflict'],
-    ])('spec 11.3; ADR 21: is given back with %s', async (_name, known, expected) => {
+    ])('spec 11.3; ADR 21: is released with %s', async (_name, known, expected) => {
       const deps = depsWith([known], [accepted])
       expect(await outcome(deps, prepared)).toBe(expected)
       expect(deps.given).toHaveLength(1)
     })
 
-    test('spec 7.4: is given back with a repeat that was charged before', async () => {
+    test('spec 7.4: is released for a repeat that was charged before', async () => {
       const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
       const deps = depsWith([{ ...friend, earlier }], [accepted])
       expect(await outcome(deps, prepared)).toMatchObject({ duplicate: true })

@@ -20,18 +20,18 @@ type Result = ReplyOf<typeof sendMessageCall>
 const MAX_DECISIONS = 5
 
 /**
- * Accepts one DM. The checks run in the order of spec 7.2; the gateway has done those before "retry or conflict". The cost is
- * reserved before the append and settled after it. If the recipient's settings change in between, the message is decided
- * again.
+ * Accepts one DM. The checks run in the order of spec 7.2; the gateway has done those before "retry or conflict". The
+ * cost is reserved before the append and settled after it. If the recipient's settings change in between, the message
+ * is decided again.
  *
- * Fast path: if the gateway has reserved the cost and the pair's standing is cached, nothing is read before the append. The
- * append checks the cached standing against the log, and finds an earlier message with this id by itself. Budget still knows
- * the charge of that earlier message, because both were signed within minutes of their acceptance. So a retry is not charged
- * again.
+ * Fast path: if the gateway has reserved the cost and the pair's standing is cached, nothing is read before the append.
+ * The append checks the cached standing against the log, and finds an earlier message with this id by itself. Budget
+ * still knows the charge of that earlier message, because both were signed within minutes of their acceptance. So a
+ * retry is not charged again.
  *
- * A refusal on the fast path is decided again from the beginning. The answer is then the first refusal in order, based on
- * current data. The same goes for an attempt that was fenced: another attempt at this message may have done it, which says
- * nothing about this one.
+ * A refusal on the fast path is decided again from the beginning. The answer is then the first refusal in order, based
+ * on current data. The same goes for an attempt that was fenced: another attempt at this message may have done it,
+ * which says nothing about this one.
  */
 export async function sendMessage(deps: SendDeps, request: Request, context: CallContext): Promise<Result> {
   if (request.recipient.kind === 'board') return sendPost(deps.posts, request.recipient.id, request, context)
@@ -91,7 +91,7 @@ async function decide(
   return resultOf(facts.id, appended.lane, appended.outcome === 'duplicate')
 }
 
-/** Appends on what is known of the pair; if that has changed, finds out and decides again. */
+/** Appends with the remembered standing of the pair. If it has changed, reads the standing and decides again. */
 async function appendDecided(
   deps: SendDeps,
   request: Request,
@@ -135,7 +135,7 @@ async function appendDecided(
   })
 }
 
-/** What is known of a message's pair from before; undefined where something must be looked up. */
+/** The remembered standing of a message's pair; undefined if something must be read. */
 function recall({ standings }: SendDeps, { signer, recipient, facts }: Request): Preflight | undefined {
   if (recipient.kind !== 'agent' || facts.reply_to !== null || facts.thread_id !== null) return undefined
   const known = standings.recall(signer, recipient.id)
@@ -163,13 +163,19 @@ function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request)
   })
 }
 
-/** A retry has the same id, sender and JCS bytes (spec 7.4). It is answered with the lane where the message is now (spec 7.3). */
+/**
+ * A retry has the same id, sender and JCS bytes (spec 7.4). It is answered with the lane where the message is now (spec
+ * 7.3).
+ */
 function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts }: Request): Result {
   if (earlier.sender !== signer || earlier.digest !== facts.digest) throw new ServiceError('id_conflict')
   return resultOf(facts.id, earlier.lane, true)
 }
 
-/** Checks that the recipient is an agent of this service and not revoked (spec 6.2). Messages to boards go to `sendPost`. */
+/**
+ * Checks that the recipient is an agent of this service and not revoked (spec 6.2). Messages to boards go to
+ * `sendPost`.
+ */
 function recipientId({ recipient }: Request, { recipientRevoked }: Preflight): string {
   if (recipient.kind === 'foreign') throw new ServiceError('recipient_not_local')
   if (recipient.kind !== 'agent' || recipientRevoked) throw new ServiceError('recipient_unavailable')

@@ -41,12 +41,13 @@ interface Row extends Omit<ExportRow, 'ordinal'> {
 }
 
 /**
- * Live messages that the agent sent or received, including its posts that are not hidden, in the order of acceptance. Only the
- * part of the order that is complete is read.
+ * Live messages that the agent sent or received, including its posts that are not hidden, in the order of acceptance.
+ * Only the part of the order that is complete is read.
  *
- * A batch is the id of the transaction that accepted it, so batches become visible out of order. If a page went past a batch
- * that is still under way, that batch would later appear before the page's cursor and be missed (ADR 19). So no page reaches
- * the horizon: the oldest transaction of any kind under way when the statement began, or `settled` if that is further.
+ * A batch is the id of the transaction that accepted it, so batches become visible out of order. If a page went past a
+ * batch that is still under way, that batch would later appear before the page's cursor and be missed (ADR 19). So each
+ * page ends below the horizon: the oldest open transaction of any kind when the statement began, or `settled` if that
+ * is higher.
  */
 export async function listExport(sql: Sql, query: ExportQuery): Promise<ExportedPart> {
   const rows = await sql<Row[]>`
@@ -67,13 +68,15 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
 }
 
 /**
- * A batch below which every append has ended, so that a later statement sees all of them. The oldest transaction is such a
- * bound too, but any long transaction in any database of the server holds it back. This bound depends on appends alone.
+ * A batch below which every append has ended, so that a later statement sees all of them. The oldest transaction is
+ * such a bound too, but any long transaction in any database of the server holds it back. This bound depends on appends
+ * alone.
  *
- * An append takes its advisory lock before its transaction gets an id, and releases it after its rows are visible. The locks
- * are read after the snapshot is taken. So an append with an id below the end of the snapshot either still holds its lock then,
- * or has ended. If an append holds the lock and shows no id, it may be getting one just now; then the answer is 0, which says
- * nothing. Locks show only the low 32 bits of a transaction id; the full id is less than 2^31 below the end of the snapshot.
+ * An append takes its advisory lock before its transaction gets an id, and releases it after its rows are visible. The
+ * locks are read after the snapshot is taken. So an append with an id below the end of the snapshot either still holds
+ * its lock then, or has ended. If an append holds the lock and shows no id, it may be getting one just now; then the
+ * answer is 0, which says nothing. Locks show only the low 32 bits of a transaction id; the full id is less than 2^31
+ * below the end of the snapshot.
  */
 export async function findSettledBatch(sql: Sql): Promise<number> {
   const [row] = await sql<{ batch: number }[]>`
@@ -96,7 +99,10 @@ function isMessage(row: Row): row is Row & { ordinal: number } {
   return row.ordinal !== null
 }
 
-/** Two searches, each bounded by the limit. Both find a message that the agent sent to itself, so duplicates are removed. */
+/**
+ * Two searches, each bounded by the limit. Both find a message that the agent sent to itself, so duplicates are
+ * removed.
+ */
 function everything(sql: Sql, query: ExportQuery): Fragment {
   return sql`
     select distinct on (m.batch, m.ordinal) m.*
@@ -109,8 +115,9 @@ function everything(sql: Sql, query: ExportQuery): Fragment {
 }
 
 /**
- * The members of a thread and its root (spec 7.12). All DMs of a thread have the same two participants. So a look at the first
- * one tells if the agent is a stranger, however long the thread is. In a thread on a board, an index finds the agent's own posts.
+ * The members of a thread and its root (spec 7.12). All DMs of a thread have the same two participants. So a look at
+ * the first one tells if the agent is a stranger, however long the thread is. In a thread on a board, an index finds
+ * the agent's own posts.
  */
 function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
   const participant = sql`${query.agentId} in (m.sender, m.recipient)`

@@ -15,15 +15,15 @@ function appending(fails: (items: readonly string[]) => Error | undefined) {
   return { asked, append }
 }
 
-describe('one item’s failure is its own', () => {
-  test('a batch that met a taken id goes again as a whole', async () => {
+describe('the failure of one item does not affect the others', () => {
+  test('a batch that met a taken id is sent again as a whole', async () => {
     let left = 3
     const { asked, append } = appending(() => (left-- > 0 ? taken : undefined))
     expect(await retryOnTakenId(['a', 'b'], append)).toEqual(['A', 'B'])
     expect(asked).toEqual(['a,b', 'a,b', 'a,b', 'a,b'])
   })
 
-  test('one that never gets through goes item by item, and each has its own outcome', async () => {
+  test('a batch that keeps failing is split into items, and each item has its own outcome', async () => {
     const { append } = appending((items) => {
       if (items.length > 1 || items[0] === 'b') return taken
       return items[0] === 'c' ? new Error('of c') : undefined
@@ -35,13 +35,13 @@ describe('one item’s failure is its own', () => {
     expect(outcomes[3]).toBe('D')
   })
 
-  test('an item that is alone is not appended for ever', async () => {
+  test('a single item is tried a bounded number of times', async () => {
     const { asked, append } = appending(() => taken)
     expect(await retryOnTakenId(['a'], append)).toMatchObject([{ code: 'unavailable' }])
     expect(asked).toHaveLength(4)
   })
 
-  test('anything else is the failure of all', async () => {
+  test('any other error fails all items', async () => {
     const lost = new Error('lost')
     const { asked, append } = appending(() => lost)
     await expect(retryOnTakenId(['a', 'b'], append)).rejects.toBe(lost)
