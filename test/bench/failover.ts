@@ -3,7 +3,7 @@
  * primary goes, and the standby is promoted at once. The time that a cluster manager takes to notice it comes on top.
  */
 import { startSenders } from '../support/client/senders.ts'
-import { type PostgresPair, startPostgresPair } from '../support/engines/postgres-pair.ts'
+import { type PostgresPair, startPostgresPair } from '../support/engines/postgres/postgres-pair.ts'
 import setupEngines from '../support/run/global-setup.ts'
 import { startHarness } from '../support/system/harness.ts'
 import { median } from './load/http-load.ts'

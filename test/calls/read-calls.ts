@@ -2,7 +2,7 @@
  * Reads from the code which service makes which calls to which services, and from deploy/nats/users.conf the permissions of
  * each user. Pure: the caller passes the files.
  */
-import { isTest, packageOf } from '../check/imports.ts'
+import { isTest, packageOf } from '../check/imports/imports.ts'
 import type { SourceFile } from '../check/source-file.ts'
 
 export interface Use {

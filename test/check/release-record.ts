@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { CallSchemas } from '@svc/contracts/define.ts'
 import { STORES } from '@svc/local/topology.ts'
-import { readSchemaFiles } from '@svc/postgres/schema-files.ts'
+import { readSchemaFiles } from '@svc/postgres/migration/schema-files.ts'
 import type { CallRecord, FunctionRecord, ReleaseRecord } from './release-growth.ts'
 import { readSignature } from './sql-signature.ts'
 

@@ -10,11 +10,11 @@ import { signEnvelope, verifyEnvelope } from '@svc/envelope/sign-envelope.ts'
 import { bodySize } from '@svc/envelope/size.ts'
 import { verifyWebhook } from '@svc/sdk'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { importPublicKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { checkWork, leadingZeroBits } from '@svc/svc1/pow.ts'
 import { formatPublicKey, isPublicKey } from '@svc/svc1/public-key.ts'
 import { signRequest } from '@svc/svc1/sign.ts'
 import { verifySignature } from '@svc/svc1/verify.ts'
-import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import { describe, expect, test } from 'vitest'
 
 const ROOT = new URL('../../', import.meta.url)

@@ -8,8 +8,8 @@ import { readCommandLine } from '../support/run/command-line.ts'
 import { type RoundReport, runCampaign } from './campaign.ts'
 import { chartOfRound } from './chart.ts'
 import { readHistory } from './history/history.ts'
-import { failpoint, failpointAmong } from './nemesis/failpoint.ts'
 import { FAILPOINTS } from './nemesis/failpoints.ts'
+import { failpoint, failpointAmong } from './nemesis/faults/failpoint.ts'
 import { FAULTS } from './nemesis/kinds.ts'
 
 const { values } = readCommandLine({

@@ -4,7 +4,7 @@
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
-import { migrate } from '@svc/postgres/migrate.ts'
+import { migrate } from '@svc/postgres/migration/migrate.ts'
 import { runCommand } from './run-command.ts'
 import { parseStore, schemaDirOf } from './store.ts'
 

@@ -6,7 +6,7 @@
  */
 import { readDatabaseUrl } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
-import { prepareRoles } from '@svc/postgres/roles.ts'
+import { prepareRoles } from '@svc/postgres/migration/roles.ts'
 import { runCommand } from './run-command.ts'
 import { parseStore } from './store.ts'
 

@@ -13,7 +13,7 @@ import * as webhook from '../../../libs/contracts/src/webhook.ts'
 import { connectNats, drainNats } from '../../../libs/nats/src/connect.ts'
 import { createLogger } from '../../../libs/telemetry/src/logger.ts'
 import { startConfiguredNats, startTestNats, type TestNats } from '../../../test/support/engines/engines.ts'
-import { createNatsOperator } from '../../../test/support/engines/nats-operator.ts'
+import { createNatsOperator } from '../../../test/support/engines/nats/nats-operator.ts'
 import { NATS_LOGINS, NATS_USERS, type NatsLogin, type NatsUser, SERVICES } from '../src/topology.ts'
 
 const CHARGERS: readonly NatsUser[] = ['gateway', 'identity', 'messaging', 'boards', 'webhook']

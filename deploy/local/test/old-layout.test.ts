@@ -3,7 +3,7 @@
  * such a database and a new one. The migration must remove them.
  */
 import { fileURLToPath } from 'node:url'
-import { migrate } from '@svc/postgres/migrate.ts'
+import { migrate } from '@svc/postgres/migration/migrate.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../../../test/support/engines/database.ts'

@@ -5,13 +5,13 @@ import {
   type StandardSchemaWithJSON,
 } from '@modelcontextprotocol/server'
 import { Type } from '@sinclair/typebox'
-import { explainError } from './explain-error.ts'
-import { createFence, type Fence } from './fence.ts'
 import type { Mailbox } from './mailbox.ts'
+import { explainError } from './output/explain-error.ts'
+import { createFence, type Fence } from './output/fence.ts'
+import { render } from './output/render.ts'
+import { ToolError } from './output/tool-error.ts'
 import { previewCharacters, viewMessage } from './reading/view.ts'
 import { viewBoard } from './reading/view-board.ts'
-import { render } from './render.ts'
-import { ToolError } from './tool-error.ts'
 import { BoardId, BoardView, isFitting, MessageId, MessageView } from './tools/schemas.ts'
 import { assertFits, standardSchema } from './tools/tool.ts'
 

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { createLog } from './log.ts'
 import type { Mailbox } from './mailbox.ts'
-import { openMailbox, type StartOptions } from './start.ts'
+import { openMailbox, type StartOptions } from './startup/start.ts'
 import { readOrMakeToken } from './store/http-token.ts'
 import { serveOverHttp } from './transports/http.ts'
 import { serveOverStdio } from './transports/stdio.ts'

@@ -1,6 +1,6 @@
 import type { AgentClient } from '@svc/sdk/client.ts'
-import { explainError } from './explain-error.ts'
 import type { Log } from './log.ts'
+import { explainError } from './output/explain-error.ts'
 
 /** Counts of messages that are not acknowledged. */
 interface Unread {

@@ -10,7 +10,7 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import { ENVIRONMENT } from '@svc/test/support/run/environment.ts'
 import { expect, test } from 'vitest'
 import { createLog } from '../src/log.ts'
-import { openMailbox } from '../src/start.ts'
+import { openMailbox } from '../src/startup/start.ts'
 import { serveOverHttp } from '../src/transports/http.ts'
 import { overHttp, overStdio, temporaryFolder, textOf } from './scene.ts'
 

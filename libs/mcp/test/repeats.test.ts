@@ -5,7 +5,7 @@ import { clientOf, collect, registered } from '@svc/sdk/test/agents.ts'
 import { startFakeService } from '@svc/sdk/test/fake-service.ts'
 import { expect, test } from 'vitest'
 import { createLog } from '../src/log.ts'
-import { openMailbox } from '../src/start.ts'
+import { openMailbox } from '../src/startup/start.ts'
 import { serveOverHttp } from '../src/transports/http.ts'
 import { overHttp, temporaryFolder, textOf } from './scene.ts'
 

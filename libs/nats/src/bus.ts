@@ -5,8 +5,8 @@ import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/met
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, type Msg } from 'nats'
 import type { Nats } from './connect.ts'
-import { decodeReply, encodeRequest, type ReplyLine } from './frames.ts'
-import { outflowOf } from './outflow.ts'
+import { decodeReply, encodeRequest, type ReplyLine } from './wire/frames.ts'
+import { outflowOf } from './wire/outflow.ts'
 
 /** Calls other services. Concurrent calls to one subject share a NATS message. */
 export interface Bus {

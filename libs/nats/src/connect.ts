@@ -7,8 +7,8 @@ import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import { type ConnectionOptions, connect, ErrorCode, type NatsConnection, NatsError } from 'nats'
-import { contextFrom, loginFrom } from './credentials.ts'
-import { explainReset, explainTls, tlsFor } from './tls.ts'
+import { contextFrom, loginFrom } from './connection/credentials.ts'
+import { explainReset, explainTls, tlsFor } from './connection/tls.ts'
 
 const connected = defineLevel({
   name: 'agentmsg_nats_connected',

@@ -7,10 +7,10 @@ import { requestIdOf } from '@svc/telemetry/trace.ts'
 import { inSpan, isSampled } from '@svc/telemetry/tracing.ts'
 import type { NatsConnection, ServiceMsg } from 'nats'
 import type { Nats } from './connect.ts'
-import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './frames.ts'
-import type { Lane } from './lane.ts'
-import { outflowOf } from './outflow.ts'
 import type { ProcessStats } from './process-stats.ts'
+import { decodeRequest, encodeError, encodeReply, encodeTextReply } from './wire/frames.ts'
+import type { Lane } from './wire/lane.ts'
+import { outflowOf } from './wire/outflow.ts'
 
 /** One call that a service answers, ready to be registered. */
 export interface Endpoint {

@@ -5,10 +5,10 @@ import { startConfiguredNats } from '@svc/test/support/engines/engines.ts'
 import { connect, type JetStreamManager } from 'nats'
 import { expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
-import { verifyConsumer, verifyStream } from '../src/managed-streams.ts'
-import { StreamConsumer } from '../src/stream-consumer.ts'
-import { StreamPublisher } from '../src/stream-publisher.ts'
-import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams.ts'
+import { verifyConsumer, verifyStream } from '../src/streams/managed-streams.ts'
+import { StreamConsumer } from '../src/streams/stream-consumer.ts'
+import { StreamPublisher } from '../src/streams/stream-publisher.ts'
+import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams/streams.ts'
 
 const DEPLOY = new URL('../../../deploy/nats/', import.meta.url)
 const MAKES = /"\$JS\.API\.(STREAM\.CREATE|STREAM\.UPDATE|CONSUMER\.CREATE)\.[^"]*",?/g

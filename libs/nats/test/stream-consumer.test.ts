@@ -6,9 +6,9 @@ import { startTcpProxy } from '@svc/test/support/stand-ins/tcp-proxy.ts'
 import { nanos } from 'nats'
 import { describe, expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
-import { type Handled, StreamConsumer, type StreamEvent } from '../src/stream-consumer.ts'
-import { StreamPublisher } from '../src/stream-publisher.ts'
-import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams.ts'
+import { type Handled, StreamConsumer, type StreamEvent } from '../src/streams/stream-consumer.ts'
+import { StreamPublisher } from '../src/streams/stream-publisher.ts'
+import { acceptedStream, WEBHOOK_CONSUMER } from '../src/streams/streams.ts'
 
 const logger = createLogger('test', 'silent')
 const AGENT = '1111111111111111111111111111111111111111111'

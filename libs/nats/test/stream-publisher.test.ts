@@ -3,8 +3,8 @@ import { startTestNats } from '@svc/test/support/engines/engines.ts'
 import { eventually } from '@svc/test/support/eventually.ts'
 import { expect, test } from 'vitest'
 import { connectNats, drainNats } from '../src/connect.ts'
-import { StreamPublisher } from '../src/stream-publisher.ts'
-import { acceptedStream, DEFAULT_STREAM_BOUNDS } from '../src/streams.ts'
+import { StreamPublisher } from '../src/streams/stream-publisher.ts'
+import { acceptedStream, DEFAULT_STREAM_BOUNDS } from '../src/streams/streams.ts'
 
 const publication = (n: number) => ({ subject: 'accepted.a.inbox', messageId: `a:${n}`, text: '{}' })
 

@@ -3,11 +3,11 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { sayOnce } from '@svc/telemetry/problem-log.ts'
 import { TlsError } from '@svc/tls/failure.ts'
 import postgres from 'postgres'
-import { driverOptions, type PostgresServer, parseServer } from './server.ts'
-import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './session.ts'
-import { createSockets } from './sockets.ts'
-import { watchStatements } from './statements.ts'
-import { createTurns } from './turns.ts'
+import { driverOptions, type PostgresServer, parseServer } from './connection/server.ts'
+import { SESSION_SETTINGS, STATEMENT_TIMEOUT_MS, timeouts } from './connection/session.ts'
+import { createSockets } from './connection/sockets.ts'
+import { watchStatements } from './connection/statements.ts'
+import { createTurns } from './connection/turns.ts'
 
 export type Sql = postgres.Sql
 /** A connection inside a transaction. */

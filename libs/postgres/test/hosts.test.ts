@@ -8,7 +8,7 @@ import { createTestDatabase, type TestDatabase } from '@svc/test/support/engines
 import { findTestRun, takePorts } from '@svc/test/support/engines/engines.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Database, openDatabase } from '../src/database.ts'
-import { migrate } from '../src/migrate.ts'
+import { migrate } from '../src/migration/migrate.ts'
 
 let stored: TestDatabase
 beforeAll(async () => {

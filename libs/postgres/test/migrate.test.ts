@@ -6,9 +6,9 @@ import { eventually } from '@svc/test/support/eventually.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Sql } from '../src/database.ts'
-import { migrate } from '../src/migrate.ts'
-import { findMissing } from '../src/migrated.ts'
-import { readSchemaFiles } from '../src/schema-files.ts'
+import { migrate } from '../src/migration/migrate.ts'
+import { findMissing } from '../src/migration/migrated.ts'
+import { readSchemaFiles } from '../src/migration/schema-files.ts'
 
 let database: TestDatabase
 let sql: postgres.Sql

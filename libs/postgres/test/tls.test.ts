@@ -8,8 +8,8 @@ import { findTestRun } from '@svc/test/support/engines/engines.ts'
 import { type DoorOptions, openDoor } from '@svc/test/support/stand-ins/postgres-tls.ts'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { openDatabase } from '../src/database.ts'
-import { migrate } from '../src/migrate.ts'
-import { prepareRoles } from '../src/roles.ts'
+import { migrate } from '../src/migration/migrate.ts'
+import { prepareRoles } from '../src/migration/roles.ts'
 
 let authority: Authority
 let stranger: Authority

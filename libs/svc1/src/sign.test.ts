@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest'
 import { rfc8032 } from '../test/vectors.ts'
 import { parseAuthorization, parseNonce, parseTimestamp } from './headers.ts'
 import { createKeyPair } from './key-pair.ts'
+import { importPublicKey, verifyRequestNode } from './node/verify-node.ts'
 import { signBytes, signRequest } from './sign.ts'
 import { EMPTY_BODY_SHA256, signedString } from './signed-string.ts'
 import { verifySignature } from './verify.ts'
-import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
 const key = createKeyPair(Uint8Array.from({ length: 32 }, (_, i) => i))
 const request = { authority: '127.0.0.1:8080', method: 'POST', target: '/v2/messages' }

@@ -5,10 +5,10 @@ import { engines } from '../test/engines.ts'
 import { hex, rfc8032, type SignatureVector, smallOrder, speccheck, wycheproof, zip215 } from '../test/vectors.ts'
 import { ORDER, Point } from './ed25519.ts'
 import { createKeyPair } from './key-pair.ts'
+import { importPublicKey, verifyRequestNode } from './node/verify-node.ts'
 import { isPublicKey } from './public-key.ts'
 import { signBytes } from './sign.ts'
 import { verifySignature } from './verify.ts'
-import { importPublicKey, verifyRequestNode } from './verify-node.ts'
 
 /** The verdict of the client and of the server with each engine, all with the key rule of spec 2.2. Throws if they differ. */
 function agreed({ signature, message, publicKey }: Omit<SignatureVector, 'name'>): boolean {

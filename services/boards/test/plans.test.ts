@@ -1,4 +1,4 @@
-import { createCountedDatabase } from '@svc/test/support/engines/read-counts.ts'
+import { createCountedDatabase } from '@svc/test/support/engines/postgres/read-counts.ts'
 import { expect, test } from 'vitest'
 import { findAccess, findRoles } from '../src/store/access.ts'
 import { countBoards, findBoard, listBoards, lockBoard, lockOwner } from '../src/store/boards.ts'

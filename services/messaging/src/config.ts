@@ -1,8 +1,8 @@
 import { type ConnectionConfig, readConnections, readStreamManagement } from '@svc/config/connections.ts'
 import { envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS } from '@svc/contracts/limits.ts'
-import type { StreamManagement } from '@svc/nats/managed-streams.ts'
-import { DEFAULT_STREAM_BOUNDS, type StreamBounds } from '@svc/nats/streams.ts'
+import type { StreamManagement } from '@svc/nats/streams/managed-streams.ts'
+import { DEFAULT_STREAM_BOUNDS, type StreamBounds } from '@svc/nats/streams/streams.ts'
 
 export interface MessagingConfig extends ConnectionConfig {
   /** How long messages and events are kept. Tests of expiry set a fraction of a day. */

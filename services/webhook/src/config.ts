@@ -1,7 +1,7 @@
 import { type ConnectionConfig, readConnections, readStreamManagement } from '@svc/config/connections.ts'
 import { type EnvReader, envReader } from '@svc/config/env-reader.ts'
 import { DEFAULTS, LIMITS } from '@svc/contracts/limits.ts'
-import type { StreamManagement } from '@svc/nats/managed-streams.ts'
+import type { StreamManagement } from '@svc/nats/streams/managed-streams.ts'
 import type { Backoff } from './domain/schedule.ts'
 import type { ExemptTargets } from './domain/webhook-url.ts'
 

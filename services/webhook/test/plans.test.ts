@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createCountedDatabase } from '@svc/test/support/engines/read-counts.ts'
+import { createCountedDatabase } from '@svc/test/support/engines/postgres/read-counts.ts'
 import { expect, test } from 'vitest'
 import { listSealedOtherwise, oldestDueSeconds } from '../src/store/endpoints.ts'
 import { type ClaimedJob, claimJobs, createBegin, createFinish, createIngest, purgeJobs } from '../src/store/jobs.ts'

@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { parseAuthorization } from '@svc/svc1/headers.ts'
+import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { signedString } from '@svc/svc1/signed-string.ts'
-import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import Fastify from 'fastify'
 import postgres from 'postgres'
 

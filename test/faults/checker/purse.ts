@@ -3,7 +3,7 @@ import type { Grant } from '../history/history.ts'
 import type { Purse } from '../model/answers.ts'
 import { NO, trilean } from '../model/possible.ts'
 import { LATE_MS } from '../model/register.ts'
-import type { BookLimits } from './books.ts'
+import type { BookLimits } from './rules/books.ts'
 import type { World } from './world.ts'
 
 const BYTES_PER_UNIT = 1_024

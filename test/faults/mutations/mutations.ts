@@ -195,7 +195,7 @@ export const MUTATIONS: readonly Mutation[] = [
     what: 'Services do not wait for the disk before they answer',
     edits: [
       {
-        file: 'libs/postgres/src/session.ts',
+        file: 'libs/postgres/src/connection/session.ts',
         find: "  plan_cache_mode: 'force_generic_plan',",
         replace: "  plan_cache_mode: 'force_generic_plan',\n  synchronous_commit: 'off',",
       },

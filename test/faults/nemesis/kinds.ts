@@ -1,11 +1,11 @@
 import { NETWORK_FAULTS } from '../proxy/faults.ts'
-import { clockStep } from './clock-step.ts'
-import { fullNatsDisk, fullPostgresDisk } from './disk-full.ts'
-import { failpoint } from './failpoint.ts'
 import type { Fault } from './fault.ts'
-import { killProcess } from './kill-process.ts'
-import { killNats, pauseNats, restartNats, wipeNats } from './nats.ts'
-import { freezeProcess, pauseProcess } from './pause-process.ts'
+import { clockStep } from './faults/clock-step.ts'
+import { fullNatsDisk, fullPostgresDisk } from './faults/disk-full.ts'
+import { failpoint } from './faults/failpoint.ts'
+import { killProcess } from './faults/kill-process.ts'
+import { killNats, pauseNats, restartNats, wipeNats } from './faults/nats.ts'
+import { freezeProcess, pauseProcess } from './faults/pause-process.ts'
 import {
   endSessions,
   exhaustConnections,
@@ -14,8 +14,8 @@ import {
   killPostgres,
   pausePostgres,
   restartPostgres,
-} from './postgres.ts'
-import { rollingRestart } from './rolling-restart.ts'
+} from './faults/postgres.ts'
+import { rollingRestart } from './faults/rolling-restart.ts'
 
 /** Every kind of fault, in the order of the report. */
 export const FAULTS: readonly Fault[] = [

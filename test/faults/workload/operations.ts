@@ -1,7 +1,31 @@
-import { createBoard, createBoards, hidePost, readBoard, setRole, subscribe, vote, voteAtOnce } from './boards.ts'
-import { changeContact, changeSettings, readContacts, readSettings, registerAgain, revoke } from './identity.ts'
-import { repeatMessage, reuseId, sendBurst, sendMessage, sendNowhere, sendPost, sendTwin } from './messages.ts'
-import { replay } from './nonces.ts'
+import {
+  createBoard,
+  createBoards,
+  hidePost,
+  readBoard,
+  setRole,
+  subscribe,
+  vote,
+  voteAtOnce,
+} from './operations/boards.ts'
+import {
+  changeContact,
+  changeSettings,
+  readContacts,
+  readSettings,
+  registerAgain,
+  revoke,
+} from './operations/identity.ts'
+import {
+  repeatMessage,
+  reuseId,
+  sendBurst,
+  sendMessage,
+  sendNowhere,
+  sendPost,
+  sendTwin,
+} from './operations/messages.ts'
+import { replay } from './operations/nonces.ts'
 import {
   acknowledge,
   readBudget,
@@ -12,9 +36,9 @@ import {
   readInbox,
   readMessage,
   readThread,
-} from './reads.ts'
+} from './operations/reads.ts'
+import { deleteWebhook, readWebhook, setWebhook } from './operations/webhooks.ts'
 import type { Actor, Scene } from './scene.ts'
-import { deleteWebhook, readWebhook, setWebhook } from './webhooks.ts'
 
 export type Operation = (scene: Scene, actor: Actor) => Promise<void>
 

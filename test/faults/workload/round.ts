@@ -5,14 +5,14 @@ import { type History, openHistory } from '../history/history.ts'
 import type { Fault } from '../nemesis/fault.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'
 import { startNemesis } from '../nemesis/nemesis.ts'
-import { createBoards } from './boards.ts'
 import { type RoundFollower, startRoundFollower } from './follower.ts'
 import type { HookReceiver } from './hook-receiver.ts'
-import { register } from './identity.ts'
+import { createBoards } from './operations/boards.ts'
+import { register } from './operations/identity.ts'
+import { setWebhook } from './operations/webhooks.ts'
 import { IN_BACKGROUND, OPERATIONS, type Operation } from './operations.ts'
 import { createRandom, type Random } from './random.ts'
 import { type Actor, addActor, createScene, type Scene } from './scene.ts'
-import { setWebhook } from './webhooks.ts'
 
 export interface RoundOptions {
   readonly system: FaultSystem

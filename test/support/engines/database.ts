@@ -2,8 +2,8 @@ import { fileURLToPath } from 'node:url'
 import { createDatabase, migrateStores, prepareRoles, storeUrl } from '@svc/local/engines/roles.ts'
 import { secretsOfServer } from '@svc/local/engines/secrets.ts'
 import { STORES, type StoreName } from '@svc/local/topology.ts'
-import type { DatabaseAnswer } from './engine-broker.ts'
 import { askBroker } from './engines.ts'
+import type { DatabaseAnswer } from './nats/engine-broker.ts'
 
 export interface TestDatabase extends AsyncDisposable {
   /** The URL of the superuser, to inspect the database. */

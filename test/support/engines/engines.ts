@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { type NatsServer, startNats } from '@svc/local/engines/nats.ts'
 import { deriveSecrets } from '@svc/local/engines/secrets.ts'
 import type { NatsLogin } from '@svc/local/topology.ts'
-import type { TestRun } from './engine-broker.ts'
+import type { TestRun } from './nats/engine-broker.ts'
 
 /** The environment variable with the address of the engine broker. The main process of a run sets it for its workers. */
 export const BROKER_VARIABLE = 'SVC_TEST_BROKER'

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
-import { startEngineBroker } from '../engines/engine-broker.ts'
 import { BROKER_VARIABLE } from '../engines/engines.ts'
+import { startEngineBroker } from '../engines/nats/engine-broker.ts'
 import { keepSystems } from '../system/kept-systems.ts'
 
 /** The services use such a cache too (deploy/local, processes/services.ts). */

@@ -5,7 +5,7 @@ import { type LogEvent, parseLogLine } from '@svc/local/output/log-lines.ts'
 import { type Child, type Ending, startChild } from '@svc/local/processes/child.ts'
 import { type ServiceOptions, startService } from '@svc/local/processes/services.ts'
 import type { ServiceName } from '@svc/local/topology.ts'
-import type { TestRun } from '../engines/engine-broker.ts'
+import type { TestRun } from '../engines/nats/engine-broker.ts'
 import { eventually } from '../eventually.ts'
 import { bundleOf } from '../run/bundle.ts'
 

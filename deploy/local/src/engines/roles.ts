@@ -1,9 +1,9 @@
 /** The databases of the local stack and of tests, and their roles (libs/postgres, roles.ts). */
-import { migrate } from '@svc/postgres/migrate.ts'
+import { migrate } from '@svc/postgres/migration/migrate.ts'
 import postgres from 'postgres'
 import type { StoreName } from '../topology.ts'
 
-export { prepareRoles } from '@svc/postgres/roles.ts'
+export { prepareRoles } from '@svc/postgres/migration/roles.ts'
 
 export interface StoreSetup {
   /** The URL of a role that may create roles and databases. The database in this URL gets the schemas. */

@@ -2,8 +2,8 @@ import { isAgentName } from '@svc/contracts/ids.ts'
 import type { Agent } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError } from '@svc/sdk/errors.ts'
+import { ToolError } from '../output/tool-error.ts'
 import type { Pins } from '../store/pins.ts'
-import { ToolError } from '../tool-error.ts'
 import { isFitting, PublicKey } from '../tools/schemas.ts'
 
 /** An agent, and the source of its key. */

@@ -1,6 +1,6 @@
 import type { Message } from '@svc/contracts/resources.ts'
-import { excerptEnd, type Fence } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
+import { excerptEnd, type Fence } from '../output/fence.ts'
 import { Address, isFitting, MessageId, type MessageView } from '../tools/schemas.ts'
 import { type Problem, type Reading, textOf } from './read.ts'
 import type { KnownAgent } from './senders.ts'

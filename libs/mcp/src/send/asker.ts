@@ -9,7 +9,7 @@ import {
   type McpServer,
   type ServerContext,
 } from '@modelcontextprotocol/server'
-import { ToolError } from '../tool-error.ts'
+import { ToolError } from '../output/tool-error.ts'
 
 /** Asks the person at the client during a call. */
 export interface Asker {

@@ -1,7 +1,7 @@
 import type { Budget } from '@svc/contracts/resources.ts'
-import { quoted } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
-import { reasonToAskForCost } from '../policy.ts'
+import { quoted } from '../output/fence.ts'
+import { reasonToAskForCost } from '../startup/policy.ts'
 import type { Asker } from './asker.ts'
 
 interface Intent {

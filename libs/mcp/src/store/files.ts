@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { StartError, StateError } from '../start-error.ts'
+import { StartError, StateError } from '../startup/start-error.ts'
 
 const OWNER_ALONE = 0o600
 const OWNER_FOLDER = 0o700

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../startup/start-error.ts'
 import { canOthersRead, createFile, readIfThere } from './files.ts'
 
 const MIN_CHARACTERS = 32

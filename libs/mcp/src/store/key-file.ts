@@ -1,5 +1,5 @@
 import { type AgentKey, formatKey, generateKey, parseKey } from '@svc/sdk/keys.ts'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../startup/start-error.ts'
 import { canOthersRead, createFile, readIfThere } from './files.ts'
 
 /**

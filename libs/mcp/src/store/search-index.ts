@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { type Reader, textOf } from '../reading/read.ts'
-import { StateError } from '../start-error.ts'
+import { StateError } from '../startup/start-error.ts'
 import type { Cipher } from './cipher.ts'
 import { readIfThere, replaceFile } from './files.ts'
 

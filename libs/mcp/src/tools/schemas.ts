@@ -1,7 +1,7 @@
 import { type Static, type TSchema, type TString, Type } from '@sinclair/typebox'
 import * as ids from '@svc/contracts/ids.ts'
 import type { JsonValue } from '@svc/envelope/json-value.ts'
-import { ToolError } from '../tool-error.ts'
+import { ToolError } from '../output/tool-error.ts'
 
 /**
  * Schemas that several tools share. A model reads their descriptions. Every text in a result is fenced, is the server's own,

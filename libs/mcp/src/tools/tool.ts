@@ -8,13 +8,13 @@ import {
 } from '@modelcontextprotocol/server'
 import { type Static, type TObject, type TProperties, Type } from '@sinclair/typebox'
 import { AnswerError } from '@svc/sdk/errors.ts'
-import { explainError } from '../explain-error.ts'
-import type { Fence } from '../fence.ts'
-import { createFence } from '../fence.ts'
 import type { Mailbox } from '../mailbox.ts'
-import type { Reach } from '../policy.ts'
-import { render } from '../render.ts'
+import { explainError } from '../output/explain-error.ts'
+import type { Fence } from '../output/fence.ts'
+import { createFence } from '../output/fence.ts'
+import { render } from '../output/render.ts'
 import { type Asker, createAsker, NeedsAnswer } from '../send/asker.ts'
+import type { Reach } from '../startup/policy.ts'
 import { UnreadSchema, unreadText } from './schemas.ts'
 
 /** One call of a tool. */

@@ -7,7 +7,7 @@ import { createMcpHandler, InMemoryServerEventBus, isLegacyRequest } from '@mode
 import type { Mailbox } from '../mailbox.ts'
 import { changingUris } from '../resources.ts'
 import { createServer } from '../server.ts'
-import { StartError } from '../start-error.ts'
+import { StartError } from '../startup/start-error.ts'
 import { createHttpSessions } from './http-sessions.ts'
 import { serveSubscriptions } from './subscriptions.ts'
 

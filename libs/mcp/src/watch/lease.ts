@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync } from 'node:fs'
-import { StateError } from '../start-error.ts'
+import { StateError } from '../startup/start-error.ts'
 import { createFile, readIfThere, removeIfStill, touchFile, writtenAtMs } from '../store/files.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { AgentClient } from '@svc/sdk/client.ts'
 import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
-import { codeOf } from '../explain-error.ts'
 import type { Log } from '../log.ts'
+import { codeOf } from '../output/explain-error.ts'
 import { readIfThere, replaceFile } from '../store/files.ts'
 import { createLease } from './lease.ts'
 

@@ -19,8 +19,8 @@ import {
   parseTimestamp,
   TIMESTAMP_HEADER,
 } from '@svc/svc1/headers.ts'
+import { importPublicKey, parsePublicKeyNode, type VerifyKey } from '@svc/svc1/node/verify-node.ts'
 import { EMPTY_BODY_SHA256, signedString } from '@svc/svc1/signed-string.ts'
-import { importPublicKey, parsePublicKeyNode, type VerifyKey } from '@svc/svc1/verify-node.ts'
 import { parseJsonBody, type RequestBody } from '../http/body.ts'
 import { isRepeated } from '../http/headers.ts'
 import type { Directory } from './directory.ts'

@@ -1,7 +1,7 @@
 import type { CallContext } from '@svc/contracts/define.ts'
 import { findAgent, findAgentByName } from '@svc/contracts/identity.ts'
 import type { Bus } from '@svc/nats/bus.ts'
-import { importPublicKey, type VerifyKey } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, type VerifyKey } from '@svc/svc1/node/verify-node.ts'
 import { LRUCache } from 'lru-cache'
 import { cachedEntries } from '../metrics.ts'
 

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import { createKeyPair } from '@svc/svc1/key-pair.ts'
+import { importPublicKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { signBytes } from '@svc/svc1/sign.ts'
-import { importPublicKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { type VerifyKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import { type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { createRingMemory, VerifyRing } from './verify-ring.ts'
 

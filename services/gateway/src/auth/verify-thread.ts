@@ -1,6 +1,6 @@
 /** The second thread that verifies signatures. It takes tickets from the ring, and sleeps while the ring is empty. */
 import { workerData } from 'node:worker_threads'
-import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/verify-node.ts'
+import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { LRUCache } from 'lru-cache'
 import { VerifyRing } from './verify-ring.ts'
 

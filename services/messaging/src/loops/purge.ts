@@ -1,4 +1,4 @@
-import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams.ts'
+import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams/streams.ts'
 import type { Database, Tx } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'

@@ -1,4 +1,4 @@
-import type { StreamPublisher } from '@svc/nats/stream-publisher.ts'
+import type { StreamPublisher } from '@svc/nats/streams/stream-publisher.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 

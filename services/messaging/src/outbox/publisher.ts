@@ -5,7 +5,7 @@ import {
   type Publication,
   type StreamPublisher,
   type StreamState,
-} from '@svc/nats/stream-publisher.ts'
+} from '@svc/nats/streams/stream-publisher.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { defineCount } from '@svc/telemetry/metrics.ts'

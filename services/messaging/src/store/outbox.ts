@@ -1,6 +1,6 @@
 import { type AcceptedPost, acceptedMessageId, acceptedSubject } from '@svc/contracts/accepted.ts'
 import type { Lane } from '@svc/contracts/resources.ts'
-import type { Publication } from '@svc/nats/stream-publisher.ts'
+import type { Publication } from '@svc/nats/streams/stream-publisher.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { eventText, messageText } from '../domain/event-text.ts'
 import type { CommittedEntry } from './send/append.ts'

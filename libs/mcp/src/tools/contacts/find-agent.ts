@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { isAgentName } from '@svc/contracts/ids.ts'
+import { ToolError } from '../../output/tool-error.ts'
 import { contactState } from '../../send/contacts.ts'
-import { ToolError } from '../../tool-error.ts'
 import { AgentId, AgentName, Name, orNull, PublicKey, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { explainError } from '../../explain-error.ts'
+import { explainError } from '../../output/explain-error.ts'
 import { Id, MessageId, wordLike } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 

@@ -1,8 +1,8 @@
 import { Type } from '@sinclair/typebox'
 import type { Message } from '@svc/contracts/resources.ts'
 import type { Page } from '@svc/sdk/http/listing.ts'
+import { ToolError } from '../../output/tool-error.ts'
 import { previewCharacters, viewMessage } from '../../reading/view.ts'
-import { ToolError } from '../../tool-error.ts'
 import { FenceNonce, Limit, MessageView, NextCursor, PageCursor } from '../schemas.ts'
 import { defineTool } from '../tool.ts'
 

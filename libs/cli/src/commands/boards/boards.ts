@@ -1,0 +1,248 @@
+import type {
+  AssignableRole,
+  Board,
+  BoardDetails,
+  BoardVisibility,
+  Message,
+  PostingMode,
+} from '@svc/contracts/resources.ts'
+import { Argument, type Command, Option } from 'commander'
+import { nameOrId } from '../../arguments.ts'
+import { agentIdOf, contextOf } from '../../context.ts'
+import type { Io } from '../../io.ts'
+import { boardLine, time } from '../../output/format.ts'
+import { addListOptions, type ListOptions, printPages } from '../../output/lists.ts'
+import { type ReadingOptions, showInList } from '../../output/message-list.ts'
+import { columns } from '../../output/output.ts'
+import { addVerifyOption, learnSenders } from '../../output/received.ts'
+
+interface CreateOptions {
+  readonly description?: string
+  readonly visibility: BoardVisibility
+  readonly posting?: PostingMode
+}
+
+interface FeedOptions extends ListOptions, ReadingOptions {
+  readonly thread?: string
+}
+
+const VISIBILITIES: readonly BoardVisibility[] = ['public', 'unlisted', 'private']
+const POSTING_MODES: readonly PostingMode[] = ['members', 'anyone']
+const ROLES: readonly AssignableRole[] = ['reader', 'writer', 'banned', 'none']
+
+export function addBoards(program: Command, io: Io): void {
+  const group = program
+    .command('boards')
+    .description('list, create, subscribe to, read and manage boards')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  svc boards create "Releases" --key alice.key
+  svc boards subscribe <board> --key bob.key
+  svc send board:<board> "1.0 is out" --key alice.key
+  svc boards feed <board>
+  svc vote <post> --key bob.key
+  svc boards hide <board> <post> --key alice.key`,
+    )
+  addList(group, io)
+  addCreate(group, io)
+  addShow(group, io)
+  addFeed(group, io)
+  addOwnRole(group, io)
+  addMembers(group, io)
+  addRole(group, io)
+  addVisibility(group, io)
+}
+
+function addList(group: Command, io: Io): void {
+  const command = group
+    .command('list', { isDefault: true })
+    .description('public boards; with a key also the boards of the agent; sorted by board id')
+    .addHelpText('after', '\nExamples:\n  svc boards list\n  svc boards list --key alice.key --all --json')
+  addListOptions(command, 'this board id').action(async (options: ListOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const { limit: pageSize, after } = options
+    const listing = context.reader().boards({ pageSize, after, signal: context.signal })
+    const show = (board: BoardDetails) => context.out.print(board, [boardLine(board)], board.id)
+    await printPages(context, listing, { all: options.all, show, nothing: 'no boards' })
+  })
+}
+
+function addCreate(group: Command, io: Io): void {
+  group
+    .command('create')
+    .argument('<title>', '1 to 120 characters')
+    .description('create a board that you own; costs 10 units')
+    .option('--description <text>', 'up to 2000 characters')
+    .addOption(
+      new Option(
+        '--visibility <visibility>',
+        'cannot be changed later; an unlisted board is not in lists, but not confidential',
+      )
+        .choices(VISIBILITIES)
+        .default('public'),
+    )
+    .addOption(
+      new Option('--posting <mode>', 'who may post: owner and writers (the default), or anyone').choices(POSTING_MODES),
+    )
+    .addHelpText(
+      'after',
+      `
+If no answer comes, svc does not retry: check with svc boards list if the board was created.
+
+Examples:
+  svc boards create "Releases" --key alice.key
+  svc boards create "Questions" --posting anyone --description "Ask here" --key alice.key
+  board=$(svc boards create "Our team" --visibility private --key alice.key --quiet)`,
+    )
+    .action(async (title: string, options: CreateOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const { description, visibility, posting } = options
+      const wanted: Board = {
+        title,
+        visibility,
+        ...(description === undefined ? {} : { description }),
+        ...(posting === undefined ? {} : { posting }),
+      }
+      const board = await context.agent().createBoard(wanted, { signal: context.signal })
+      context.out.print(board, [`created board ${board.id}`], board.id)
+    })
+}
+
+function addShow(group: Command, io: Io): void {
+  group
+    .command('show')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('show the details of a board; needs no key unless the board is private')
+    .addHelpText('after', '\nExample:\n  svc boards show <board>')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const board = await context.reader().board(id, { signal: context.signal })
+      const { title, description, created_at, ...rest } = board
+      const lines = [
+        ...columns({ ...rest, since: time(created_at), title: JSON.stringify(title) }),
+        ...(description === '' ? [] : ['', ...context.out.quote(description)]),
+      ]
+      context.out.print(board, lines, board.id)
+    })
+}
+
+function addFeed(group: Command, io: Io): void {
+  const command = group
+    .command('feed')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('posts of a board, oldest first; needs no key unless the board is private')
+    .option('--thread <id>', 'only the conversation that began with this post')
+    .option('--open', 'decrypt posts that are sealed for this key')
+    .addHelpText(
+      'after',
+      `
+svc help inbox explains --verify.
+
+Examples:
+  svc boards feed <board>
+  svc boards feed <board> --verify alice
+  svc boards feed <board> --all --quiet`,
+    )
+  addVerifyOption(addListOptions(command, 'this cursor')).action(
+    async (id: string, options: FeedOptions, command: Command) => {
+      const context = contextOf(io, command)
+      const reader = options.open === true ? context.agent() : context.reader()
+      const senders = await learnSenders(context, reader, options.verify)
+      const listing = reader.feed(id, {
+        threadId: options.thread,
+        pageSize: options.limit,
+        after: options.after,
+        signal: context.signal,
+      })
+      const show = (post: Message) => showInList(context, { client: reader, senders }, post, options)
+      await printPages(context, listing, { all: options.all, show, nothing: 'no posts' })
+    },
+  )
+}
+
+function addOwnRole(group: Command, io: Io): void {
+  group
+    .command('subscribe')
+    .argument('<board>', 'id of a board that is not private', nameOrId)
+    .description('become a reader: from then on you get an event for each post; costs 1 unit')
+    .addHelpText('after', '\nExample:\n  svc boards subscribe <board> --key bob.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const membership = await context.agent().subscribe(id, { signal: context.signal })
+      context.out.print({ board: id, ...membership }, [`subscribed to ${id}`], id)
+    })
+  group
+    .command('leave')
+    .argument('<board>', 'id of a board', nameOrId)
+    .description('stop being a reader or writer; free')
+    .addHelpText('after', '\nExample:\n  svc boards leave <board> --key bob.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const membership = await context.agent().leave(id, { signal: context.signal })
+      context.out.print({ board: id, ...membership }, [`left ${id}`], id)
+    })
+}
+
+function addMembers(group: Command, io: Io): void {
+  group
+    .command('members')
+    .argument('<board>', 'id of a board that you own', nameOrId)
+    .description('owner, writers, readers and bans, sorted by agent id; only for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards members <board> --key alice.key')
+    .action(async (id: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const members = await context.agent().members(id, { signal: context.signal })
+      await context.out.list(async () => {
+        for (const member of members) {
+          context.out.print(member, [`${member.agent_id}  ${member.role}`], member.agent_id)
+        }
+      })
+    })
+}
+
+function addRole(group: Command, io: Io): void {
+  group
+    .command('role')
+    .argument('<board>', 'id of a board that you own', nameOrId)
+    .argument('<agent>', 'a name, or an agent id', nameOrId)
+    .addArgument(new Argument('<role>', 'the new role of the agent').choices(ROLES))
+    .description('make an agent a reader or writer (1 unit), ban it or remove it (free); only for the owner')
+    .addHelpText(
+      'after',
+      '\nExamples:\n  svc boards role <board> bob writer --key alice.key\n  svc boards role <board> mallory banned --key alice.key',
+    )
+    .action(async (id: string, who: string, role: AssignableRole, ...[, command]: [object, Command]) => {
+      const context = contextOf(io, command)
+      const owner = context.agent()
+      const agentId = await agentIdOf(who, owner, context.signal)
+      const membership = await owner.setMember(id, agentId, role, { signal: context.signal })
+      context.out.print({ board: id, agent_id: agentId, ...membership }, [`${who}: ${membership.role}`], agentId)
+    })
+}
+
+function addVisibility(group: Command, io: Io): void {
+  group
+    .command('hide')
+    .argument('<board>', 'id of a board that you own', nameOrId)
+    .argument('<post>', 'id of a post', nameOrId)
+    .description('hide a post from everybody else; free; only for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards hide <board> <post> --key alice.key')
+    .action(async (id: string, post: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const visibility = await context.agent().hide(id, post, { signal: context.signal })
+      context.out.print({ msg_id: post, ...visibility }, [`hidden ${post}`], post)
+    })
+  group
+    .command('restore')
+    .argument('<board>', 'id of a board that you own', nameOrId)
+    .argument('<post>', 'id of a hidden post', nameOrId)
+    .description('show a hidden post again; free; only for the owner')
+    .addHelpText('after', '\nExample:\n  svc boards restore <board> <post> --key alice.key')
+    .action(async (id: string, post: string, _options: object, command: Command) => {
+      const context = contextOf(io, command)
+      const visibility = await context.agent().restore(id, post, { signal: context.signal })
+      context.out.print({ msg_id: post, ...visibility }, [`restored ${post}`], post)
+    })
+}

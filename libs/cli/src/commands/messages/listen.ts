@@ -1,0 +1,226 @@
+import { join, resolve } from 'node:path'
+import type { Event } from '@svc/contracts/resources.ts'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import { ApiError, EventGapError } from '@svc/sdk/errors.ts'
+import { type Command, Option } from 'commander'
+import { wholeNumber } from '../../arguments.ts'
+import { type Context, contextOf } from '../../context.ts'
+import { stateFolder } from '../../files/places.ts'
+import { readSecretFile } from '../../files/secret-file.ts'
+import { type Io, UsageError } from '../../io.ts'
+import type { Work, WorkOptions } from '../../listen/work.ts'
+import { messageLine, shortened, shortId } from '../../output/format.ts'
+import { type Reader, type ReadingOptions, SEALED } from '../../output/message-list.ts'
+import {
+  addVerifyOption,
+  type KnownSenders,
+  learnSenders,
+  readingJson,
+  readingText,
+  readMessage,
+  verdictLine,
+} from '../../output/received.ts'
+import type { Line } from '../../output/style.ts'
+
+interface ListenOptions extends ReadingOptions {
+  readonly after?: number
+  readonly count?: number
+  readonly exec?: string
+  readonly forward?: string
+  readonly secretFile?: string
+  readonly jobs: number
+  readonly attempts: number
+  readonly timeout: number
+  readonly stdin: 'body' | 'event'
+  readonly lane?: Event['kind'][]
+  readonly state?: string
+  readonly deadLetters?: string
+}
+
+/** At most this many characters of a body are shown. svc read shows all. */
+const PREVIEW_CHARACTERS = 300
+const LANES: readonly Event['kind'][] = ['inbox', 'requests', 'board']
+/** Without requests, so that a stranger cannot make a command run. */
+const DEFAULT_LANES: readonly Event['kind'][] = ['inbox', 'board']
+const MAX_JOBS = 64
+const DEFAULT_TIMEOUT_SECONDS = 600
+
+export function addListen(program: Command, io: Io): void {
+  const command = program
+    .command('listen')
+    .description('show messages as they arrive, until interrupted; or run a command or call a URL for each message')
+    .addHelpText(
+      'after',
+      `
+Reconnects by itself when the service restarts, and shows nothing twice. Starts with messages that arrive from now on.
+--after starts after a cursor, --after 0 with the oldest event that is kept.
+
+--exec runs a command in the shell for each message. The command reads the body from its standard input. The rest is in
+SVC_MESSAGE_ID, SVC_FROM, SVC_FROM_NAME, SVC_VERIFIED, SVC_SEALED, SVC_TO, SVC_TYPE, SVC_TS, SVC_THREAD_ID, SVC_REPLY_TO,
+SVC_LANE, SVC_CURSOR, SVC_ACCEPTED_AT and SVC_ATTEMPT. If the command exits with 0, the message is acknowledged. Otherwise
+it is retried, and after --attempts it becomes a file in the folder of dead letters. The progress is on the disk, so the
+next svc listen continues where this one ended. If svc or the machine is killed, the command may run twice for a message:
+let it check SVC_MESSAGE_ID. Requests of strangers run nothing without --lane requests.
+
+--forward posts each message to a URL like the service's webhook, for local development. --secret-file signs the requests.
+
+Examples:
+  svc listen --key bob.key
+  svc listen --key bob.key --after 17 --open --json
+  svc listen --key bob.key --exec './handle.sh' --verify alice
+  svc listen --key bob.key --exec 'jq .task' --jobs 4 --dead-letters ./dead
+  svc listen --key bob.key --forward http://127.0.0.1:3000/hook --secret-file bob.secret`,
+    )
+    .option('--after <cursor>', 'start after this cursor', wholeNumber(0, Number.MAX_SAFE_INTEGER))
+    .option('--count <n>', 'end after this many events', wholeNumber(1, Number.MAX_SAFE_INTEGER))
+    .option('--open', 'decrypt sealed messages; --exec always does')
+    .addOption(new Option('--exec <command>', 'run this command for each message').conflicts('forward'))
+    .option('--forward <url>', 'post each message for the inbox to this URL')
+    .addOption(new Option('--secret-file <file>', 'with --forward: the secret that signs requests; created if missing'))
+    .option(
+      '--jobs <n>',
+      `messages to process at the same time, 1 to ${MAX_JOBS}; 1 keeps their order`,
+      wholeNumber(1, MAX_JOBS),
+      1,
+    )
+    .option('--attempts <n>', 'attempts for each message before it becomes a dead letter', wholeNumber(1, 100), 5)
+    .option(
+      '--timeout <seconds>',
+      'time limit for each run of the command; 0 for no limit',
+      wholeNumber(0, 86_400),
+      DEFAULT_TIMEOUT_SECONDS,
+    )
+    .addOption(
+      new Option('--stdin <what>', 'the input of the command: the body, or the whole event as JSON')
+        .choices(['body', 'event'])
+        .default('body'),
+    )
+    .addOption(
+      new Option('--lane <lane...>', 'with --exec: the events to process (default: inbox and board)').choices(LANES),
+    )
+    .option('--state <folder>', 'where --exec and --forward keep their progress; default: a folder per agent')
+    .option('--dead-letters <folder>', 'where failed messages are saved; default: in the folder of --state')
+  addVerifyOption(command).action(async (options: ListenOptions, command: Command) => {
+    const context = contextOf(io, command)
+    const client = context.agent()
+    const senders = await learnSenders(context, client, options.verify)
+    if (options.exec !== undefined || options.forward !== undefined) {
+      await handle(context, client, senders, options)
+      return
+    }
+    const after = options.after ?? (await client.latestCursor({ signal: context.signal }))
+    if (options.after === undefined) context.out.note(`listening after cursor ${after}`)
+    await context.out.list(() => watch(context, client, senders, { ...options, after }))
+  })
+}
+
+async function watch(
+  context: Context,
+  client: AgentClient,
+  senders: KnownSenders,
+  options: ListenOptions & { after: number },
+): Promise<void> {
+  const { signal, out } = context
+  let { after } = options
+  let left = options.count ?? Number.POSITIVE_INFINITY
+  const onRetry = (failure: unknown): void => {
+    const reason = failure instanceof ApiError ? failure.code : (failure as Error).message
+    out.note(`${reason}: reconnecting after cursor ${after}`)
+  }
+  const onCursor = (cursor: number): void => {
+    after = cursor
+  }
+  for (;;) {
+    try {
+      for await (const event of client.stream({ after, signal, onRetry, onCursor })) {
+        after = event.cursor
+        await show(context, { client, senders }, event, options)
+        left -= 1
+        if (left === 0) return
+      }
+    } catch (error) {
+      if (!(error instanceof EventGapError)) throw error
+      // A person is watching, so warn about the gap and show the rest.
+      out.warn(`warning: ${error.message}`)
+      after = error.earliest - 1
+    }
+  }
+}
+
+async function show(
+  { out }: Context,
+  { client, senders }: Reader,
+  event: Event,
+  { open = false, verify }: ReadingOptions,
+): Promise<void> {
+  const { cursor, message } = event
+  const { from, id } = message.envelope
+  const head = `${String(cursor).padStart(6)}  ${messageLine(message, senders.nameOf(from) ?? shortId(from))}`
+  const line: Line = { text: head, style: 'strong' }
+  if ('body_enc' in message.envelope && !open) {
+    out.print(event, [line, SEALED], id)
+    return
+  }
+  const reading = await readMessage(client, message, true)
+  const isChecked = open || verify.length > 0
+  const document = isChecked ? { ...event, opened: readingJson(reading) } : event
+  const preview = 'error' in reading ? [] : out.quote(shortened(readingText(reading), PREVIEW_CHARACTERS))
+  const checked = 'error' in reading || isChecked ? [verdictLine(reading)] : []
+  out.print(document, [line, ...checked, ...preview], id)
+}
+
+/** `--exec` and `--forward`. Loads here the modules that only they need. */
+async function handle(
+  context: Context,
+  client: AgentClient,
+  senders: KnownSenders,
+  options: ListenOptions,
+): Promise<void> {
+  const { io, out, signal } = context
+  const { lockFolder } = await import('../../listen/folder-lock.ts')
+  const { openProgress } = await import('../../listen/progress.ts')
+  const { workThrough } = await import('../../listen/work.ts')
+  const { agentId } = context.key()
+  const authority = await client.authority({ signal })
+  const kind = options.exec === undefined ? 'forward' : 'exec'
+  const place = join(stateFolder(io.env), 'listen', `${agentId}@${authority.replaceAll(':', '_')}`, kind)
+  const folder = resolve(options.state ?? place)
+  const work = await workOf(context, senders, options, agentId)
+  using _lock = lockFolder(folder)
+  const begin = async (): Promise<number> => options.after ?? (await client.latestCursor({ signal }))
+  const progress = await openProgress(folder, { agentId, authority }, begin)
+  out.note(`listening after cursor ${progress.cursor}, saved in ${folder}`)
+  const workOptions: WorkOptions = {
+    lanes: kind === 'forward' ? ['inbox'] : (options.lane ?? DEFAULT_LANES),
+    jobs: options.jobs,
+    attempts: options.attempts,
+    handles: kind === 'exec',
+    verifiedOnly: options.verify.length > 0,
+    deadLetters: resolve(options.deadLetters ?? join(folder, 'dead-letters')),
+    count: options.count ?? Number.POSITIVE_INFINITY,
+  }
+  await out.list(() => workThrough(context, { client, progress }, work, workOptions))
+}
+
+async function workOf(
+  context: Context,
+  senders: KnownSenders,
+  { exec, forward, secretFile, stdin, timeout }: ListenOptions,
+  owner: string,
+): Promise<Work> {
+  const { io, target } = context
+  if (exec !== undefined) {
+    if (secretFile !== undefined) throw new UsageError('--secret-file works only with --forward')
+    const { createCommandWork } = await import('../../listen/run-command.ts')
+    const env = { SVC_KEY: resolve(context.keyPath()), SVC_URL: target.url }
+    const timeoutMs = timeout === 0 ? undefined : timeout * 1_000
+    return createCommandWork(io, { command: exec, input: stdin, timeoutMs, senders, env })
+  }
+  const url = forward ?? ''
+  if (!['http:', 'https:'].includes(URL.parse(url)?.protocol ?? '')) {
+    throw new UsageError(`${url} is not a valid URL to forward to: use http://<host>:<port>/<path>`)
+  }
+  const secret = secretFile === undefined ? undefined : readSecretFile(secretFile, context.out)
+  const { createForwardWork } = await import('../../listen/forward.ts')
+  return createForwardWork({ url, secret, owner })
+}

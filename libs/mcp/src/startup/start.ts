@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { join } from 'node:path'
+import { isAgentName } from '@svc/contracts/ids.ts'
+import { AgentClient } from '@svc/sdk/client.ts'
+import type { AgentKey } from '@svc/sdk/keys.ts'
+import { publicKeyOf } from '@svc/sdk/messages/key-book.ts'
+import { agentIdOf } from '@svc/svc1/agent-id.ts'
+import type { Log } from '../log.ts'
+import type { Mailbox } from '../mailbox.ts'
+import { createReader } from '../reading/read.ts'
+import { createSenders } from '../reading/senders.ts'
+import { createApprovals } from '../store/approvals.ts'
+import { createCipher } from '../store/cipher.ts'
+import { createCursorFile } from '../store/cursor.ts'
+import { makeOwnFolder } from '../store/files.ts'
+import { readKeyFile, readOrMakeKeyFile } from '../store/key-file.ts'
+import { createPins, type Pins } from '../store/pins.ts'
+import { createSearchIndex } from '../store/search-index.ts'
+import { createSentStore } from '../store/sent.ts'
+import { createTurns } from '../store/turns.ts'
+import { createUnreadCounter } from '../unread.ts'
+import { createWatcher } from '../watch/watcher.ts'
+import type { Policy } from './policy.ts'
+import { createRegistration } from './registration.ts'
+import { StartError } from './start-error.ts'
+
+export interface StartOptions {
+  /** Base URL of any gateway. */
+  readonly url: string
+  /** Pins the authority that requests are signed for. Default: the authority that the service announces. */
+  readonly authority?: string | undefined
+  readonly keyPath: string
+  /** Creates the key file if it does not exist, and registers the key under this name if it is not registered. */
+  readonly register?: string | undefined
+  /** Default: `<keyPath>.state`. */
+  readonly statePath?: string | undefined
+  /** `<name>=ed25519:<HEX>`: keys that the person did not get from the service. */
+  readonly pins?: readonly string[] | undefined
+  readonly policy: Policy
+  /** The most characters of others' text in one result. Default 20,000. */
+  readonly resultCharacters?: number | undefined
+}
+
+const RESULT_CHARACTERS = 20_000
+/** Retries for about 10 s. A client waits about a minute for a tool. */
+const ATTEMPTS = 7
+/** Until the service has answered once, calls fail sooner. */
+const FIRST_ATTEMPTS = 3
+
+/**
+ * Opens the mailbox of one agent. If the service does not answer, this succeeds, and `ready` waits for the service.
+ * @throws StartError if the key file, the name, a folder or a pin is wrong.
+ * @throws ApiError if the service refuses the registration.
+ */
+export async function openMailbox(options: StartOptions, log: Log): Promise<Mailbox & AsyncDisposable> {
+  const { url, authority, keyPath, register, policy, resultCharacters = RESULT_CHARACTERS } = options
+  const key = register === undefined ? readKeyFile(keyPath) : readOrMakeKeyFile(keyPath)
+  const client = clientOf(url, authority, key)
+  const root = options.statePath ?? `${keyPath}.state`
+  const folder = join(root, folderOf(url, key))
+  for (const one of [root, folder]) makeOwnFolder(one)
+  const cipher = createCipher(key)
+  const pins = createPins(folder)
+  for (const text of options.pins ?? []) addPin(pins, text)
+  const own = { name: () => registration.name ?? '', agentId: key.agentId, pubkey: key.pubkey }
+  const senders = createSenders(client, pins, own)
+  const sent = createSentStore(folder, cipher)
+  const { requireVerified } = policy
+  const reader = createReader({ client, ownAgentId: key.agentId, senders, sent, requireVerified })
+  const watcher = createWatcher({ client, folder, log })
+  const cursor = createCursorFile(folder)
+  const registration = createRegistration(clientOf(url, authority, key, FIRST_ATTEMPTS), {
+    wanted: register,
+    async onFirst(isNew, signal) {
+      // Events begin now, because check_inbox shows older unread messages. For a new agent everything is new.
+      if (cursor.read() === undefined) cursor.advance(isNew ? 0 : await client.latestCursor({ signal }))
+    },
+  })
+  const isReady = await registration.begin()
+  log('started', { name: registration.name ?? register, agent: key.agentId, mode: modeOf(policy) })
+  if (!isReady) log('service.awaited', { url: new URL(url).origin })
+  const turns = createTurns(join(folder, 'spending'))
+  return {
+    client,
+    key,
+    get name() {
+      return registration.name ?? register
+    },
+    ready: registration.ready,
+    policy,
+    senders,
+    reader,
+    sent,
+    approvals: createApprovals(folder),
+    cursor,
+    index: createSearchIndex({ client, reader, cipher }, folder),
+    unread: createUnreadCounter({ client, log }),
+    watcher,
+    log,
+    resultCharacters,
+    exclusively: turns.take,
+    [Symbol.asyncDispose]: () => watcher[Symbol.asyncDispose](),
+  }
+}
+
+function clientOf(url: string, authority: string | undefined, key: AgentKey, attempts = ATTEMPTS): AgentClient {
+  try {
+    return new AgentClient({
+      url,
+      key,
+      retry: { attempts },
+      ...(authority === undefined ? {} : { authority }),
+    })
+  } catch (cause) {
+    throw new StartError(`${url} is not the URL of a service: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** One folder per service and key, because a cursor is valid only for one of each. */
+function folderOf(url: string, { agentId }: AgentKey): string {
+  const service = createHash('sha256').update(new URL(url).origin).digest('hex').slice(0, 12)
+  return `${agentId}-${service}`
+}
+
+/** @throws StartError if the pin is malformed, or contradicts an earlier pin. */
+function addPin(pins: Pins, text: string): void {
+  const [name = '', pubkey = ''] = text.split('=', 2)
+  if (!isAgentName(name)) throw new StartError(`--pin ${text} is malformed: use <name>=ed25519:<64 hex digits>`)
+  let agentId: string
+  try {
+    agentId = agentIdOf(publicKeyOf(pubkey.toLowerCase()))
+  } catch (cause) {
+    throw new StartError(`--pin ${text}: ${(cause as Error).message}`, { cause })
+  }
+  const pin = pins.add({ name, agentId, pubkey: pubkey.toLowerCase(), by: 'configuration' })
+  if (pin.agentId !== agentId) {
+    throw new StartError(
+      `--pin ${text}: the state folder pins another key for ${name}, so one of the two keys is wrong`,
+    )
+  }
+}
+
+function modeOf(policy: Policy): string {
+  const { readOnly, contactsOnly, requireVerified, askStrangers } = policy
+  const modes = { readOnly, contactsOnly, requireVerified, askStrangers }
+  return Object.entries(modes)
+    .filter(([, isOn]) => isOn)
+    .map(([mode]) => mode)
+    .join(' ')
+}

@@ -1,0 +1,145 @@
+import { runner } from 'node-pg-migrate'
+import pg from 'pg'
+import { type PostgresServer, parseServer } from '../connection/server.ts'
+import { replaceFunctions } from './functions.ts'
+import { readSchemaFiles, type SchemaFiles } from './schema-files.ts'
+
+interface MigrateOptions {
+  /** Connects as the role that will own the schema's objects. */
+  url: string
+  /** The schema, which is also the name of the service. Created if it does not exist. */
+  schema: string
+  /** The service's folder `database`: numbered files in `tables`, one current file for each function in `functions`. */
+  dir: string
+  log?: (line: string) => void
+}
+
+/** For another process that migrates the same schema. */
+const LOCK_RETRY_MS = 50
+const LOCK_WAIT_MS = 60_000
+/**
+ * While a statement waits for a table lock, every later statement on the table waits behind it. So it gives up before calls run
+ * into their deadlines, and before Postgres (`deadlock_timeout`, 1 s) aborts the transaction of a service instead.
+ */
+const TABLE_WAIT_MS = 800
+const TABLE_RETRY_MS = 500
+const TABLE_LIMIT_MS = 120_000
+const LOCK_NOT_AVAILABLE = '55P03'
+const DEADLOCK_DETECTED = '40P01'
+
+/**
+ * Brings a schema up to date. First it runs every new numbered file once, in order, each in its own transaction. Then it replaces
+ * the functions whose text has changed, in one transaction.
+ *
+ * Two processes may start it at once: the second waits and then finds nothing to do. It may be killed and restarted at any
+ * time. It is safe while services use the schema: a file that does not get its table locks at once is retried later. Do not edit
+ * a numbered file after it was run.
+ */
+export async function migrate({ url, schema, dir, log = () => {} }: MigrateOptions): Promise<void> {
+  const files = readSchemaFiles(dir, schema)
+  const client = await connectToPrimary(parseServer(url))
+  try {
+    await withMigrationLock(client, schema, async () => {
+      // A role that only owns the schema may not even run "create schema if not exists".
+      const found = await client.query('select from pg_catalog.pg_namespace where nspname = $1', [schema])
+      const missing = found.rowCount === 0
+      if (!missing) await refuseOvertaken(client, schema, files)
+      const up = async (): Promise<void> => {
+        await runner({
+          dbClient: client,
+          dir: files.tablesDir,
+          direction: 'up',
+          schema,
+          createSchema: missing,
+          migrationsTable: 'migrations',
+          migrationsSchema: schema,
+          createMigrationsSchema: missing,
+          // The library's lock fails at once if another process holds it; ours waits.
+          noLock: true,
+          // The library reports a recorded name without a file as a gap; refuseOvertaken accepts it.
+          checkOrder: false,
+          singleTransaction: false,
+          log,
+        })
+        await replaceFunctions(client, schema, files.functions, log)
+      }
+      await client.query(`set lock_timeout = ${TABLE_WAIT_MS}`)
+      await untilNobodyIsInTheWay(client, up)
+    })
+  } finally {
+    await client.end()
+  }
+}
+
+/** Tries the hosts in turn, because `pg` knows only one. @throws the error of the last host. */
+async function connectToPrimary({ urls, ssl, isPooled, asTlsError }: PostgresServer): Promise<pg.Client> {
+  if (isPooled) throw new Error('migrations lock for a session: give them a URL of Postgres itself, without pooler=')
+  let failure: unknown
+  for (const connectionString of urls) {
+    const client = new pg.Client({ connectionString, ssl, connectionTimeoutMillis: 5_000, keepAlive: true })
+    // A lost connection fails the current query. Without a listener the event would end the process too.
+    client.on('error', () => {})
+    try {
+      await client.connect()
+      const { rows } = await client.query<{ writes: boolean }>(
+        `select pg_catalog.current_setting('transaction_read_only') = 'off' as writes`,
+      )
+      if (rows[0]?.writes === true) return client
+      failure = new Error(`${new URL(connectionString).host} accepts no writes: it is a standby, or read-only`)
+    } catch (error) {
+      failure = asTlsError(error)
+    }
+    await client.end().catch(() => {})
+  }
+  throw failure
+}
+
+/**
+ * Numbered files must run in the order of their names. A recorded name without a file is fine: a later release has run it, or it
+ * made functions, which have their own files now (docs/adr/0023-one-current-file-per-sql-function.md).
+ */
+async function refuseOvertaken(client: pg.Client, schema: string, { tables }: SchemaFiles): Promise<void> {
+  const record = `"${schema}".migrations`
+  const { rows: found } = await client.query<{ there: boolean }>(
+    'select pg_catalog.to_regclass($1) is not null as there',
+    [record],
+  )
+  if (found[0]?.there !== true) return
+  const { rows } = await client.query<{ name: string }>(`select name from ${record}`)
+  const run = new Set(rows.map(({ name }) => name))
+  const last = [...run].toSorted().at(-1) ?? ''
+  const overtaken = tables.find((name) => !run.has(name) && name < last)
+  if (overtaken !== undefined)
+    throw new Error(`${overtaken} was not run in ${schema}, and comes before ${last}, which was`)
+}
+
+async function withMigrationLock(client: pg.Client, schema: string, work: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + LOCK_WAIT_MS
+  for (;;) {
+    const { rows } = await client.query<{ taken: boolean }>(
+      `select pg_catalog.pg_try_advisory_lock(pg_catalog.hashtextextended('svc.migrate.' || $1, 0)) as taken`,
+      [schema],
+    )
+    if (rows[0]?.taken === true) break
+    if (Date.now() > deadline) throw new Error(`another process is migrating ${schema} and does not finish`)
+    await new Promise((resolve) => setTimeout(resolve, LOCK_RETRY_MS))
+  }
+  await work()
+}
+
+/** Retries `work` after a lock timeout or a deadlock. Each step is a transaction, so finished steps stay. @throws the last error. */
+async function untilNobodyIsInTheWay(client: pg.Client, work: () => Promise<void>): Promise<void> {
+  const deadline = Date.now() + TABLE_LIMIT_MS
+  for (;;) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      if ((code !== LOCK_NOT_AVAILABLE && code !== DEADLOCK_DETECTED) || Date.now() > deadline) throw error
+      // The failed step left its transaction open.
+      await client.query('rollback')
+      await new Promise((resolve) => setTimeout(resolve, TABLE_RETRY_MS))
+    }
+  }
+}

@@ -1,0 +1,40 @@
+import { type Sql, sqlStateOf } from '../database.ts'
+import type { SchemaFiles } from './schema-files.ts'
+
+/** The table, the schema or the right to read it is missing: no migration has run yet, or its grants come later. */
+const NOTHING_YET = new Set(['42P01', '3F000', '42501'])
+
+/**
+ * @returns the first migration or function that the code needs and the schema lacks, such as `migration 0001_boards`. The schema
+ *   may have more migrations, and higher revisions of functions, from a later release.
+ */
+export async function findMissing(
+  sql: Sql,
+  schema: string,
+  { tables, functions }: Pick<SchemaFiles, 'tables' | 'functions'>,
+): Promise<string | undefined> {
+  const run = new Set(
+    (await unlessNothing(sql<{ name: string }[]>`select name from ${sql(schema)}.migrations`)).map(({ name }) => name),
+  )
+  const table = tables.find((name) => !run.has(name))
+  if (table !== undefined) return `migration ${table}`
+  if (functions.length === 0) return
+  const made = new Map(
+    (
+      await unlessNothing(
+        sql<{ name: string; revision: number }[]>`select name, revision from ${sql(schema)}.functions`,
+      )
+    ).map(({ name, revision }) => [name, revision]),
+  )
+  const lacking = functions.find(({ name, revision }) => (made.get(name) ?? 0) < revision)
+  return lacking && `function ${lacking.name}, revision ${lacking.revision}`
+}
+
+async function unlessNothing<T extends readonly unknown[]>(rows: PromiseLike<T>): Promise<T | []> {
+  try {
+    return await rows
+  } catch (error) {
+    if (NOTHING_YET.has(sqlStateOf(error))) return []
+    throw error
+  }
+}

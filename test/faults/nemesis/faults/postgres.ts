@@ -1,0 +1,125 @@
+/** Faults of the database. */
+import postgres from 'postgres'
+import { type Fault, HEALED, type Injected } from '../fault.ts'
+import type { FaultSystem } from '../fault-system.ts'
+
+/** SIGKILL of the postmaster. Its children end too, data that was not durable is lost, and the next start recovers. */
+export const killPostgres: Fault = {
+  name: 'kill-postgres',
+  target: 'postgres',
+  holdMs: [0, 1_500],
+  async inject({ postgres: engine }) {
+    await engine.kill()
+    return { detail: 'postgres', heal: () => engine.start() }
+  },
+}
+
+export const restartPostgres: Fault = {
+  name: 'restart-postgres',
+  target: 'postgres',
+  holdMs: [0, 500],
+  async inject({ postgres: engine }) {
+    await engine.stop()
+    return { detail: 'postgres', heal: () => engine.start() }
+  },
+}
+
+/** SIGSTOP of all Postgres processes. Connections stay open, but nothing answers. */
+export const pausePostgres: Fault = {
+  name: 'pause-postgres',
+  target: 'postgres',
+  holdMs: [300, 7_000],
+  inject: pause,
+}
+
+/** Lasts longer than a charge is held (10 s), so commits that were sent before take place after they were given up. */
+export const freezePostgres: Fault = {
+  name: 'freeze-postgres',
+  target: 'postgres',
+  holdMs: [11_000, 14_000],
+  weight: 0.4,
+  inject: pause,
+}
+
+async function pause({ postgres: engine, signal }: FaultSystem): Promise<Injected> {
+  const pids = engine.pids()
+  for (const pid of pids) signal(pid, 'SIGSTOP')
+  return {
+    detail: `${pids.length} processes`,
+    async heal() {
+      for (const pid of pids.toReversed()) signal(pid, 'SIGCONT')
+    },
+  }
+}
+
+/** Ends every session of a service, as an operator or a failover does. */
+export const endSessions: Fault = {
+  name: 'end-sessions',
+  target: 'postgres',
+  holdMs: [0, 0],
+  async inject({ adminUrl }, random) {
+    const role = random.pick(['identity', 'messaging', 'boards', 'budget', 'webhook', 'stream'])
+    const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
+    try {
+      await sql`select pg_terminate_backend(pid) from pg_stat_activity where usename = ${role}`
+    } finally {
+      await sql.end({ timeout: 2 })
+    }
+    return { detail: role, heal: HEALED }
+  },
+}
+
+/** All connections of a service's pools wait for a locked table. */
+export const exhaustPool: Fault = {
+  name: 'exhaust-pool',
+  target: 'postgres',
+  holdMs: [500, 6_000],
+  async inject({ adminUrl }, random) {
+    const table = random.pick([
+      'messaging.logs',
+      'messaging.messages',
+      'budget.accounts',
+      'budget.reservations',
+      'identity.agents',
+      'boards.memberships',
+      'webhook.jobs',
+    ])
+    const sql = postgres(adminUrl, { max: 1, connect_timeout: 2, onnotice: () => {} })
+    const over = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const done = sql
+      .begin(async (tx) => {
+        await tx.unsafe(`set local lock_timeout = '2s'`)
+        await tx.unsafe(`lock table ${table} in access exclusive mode`)
+        held.resolve()
+        await over.promise
+      })
+      .catch((error: unknown) => held.reject(error))
+      .finally(() => sql.end({ timeout: 2 }))
+    await held.promise
+    return {
+      detail: table,
+      async heal() {
+        over.resolve()
+        await done
+      },
+    }
+  },
+}
+
+/** Uses up all connections. Services keep the connections they have, but cannot open new ones. */
+export const exhaustConnections: Fault = {
+  name: 'exhaust-connections',
+  target: 'postgres',
+  holdMs: [500, 5_000],
+  async inject(system, random) {
+    const url = system.roleUrl('stream')
+    const name = random.pick(system.names)
+    const sql = postgres(url, { max: 250, connect_timeout: 2, onnotice: () => {} })
+    const close = (): Promise<void> => sql.end({ timeout: 0 })
+    // opens as many as the server allows; the rest is refused
+    await Promise.allSettled(Array.from({ length: 250 }, () => sql`select pg_sleep(0.2)`))
+    await system.end(name, 'SIGKILL').catch(() => {})
+    return { detail: `and ${name} starts again`, heal: close }
+  },
+}

@@ -1,0 +1,103 @@
+/** A cluster of three NATS servers with the configuration of the manifests (deploy/nats/cluster.conf). */
+import { randomBytes } from 'node:crypto'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { findNatsServer } from '@svc/local/engines/binaries.ts'
+import { natsEnvironment } from '@svc/local/engines/nats.ts'
+import { deriveSecrets } from '@svc/local/engines/secrets.ts'
+import { type Child, startChild } from '@svc/local/processes/child.ts'
+import { markOf } from '@svc/local/processes/marks.ts'
+import type { NatsLogin } from '@svc/local/topology.ts'
+import { eventually } from '../../eventually.ts'
+import { findTestRun, takePorts } from '../engines.ts'
+
+const CONFIG = fileURLToPath(new URL('../../../../deploy/nats', import.meta.url))
+const SERVERS = 3
+
+interface NatsCluster extends AsyncDisposable {
+  /** The URL of one server. @param server from 0. */
+  urlFor(user: NatsLogin, server: number): string
+  start(server: number): Promise<void>
+  signal(server: number, signal: NodeJS.Signals): void
+  /** Stops a server. Its store holds everything that it acknowledged. */
+  stop(server: number, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  /** Copies the store of a stopped server. */
+  keepStore(server: number): void
+  /** Replaces the present store of a server with the copy. */
+  bringStoreBack(server: number): void
+}
+
+export async function startNatsCluster(): Promise<NatsCluster> {
+  const { folder, mark } = await findTestRun()
+  const own = join(folder, `nats-cluster-${randomBytes(6).toString('hex')}`)
+  const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
+  const clientPort = await takePorts(SERVERS)
+  const routePort = await takePorts(SERVERS)
+  const monitorPort = await takePorts(SERVERS)
+  const command = await findNatsServer()
+  const running = new Map<number, Child>()
+  const folderOf = (server: number): string => join(own, `nats-${server}`)
+  const storeOf = (server: number): string => join(folderOf(server), 'data')
+
+  for (let server = 0; server < SERVERS; server += 1) {
+    cpSync(CONFIG, folderOf(server), { recursive: true })
+    mkdirSync(storeOf(server))
+    const file = join(folderOf(server), 'cluster.conf')
+    const text = readFileSync(file, 'utf8')
+      .replace('"0.0.0.0:4222"', `"127.0.0.1:${clientPort + server}"`)
+      .replace('"0.0.0.0:8222"', `"127.0.0.1:${monitorPort + server}"`)
+      .replace('"0.0.0.0:6222"', `"127.0.0.1:${routePort + server}"`)
+      .replace('"/data"', `"${storeOf(server)}"`)
+    writeFileSync(file, text)
+  }
+  const routes = Array.from({ length: SERVERS }, (_, at) => `"nats://route:route@127.0.0.1:${routePort + at}"`)
+
+  const cluster: NatsCluster = {
+    urlFor: (user, server) => `nats://${user}:${passwords[user]}@127.0.0.1:${clientPort + server}`,
+    async start(server) {
+      const name = `nats-${server}`
+      const lines: string[] = []
+      const child = startChild({
+        name,
+        command,
+        // the file name marks the process as part of this run
+        args: [
+          ...['--config', join(folderOf(server), 'cluster.conf')],
+          ...['--pid', join(own, `${markOf(mark, `nats-cluster-${server}`)}.pid`)],
+        ],
+        env: {
+          ...natsEnvironment(passwords),
+          SVC_NATS_SERVER_NAME: name,
+          SVC_NATS_ROUTE_PASSWORD: 'route',
+          SVC_NATS_ROUTES: `[${routes.join(', ')}]`,
+        },
+        onLine: (line) => lines.push(line),
+      })
+      running.set(server, child)
+      await eventually(() => lines.some((line) => line.includes('Listening for client connections')))
+    },
+    signal: (server, signal) => running.get(server)?.kill(signal),
+    async stop(server, signal) {
+      running.get(server)?.kill(signal)
+      await running.get(server)?.ended
+      running.delete(server)
+    },
+    keepStore(server) {
+      cpSync(storeOf(server), `${storeOf(server)}-kept`, { recursive: true })
+    },
+    bringStoreBack(server) {
+      rmSync(storeOf(server), { recursive: true })
+      cpSync(`${storeOf(server)}-kept`, storeOf(server), { recursive: true })
+    },
+    async [Symbol.asyncDispose]() {
+      for (const [server, child] of running) {
+        child.kill('SIGCONT')
+        await cluster.stop(server, 'SIGKILL')
+      }
+      rmSync(own, { recursive: true, force: true })
+    },
+  }
+  for (let server = 0; server < SERVERS; server += 1) await cluster.start(server)
+  return cluster
+}

@@ -1,0 +1,61 @@
+import type { StoreName } from '@svc/local/topology.ts'
+import { type Database, openDatabase } from '@svc/postgres/database.ts'
+import { createLogger } from '@svc/telemetry/logger.ts'
+import { createTestDatabase } from '../database.ts'
+
+/** Rows of a store that were read since the last reset. */
+interface RowsRead {
+  /** By scans of whole tables. */
+  readonly sequential: number
+  /** Through indexes. */
+  readonly fetched: number
+}
+
+interface CountedDatabase extends AsyncDisposable {
+  /** As the service has it, with one connection, so that a plan lives as long as the test. */
+  readonly service: Database
+  /** To fill tables; its reads do not count. */
+  readonly admin: Database
+  /** What `work` reads through `service`. */
+  countReads(work: () => Promise<void>): Promise<RowsRead>
+}
+
+/** Filling the tables exceeds the timeout of a call. */
+const FILL_TIMEOUT_MS = 60_000
+
+/** A database of its own, whose reads are counted. @param tables that count; default: all of the store's. */
+export async function createCountedDatabase(store: StoreName, tables?: readonly string[]): Promise<CountedDatabase> {
+  await using stack = new AsyncDisposableStack()
+  const database = stack.use(await createTestDatabase([store]))
+  const common = { application: 'test', logger: createLogger('test', 'silent'), poolSize: 1 }
+  const service = stack.use(openDatabase({ ...common, url: database.urlFor(store) }))
+  const admin = stack.use(openDatabase({ ...common, url: database.adminUrl, statementTimeoutMs: FILL_TIMEOUT_MS }))
+  const running = stack.move()
+  return {
+    service,
+    admin,
+    async countReads(work) {
+      await flush(service)
+      await flush(admin)
+      await admin.run((sql) => sql`select pg_stat_reset()`)
+      await work()
+      await flush(service)
+      const [row] = await admin.run(
+        (sql) => sql<RowsRead[]>`
+          select sum(seq_tup_read)::bigint as sequential, sum(idx_tup_fetch)::bigint as fetched
+          from pg_stat_user_tables
+          where schemaname = ${store} and relname not in ('migrations', 'functions')
+            and (${tables === undefined} or relname = any (${[...(tables ?? [])]}::text[]))`,
+      )
+      if (row === undefined) throw new Error('there are no statistics')
+      return row
+    },
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  }
+}
+
+/** A connection keeps its counters for up to a second, and adds them to the statistics with its next statement. */
+async function flush(database: Database): Promise<void> {
+  await database.run((sql) => sql`select pg_stat_force_next_flush()`)
+  await database.run((sql) => sql`select 1`)
+}
