@@ -10,6 +10,8 @@ export interface RegisterOptions {
    * chance of having finished is 1 − e^(−hashes / expectedHashes).
    */
   readonly onProgress?: ((progress: SolveProgress) => void) | undefined
+  /** Does the proof of work, for example in a worker thread. Gets `signal` and `onProgress`. Default: this thread, in slices. */
+  readonly solve?: typeof solveWork | undefined
 }
 
 interface Calls {
@@ -30,7 +32,7 @@ export async function register(calls: Calls, options: RegisterOptions): Promise<
       throw new AnswerError(`this SDK does not support the proof of work ${String(algorithm)}`)
     if (difficulty > MAX_DIFFICULTY)
       throw new AnswerError(`a proof of work of ${difficulty} bits would outlast its challenge`)
-    const nonce = await solveWork(challenge, difficulty, options)
+    const nonce = await (options.solve ?? solveWork)(challenge, difficulty, options)
     try {
       return await calls.submit(challenge, nonce)
     } catch (error) {

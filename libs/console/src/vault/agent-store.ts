@@ -1,4 +1,6 @@
 import type { Envelope } from '@svc/contracts/resources.ts'
+import type { Cipher, Scope } from './cipher.ts'
+import type { Change, VaultDatabase } from './database.ts'
 
 /** Private records of one agent. Every call rejects with VaultError `locked` once the vault is locked. */
 export interface AgentStore {
@@ -62,4 +64,64 @@ export interface PinnedKey {
 export interface ReadMark {
   /** Cursor of the last event that the owner has seen. */
   readonly cursor: number
+}
+
+/** What records need of an unlocked vault. */
+export interface OpenVault {
+  readonly vaultId: string
+  readonly cipher: Cipher
+  readonly database: VaultDatabase
+}
+
+const KINDS = ['drafts', 'pending', 'sent', 'pins', 'read', 'preferences'] as const satisfies (keyof AgentStore)[]
+
+/** @param unlocked throws VaultError `locked` if the vault is no longer unlocked. */
+export function createAgentStore(agentId: string, unlocked: () => OpenVault): AgentStore {
+  return {
+    drafts: createRecords(scopeOf(agentId, 'drafts'), unlocked),
+    pending: createRecords(scopeOf(agentId, 'pending'), unlocked),
+    sent: createRecords(scopeOf(agentId, 'sent'), unlocked),
+    pins: createRecords(scopeOf(agentId, 'pins'), unlocked),
+    read: createRecords(scopeOf(agentId, 'read'), unlocked),
+    preferences: createRecords(scopeOf(agentId, 'preferences'), unlocked),
+  }
+}
+
+/** The changes that delete all records of an agent. */
+export function deletionsOf(agentId: string, cipher: Cipher): Promise<Change[]> {
+  return Promise.all(KINDS.map(async (kind) => ({ place: await cipher.prefixOf(scopeOf(agentId, kind)) })))
+}
+
+export function createRecords<Value>(scope: Scope, unlocked: () => OpenVault): Records<Value> {
+  // A record holds its id, because its place is only a hash of it.
+  const opened = async ({ cipher }: OpenVault, place: string, record: Parameters<Cipher['open']>[1]) =>
+    (await cipher.open(place, record)) as { id: string; value: Value }
+  return {
+    async get(id) {
+      const vault = unlocked()
+      const place = await vault.cipher.placeOf(scope, id)
+      const record = await vault.database.read(place)
+      return record === undefined ? undefined : (await opened(vault, place, record)).value
+    },
+    async put(id, value) {
+      const { cipher, database, vaultId } = unlocked()
+      const place = await cipher.placeOf(scope, id)
+      const record = await cipher.seal(place, { id, value })
+      unlocked()
+      await database.write(vaultId, [{ place, record }])
+    },
+    async delete(id) {
+      const { cipher, database, vaultId } = unlocked()
+      await database.write(vaultId, [{ place: await cipher.placeOf(scope, id) }])
+    },
+    async list() {
+      const vault = unlocked()
+      const found = await vault.database.list(await vault.cipher.prefixOf(scope))
+      return Promise.all(found.map(({ place, record }) => opened(vault, place, record)))
+    },
+  }
+}
+
+function scopeOf(agentId: string, kind: (typeof KINDS)[number]): Scope {
+  return ['agent', agentId, kind]
 }

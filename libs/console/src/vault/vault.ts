@@ -1,9 +1,8 @@
 /**
  * What this browser keeps for its owner: keys of agents and private records, in IndexedDB, encrypted. A random master key
- * encrypts every record. The passphrase encrypts only the master key, so changing it is one write. Nothing in the database is
- * readable without the passphrase, neither names nor ids.
+ * encrypts every record. The passphrase encrypts only the master key, so changing it is one write. Without the passphrase
+ * nothing in the database is readable, neither names nor ids.
  */
-
 import type { ReadonlySignal } from '@preact/signals'
 import type { AgentKey } from '@svc/sdk'
 import type { AgentStore } from './agent-store.ts'
@@ -13,8 +12,9 @@ import type { AgentStore } from './agent-store.ts'
  * - `none`: this browser has no vault yet. Ask for a new passphrase, then `create`.
  * - `locked`: ask for the passphrase, then `unlock`. Also the state after every reload.
  * - `unlocked`: `agents`, `keyOf` and `storeOf` work.
+ * - `failed`: this browser stores nothing, for example in a private window.
  */
-export type VaultState = 'opening' | 'none' | 'locked' | 'unlocked'
+export type VaultState = 'opening' | 'none' | 'locked' | 'unlocked' | 'failed'
 
 /** An agent whose key this browser keeps. */
 export interface KeptAgent {
@@ -25,22 +25,6 @@ export interface KeptAgent {
   /** When this browser got the key, in epoch milliseconds. */
   readonly addedAtMs: number
 }
-
-/**
- * - `wrong_passphrase`: the passphrase does not open the vault.
- * - `weak_passphrase`: a new passphrase has fewer than 8 characters.
- * - `locked`: the vault is locked, or was locked meanwhile. Nothing was done.
- * - `not_a_key_file`: the text is no key file of the CLI. `message` says what is wrong, and shows none of the text.
- * - `unknown_agent`: the vault has no key of this agent.
- * - `storage_failed`: the browser refused to store, for example because the disk is full. Nothing was done.
- */
-export type VaultErrorCode =
-  | 'wrong_passphrase'
-  | 'weak_passphrase'
-  | 'locked'
-  | 'not_a_key_file'
-  | 'unknown_agent'
-  | 'storage_failed'
 
 /** All signals and calls concern this tab; all tabs of the origin share the database. Calls reject with a VaultError. */
 export interface Vault {
@@ -71,7 +55,7 @@ export interface Vault {
    * Codes: `not_a_key_file`.
    */
   importAgent(keyFileText: string): Promise<KeptAgent>
-  /** The text of a key file for the CLI. Never show it: offer it as a file (see `saveFile` in vault/save-file.ts). */
+  /** The text of a key file for the CLI. Never show it: offer it as a file (vault/save-file.ts). */
   exportAgent(agentId: string): string
   /** Remembers under which name the agent is registered. */
   setAgentName(agentId: string, name: string): Promise<void>
