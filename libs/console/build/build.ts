@@ -23,6 +23,8 @@ const COMMON: BuildOptions = {
   chunkNames: '[name]-[hash]',
   assetNames: '[name]-[hash]',
   publicPath: SERVED_UNDER,
+  // The image has no tsconfig.base.json, and must be made of the same code.
+  tsconfigRaw: '{}',
   jsx: 'automatic',
   jsxImportSource: 'preact',
   define: { 'process.env.NODE_ENV': '"production"' },

@@ -1,5 +1,5 @@
 /** The worker thread: one task per worker. The page ends the worker to cancel its task. */
-import { argon2idAsync } from '@noble/hashes/argon2.js'
+import { argon2id } from '@noble/hashes/argon2.js'
 import { solveWork } from '@svc/svc1/pow.ts'
 import type { Task, TaskResult } from './task.ts'
 
@@ -20,5 +20,5 @@ async function run(task: Task): Promise<string | Uint8Array<ArrayBuffer>> {
   }
   const { salt, memoryKiB, passes, lanes } = task.parameters
   const options = { t: passes, m: memoryKiB, p: lanes, dkLen: KEY_BYTES }
-  return Uint8Array.from(await argon2idAsync(new TextEncoder().encode(task.passphrase), salt, options))
+  return Uint8Array.from(argon2id(new TextEncoder().encode(task.passphrase), salt, options))
 }
