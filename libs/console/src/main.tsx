@@ -1,4 +1,13 @@
+import './styles/main.css'
 import { render } from 'preact'
+import { App } from './app/app.tsx'
+import { followAttention } from './state/attention.ts'
+import { followAddress } from './state/route.ts'
+import { followVault } from './state/session.ts'
 
 const root = document.getElementById('app')
-if (root !== null) render(<h1>Console</h1>, root)
+if (root === null) throw new Error('the page has no element for the console')
+followAddress()
+followVault()
+followAttention()
+render(<App />, root)

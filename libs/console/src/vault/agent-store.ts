@@ -64,6 +64,8 @@ export interface PinnedKey {
 export interface ReadMark {
   /** Cursor of the last event that the owner has seen. */
   readonly cursor: number
+  /** Events after it that the owner has seen too, by cursor. */
+  readonly beyond?: readonly number[]
 }
 
 /** What records need of an unlocked vault. */

@@ -1,0 +1,82 @@
+import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { isAdding, vault, workspace } from '../state/session.ts'
+import { strings } from '../strings.ts'
+import { findMissing } from '../vault/environment.ts'
+import { LinkQuestion } from '../views/parts/link-question.tsx'
+import { Notices } from '../views/parts/notices.tsx'
+import { AddAgent } from '../views/start/add-agent.tsx'
+import { Opening } from '../views/start/opening.tsx'
+import { Registration } from '../views/start/registration.tsx'
+import { Unlock } from '../views/start/unlock.tsx'
+import { WorkspaceContext } from '../views/workspace-context.ts'
+import { Shell } from './shell.tsx'
+
+const missing = findMissing()
+
+/** Decides which page there is to show: what is missing, the vault, the registration, or the agent. */
+export function App(): JSX.Element {
+  useEffect(() => {
+    const note = (): void => vault.noteActivity()
+    addEventListener('pointerdown', note)
+    addEventListener('keydown', note)
+    return () => {
+      removeEventListener('pointerdown', note)
+      removeEventListener('keydown', note)
+    }
+  }, [])
+  const shown = workspace.value
+  const isOpen =
+    vault.state.value === 'unlocked' && shown !== undefined && !isAdding.value && shown.state.value === 'ready'
+  return (
+    <>
+      {isOpen ? (
+        <WorkspaceContext.Provider value={shown}>
+          <Shell key={shown.agentId} />
+        </WorkspaceContext.Provider>
+      ) : (
+        <main class="start">
+          <p class="brand">{strings.product}</p>
+          <Start />
+        </main>
+      )}
+      <LinkQuestion />
+      <Notices />
+    </>
+  )
+}
+
+function Start(): JSX.Element {
+  if (missing.length > 0) return <Insecure />
+  const state = vault.state.value
+  if (state === 'opening') return <p role="status">{strings.loading}</p>
+  if (state === 'failed') return <NoStorage />
+  if (state === 'locked') return <Unlock />
+  if (state === 'none' || vault.agents.value.length === 0) return <AddAgent isFirst />
+  const shown = workspace.value
+  if (isAdding.value) return <AddAgent isFirst={false} />
+  if (shown === undefined) return <p role="status">{strings.loading}</p>
+  if (shown.state.value === 'unregistered') {
+    return <Registration key={shown.agentId} workspace={shown} />
+  }
+  return <Opening workspace={shown} />
+}
+
+function NoStorage(): JSX.Element {
+  return (
+    <div class="card">
+      <h1>{strings.noStorage.title}</h1>
+      <p>{strings.noStorage.text}</p>
+    </div>
+  )
+}
+
+function Insecure(): JSX.Element {
+  return (
+    <div class="card">
+      <h1>{strings.insecure.title}</h1>
+      <p>{strings.insecure.text}</p>
+      <p class="hint">{strings.insecure.missing(missing.join(', '))}</p>
+    </div>
+  )
+}

@@ -1,0 +1,83 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { unitsLeft } from '../state/agent/budget.ts'
+import { shortId } from '../state/agent/short-id.ts'
+import { unreadIn } from '../state/attention.ts'
+import { hrefOf, type Page, route } from '../state/route.ts'
+import { vault } from '../state/session.ts'
+import { strings } from '../strings.ts'
+import { Icon } from '../views/parts/icon.tsx'
+import { useWorkspace } from '../views/workspace-context.ts'
+import { AgentsDialog } from './agents-dialog.tsx'
+import { LiveState } from './live-state.tsx'
+
+const ENTRIES: readonly Page[] = ['inbox', 'requests', 'sent', 'drafts', 'boards', 'contacts', 'settings']
+
+export function Sidebar(): JSX.Element {
+  const workspace = useWorkspace()
+  const [isChoosing, setChoosing] = useState(false)
+  const { page } = route.value
+  const counts: Partial<Record<Page, number>> = {
+    inbox: unreadIn('inbox', workspace),
+    requests: unreadIn('requests', workspace),
+    drafts: workspace.drafts.all.value.length,
+    sent: workspace.outbox.pending.value.size,
+  }
+  const name = workspace.context.name.value ?? strings.start.unnamed
+  return (
+    <header class="sidebar">
+      <div class="sidebar-top">
+        <button
+          type="button"
+          class="agent-button"
+          aria-label={strings.agents.open(name)}
+          onClick={() => setChoosing(true)}
+        >
+          <span class="agent-card">
+            <bdi class="name">{name}</bdi>
+            <bdi class="id">{shortId(workspace.agentId)}</bdi>
+          </span>
+          <Icon name="swap" />
+        </button>
+        <a class="button primary write" href={hrefOf('write')} aria-current={page === 'write' ? 'page' : undefined}>
+          <Icon name="write" />
+          <span>{strings.pages.write}</span>
+        </a>
+      </div>
+      <nav aria-label={strings.navigation}>
+        <ul>
+          {ENTRIES.map((entry) => (
+            <li key={entry}>
+              <a href={hrefOf(entry)} aria-current={entry === page ? 'page' : undefined}>
+                <Icon name={entry} />
+                <span>{strings.pages[entry]}</span>
+                {(counts[entry] ?? 0) > 0 && (
+                  <span class={`count ${entry === 'drafts' ? 'plain' : ''}`}>{counts[entry]}</span>
+                )}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div class="sidebar-foot">
+        <LiveState />
+        <BudgetLine />
+        <button type="button" class="quiet" title={strings.agents.lockHint} onClick={() => vault.lock()}>
+          <Icon name="lock" />
+          {strings.agents.lock}
+        </button>
+      </div>
+      {isChoosing && <AgentsDialog onClose={() => setChoosing(false)} />}
+    </header>
+  )
+}
+
+function BudgetLine(): JSX.Element | null {
+  const budget = useWorkspace().budget.now.value
+  if (budget === undefined) return null
+  return (
+    <a class="budget-line" href={hrefOf('settings')}>
+      {strings.settings.leftToday(unitsLeft(budget))}
+    </a>
+  )
+}

@@ -1,0 +1,16 @@
+import type { ReadonlySignal } from '@preact/signals'
+import type { AgentClient } from '@svc/sdk/client.ts'
+import type { AgentKey } from '@svc/sdk/keys.ts'
+import type { AgentStore } from '../../vault/agent-store.ts'
+
+/** An unlocked agent: what every part of its state needs. */
+export interface AgentContext {
+  readonly client: AgentClient
+  readonly key: AgentKey
+  /** Encrypted records of this agent in this browser. */
+  readonly store: AgentStore
+  /** Undefined until the agent is registered. */
+  readonly name: ReadonlySignal<string | undefined>
+  /** Aborted when the vault is locked or the agent is removed. */
+  readonly ended: AbortSignal
+}

@@ -1,0 +1,64 @@
+/** What calls a person to the page: the count in its title, and notifications if somebody asked for them. */
+import { computed, effect, signal } from '@preact/signals'
+import type { Event } from '@svc/contracts/resources.ts'
+import { strings } from '../strings.ts'
+import { shortId } from './agent/short-id.ts'
+import type { Workspace } from './agent/workspace.ts'
+import { isUnread } from './mail/unread.ts'
+import { route } from './route.ts'
+import { workspace } from './session.ts'
+
+const RECORD = 'notifications'
+
+export const wantsNotifications = signal(false)
+
+export function unreadIn(lane: 'inbox' | 'requests', { mailbox, unread, ignored, contacts }: Workspace): number {
+  const place = unread.place.value
+  return mailbox[lane].value.filter(({ cursor, message }) => {
+    if (!isUnread(place, cursor)) return false
+    return (
+      lane === 'inbox' ||
+      !(ignored.ids.value.has(message.envelope.id) || contacts.states.value.get(message.envelope.from) === 'blocked')
+    )
+  }).length
+}
+
+const unreadCount = computed(() => {
+  const shown = workspace.value
+  return shown === undefined ? 0 : unreadIn('inbox', shown) + unreadIn('requests', shown)
+})
+
+export function followAttention(): void {
+  effect(() => {
+    const { page } = route.value
+    document.title = strings.title(strings.pages[page], workspace.value?.context.name.value, unreadCount.value)
+  })
+  effect(() => {
+    const shown = workspace.value
+    wantsNotifications.value = false
+    if (shown === undefined) return
+    void shown.context.store.preferences.get(RECORD).then((wanted) => {
+      wantsNotifications.value = wanted === true && Notification.permission === 'granted'
+    })
+    return shown.onArrival((event) => announce(shown, event))
+  })
+}
+
+/** @returns whether the browser allows it. */
+export async function setNotifications(wanted: boolean): Promise<boolean> {
+  const isAllowed = !wanted || (await Notification.requestPermission()) === 'granted'
+  wantsNotifications.value = wanted && isAllowed
+  await workspace.value?.context.store.preferences.put(RECORD, wantsNotifications.value)
+  return isAllowed
+}
+
+/** The text of a message is not shown, because notifications are kept outside the browser. */
+function announce({ people, agentId }: Workspace, { kind, message }: Event): void {
+  const { from, id } = message.envelope
+  if (!wantsNotifications.value || document.visibilityState === 'visible' || kind === 'board' || from === agentId)
+    return
+  const name = people.known.value.get(from)?.name ?? shortId(from)
+  const title = kind === 'inbox' ? strings.settings.newMessage(name) : strings.settings.newRequest(name)
+  const shown = new Notification(title, { tag: id })
+  shown.onclick = () => window.focus()
+}

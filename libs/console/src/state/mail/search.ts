@@ -1,0 +1,48 @@
+import type { JsonValue } from '@svc/envelope/json-value.ts'
+import type { Person } from '../agent/people.ts'
+import type { Entry } from './mailbox.ts'
+import type { Opener } from './opening.ts'
+
+export interface Filter {
+  readonly text: string
+  readonly unreadOnly: boolean
+  readonly unackedOnly: boolean
+}
+
+export const NO_FILTER: Filter = { text: '', unreadOnly: false, unackedOnly: false }
+
+export function isFiltering({ text, unreadOnly, unackedOnly }: Filter): boolean {
+  return text.trim() !== '' || unreadOnly || unackedOnly
+}
+
+interface Sources {
+  readonly people: ReadonlyMap<string, Person>
+  readonly opener: Opener
+  readonly isUnread: (cursor: number) => boolean
+}
+
+/** Searches what is loaded: names, ids, and the bodies that are readable or were opened. */
+export function filterEntries(entries: readonly Entry[], filter: Filter, sources: Sources): readonly Entry[] {
+  if (!isFiltering(filter)) return entries
+  const wanted = filter.text.trim().toLocaleLowerCase()
+  return entries.filter(({ cursor, message }) => {
+    if (filter.unreadOnly && !sources.isUnread(cursor)) return false
+    if (filter.unackedOnly && message.acked) return false
+    if (wanted === '') return true
+    const { id, from } = message.envelope
+    const name = sources.people.get(from)?.name ?? ''
+    const opened = sources.opener.peek(message)
+    const body = opened?.kind === 'open' ? opened.body : bodyOf(message.envelope)
+    return [name, from, id, textOf(body)].some((text) => text.toLocaleLowerCase().includes(wanted))
+  })
+}
+
+function bodyOf(envelope: Entry['message']['envelope']): JsonValue | undefined {
+  return 'body' in envelope ? (envelope.body as JsonValue) : undefined
+}
+
+/** A text as it is, any other JSON as JSON. */
+export function textOf(body: JsonValue | undefined): string {
+  if (body === undefined) return ''
+  return typeof body === 'string' ? body : JSON.stringify(body)
+}

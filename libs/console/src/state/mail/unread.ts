@@ -1,0 +1,62 @@
+import { type ReadonlySignal, signal } from '@preact/signals'
+import type { AgentContext } from '../agent/context.ts'
+
+/**
+ * What the reader has seen, kept in this browser alone. Reading never acknowledges: an acknowledgement is the agent's
+ * signal to the sender.
+ */
+export interface Unread {
+  readonly place: ReadonlySignal<Place>
+  load(latestCursor: number): Promise<void>
+  markRead(cursor: number): void
+  markAllRead(latestCursor: number): void
+}
+
+interface Place {
+  /** Everything up to this cursor is read. */
+  readonly upTo: number
+  /** Cursors beyond it that are read too. */
+  readonly beyond: ReadonlySet<number>
+}
+
+const RECORD = 'mail'
+/** More would make the record slow to write. The oldest are then taken as read up to there. */
+const MAX_BEYOND = 1_000
+
+export function createUnread({ store }: AgentContext): Unread {
+  const place = signal<Place>({ upTo: 0, beyond: new Set() })
+
+  function save(next: Place): void {
+    place.value = next
+    void store.read.put(RECORD, { cursor: next.upTo, beyond: [...next.beyond] })
+  }
+
+  return {
+    place,
+    /** A key that comes from elsewhere begins with everything read, and a new agent has nothing to read. */
+    async load(latestCursor) {
+      const stored = await store.read.get(RECORD)
+      if (stored === undefined) save({ upTo: latestCursor, beyond: new Set() })
+      else place.value = { upTo: stored.cursor, beyond: new Set(stored.beyond) }
+    },
+    markRead(cursor) {
+      if (!isUnread(place.value, cursor)) return
+      save(compact(place.value.upTo, [...place.value.beyond, cursor]))
+    },
+    markAllRead(latestCursor) {
+      save({ upTo: Math.max(latestCursor, place.value.upTo), beyond: new Set() })
+    },
+  }
+}
+
+export function isUnread({ upTo, beyond }: Place, cursor: number): boolean {
+  return cursor > upTo && !beyond.has(cursor)
+}
+
+/** Moves `upTo` over the cursors that follow it without a hole. */
+export function compact(upTo: number, cursors: readonly number[]): Place {
+  const sorted = [...new Set(cursors)].filter((cursor) => cursor > upTo).sort((a, b) => a - b)
+  let end = upTo
+  while (sorted.length > 0 && (sorted[0] === end + 1 || sorted.length > MAX_BEYOND)) end = sorted.shift() ?? end
+  return { upTo: end, beyond: new Set(sorted) }
+}

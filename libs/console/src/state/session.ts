@@ -1,0 +1,59 @@
+/** The vault of this browser, and the agents that this tab has open. */
+import { computed, effect, signal } from '@preact/signals'
+import { createVault } from '../vault/create-vault.ts'
+import { deriveInWorker } from '../work/work.ts'
+import { createWorkspace, type Workspace } from './agent/workspace.ts'
+
+/** Each tab remembers its own agent, so that two windows can show two agents. An agent id is not secret. */
+const SHOWN = 'agent'
+
+export const vault = createVault(deriveInWorker)
+const shownId = signal<string | undefined>(sessionStorage.getItem(SHOWN) ?? undefined)
+const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
+/** Whether the person asked for the page that adds an agent. */
+export const isAdding = signal(false)
+
+/** What the person asked for together with a new key. */
+export interface Wish {
+  readonly name: string
+  /** Whether the directory shows the name. */
+  readonly isListed: boolean
+}
+/** Set before a key is made, and taken by its registration. */
+export const wish = signal<Wish | undefined>(undefined)
+
+/** The agent that is shown. Undefined while the vault is locked or empty. */
+export const workspace = computed(() => (shownId.value === undefined ? undefined : workspaces.value.get(shownId.value)))
+
+export function showAgent(agentId: string): void {
+  shownId.value = agentId
+  sessionStorage.setItem(SHOWN, agentId)
+  isAdding.value = false
+}
+
+export function findWorkspace(agentId: string): Workspace | undefined {
+  return workspaces.value.get(agentId)
+}
+
+/** Opens the shown agent when the vault is unlocked, and closes all when it is locked. */
+export function followVault(): void {
+  effect(() => {
+    const [state, agents] = [vault.state.value, vault.agents.value]
+    const shown = agents.find(({ agentId }) => agentId === shownId.value) ?? agents[0]
+    const open = workspaces.peek()
+    if (state !== 'unlocked') {
+      for (const one of open.values()) one.close()
+      if (open.size > 0) workspaces.value = new Map()
+      return
+    }
+    const kept = new Map([...open].filter(([agentId]) => agents.some((agent) => agent.agentId === agentId)))
+    for (const [agentId, one] of open) if (!kept.has(agentId)) one.close()
+    if (shown !== undefined && !kept.has(shown.agentId)) {
+      const opened = createWorkspace(vault, shown)
+      kept.set(shown.agentId, opened)
+      void opened.open({ isNew: wish.peek() !== undefined && shown.name === undefined })
+    }
+    if (shown !== undefined && shown.agentId !== shownId.peek()) showAgent(shown.agentId)
+    if (kept.size !== open.size || [...kept.keys()].some((id) => !open.has(id))) workspaces.value = kept
+  })
+}

@@ -1,0 +1,39 @@
+import type { BoardDetails } from '@svc/contracts/resources.ts'
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { strings } from '../../strings.ts'
+import { Composer } from '../mail/composer.tsx'
+import { useWorkspace } from '../workspace-context.ts'
+
+interface Properties {
+  readonly board: BoardDetails
+  readonly subscribers: number | undefined
+  readonly onPosted: () => void
+}
+
+/** The service alone knows who may post. A refusal says so. */
+export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.Element {
+  const { drafts } = useWorkspace()
+  const to = `board:${board.id}`
+  const hasDraft = drafts.all.value.some((draft) => draft.to === to && draft.replyTo === undefined)
+  const [isWriting, setWriting] = useState(hasDraft)
+  if (!isWriting) {
+    return (
+      <div class="actions">
+        <button type="button" onClick={() => setWriting(true)}>
+          {strings.boards.write}
+        </button>
+      </div>
+    )
+  }
+  return (
+    <Composer
+      fields={{ to, isSealed: false }}
+      subscribers={subscribers}
+      onDone={(messageId) => {
+        setWriting(false)
+        if (messageId !== undefined) onPosted()
+      }}
+    />
+  )
+}

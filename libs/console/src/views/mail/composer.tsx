@@ -1,0 +1,157 @@
+import type { JSX } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { attempt, explain, hasCode, isAbort } from '../../state/failures.ts'
+import type { Draft } from '../../state/mail/drafts.ts'
+import { isTooLarge, sizeOf } from '../../state/mail/price.ts'
+import { bodyOf, recipientOf, submit } from '../../state/mail/submit.ts'
+import { notify } from '../../state/notices.ts'
+import { strings } from '../../strings.ts'
+import type { KeptDraft } from '../../vault/agent-store.ts'
+import { Field, Switch } from '../parts/field.tsx'
+import { useWorkspace } from '../workspace-context.ts'
+import { Cost } from './cost.tsx'
+import { RecipientField } from './recipient-field.tsx'
+
+const { write } = strings
+const SAVE_AFTER_MS = 400
+
+interface Properties {
+  /** A draft to go on with, or what a new one begins with. */
+  readonly draft?: Draft | undefined
+  readonly fields?: Partial<KeptDraft>
+  readonly isReply?: boolean
+  /** Subscribers that a post costs for. Undefined if it is no post, or only the owner knows. */
+  readonly subscribers?: number | undefined
+  readonly onDone: (messageId: string | undefined) => void
+}
+
+/** Writes a message or a post. What is written is kept as a draft until it is sent. */
+export function Composer({ draft: given, fields = {}, isReply = false, subscribers, onDone }: Properties): JSX.Element {
+  const workspace = useWorkspace()
+  const { drafts, budget } = workspace
+  const [draft, setDraft] = useState<Draft>(() => given ?? findReply(drafts.all.value, fields) ?? drafts.create(fields))
+  const [isChecked, setChecked] = useState(false)
+  const [isSending, setSending] = useState(false)
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const latest = useRef(draft)
+  const isDone = useRef(false)
+  const form = useId()
+
+  const recipient = recipientOf(draft.to)
+  const isPost = draft.to.startsWith('board:')
+  const body = bodyOf(draft)
+  const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
+
+  useEffect(() => {
+    void attempt(budget.refresh)
+    // What was written last is kept also if the page changes before the timer runs.
+    return () => {
+      if (!isDone.current) drafts.save(latest.current)
+    }
+  }, [])
+  useEffect(() => {
+    latest.current = draft
+    const timer = setTimeout(() => {
+      if (!isDone.current) drafts.save(draft)
+    }, SAVE_AFTER_MS)
+    return () => clearTimeout(timer)
+  }, [draft])
+
+  async function send(): Promise<void> {
+    setChecked(true)
+    if (isSending || recipient === undefined || body === undefined || draft.text === '' || isTooLarge(size)) return
+    setSending(true)
+    setProblem(undefined)
+    try {
+      isDone.current = true
+      const result = await submit(workspace, draft, recipient)
+      const sent = result?.lane === 'requests' ? write.sentRequest : isPost ? write.posted : write.sent
+      notify(result === undefined ? write.noAnswer : sent, result === undefined ? 'failed' : 'done')
+      void attempt(budget.refresh)
+      onDone(result?.msg_id)
+    } catch (error) {
+      isDone.current = false
+      drafts.save(latest.current)
+      const isNobody = recipient.kind === 'agent' && hasCode(error, 'not_found')
+      if (!isAbort(error)) setProblem(isNobody ? write.noRecipient(recipient.name) : explain(error))
+    } finally {
+      setSending(false)
+    }
+  }
+
+  return (
+    <form
+      class="composer"
+      aria-label={isPost ? strings.boards.write : isReply ? write.replying : strings.pages.write}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void send()
+      }}
+    >
+      {(!isReply || fields.to === '') && !(isPost && fields.to !== undefined) && (
+        <RecipientField
+          value={draft.to}
+          onInput={(to) => setDraft({ ...draft, to })}
+          problem={isChecked && recipient === undefined ? write.toWrong : undefined}
+          hasFocus={draft.to === ''}
+        />
+      )}
+      <Field
+        label={isPost ? write.postText : write.text}
+        value={draft.text}
+        onInput={(text) => setDraft({ ...draft, text })}
+        rows={isReply || isPost ? 4 : 10}
+        isCode={draft.isJson}
+        hasFocus={draft.to !== ''}
+        problem={problemOf(draft.text, body === undefined, isChecked)}
+      />
+      <div class="composer-options">
+        {!isPost && (
+          <Switch
+            label={write.seal}
+            hint={write.sealHint}
+            isOn={draft.isSealed}
+            onChange={(isSealed) => setDraft({ ...draft, isSealed })}
+          />
+        )}
+        <Switch label={write.json} isOn={draft.isJson} onChange={(isJson) => setDraft({ ...draft, isJson })} />
+      </div>
+      <Cost id={form} size={size} isPost={isPost} subscribers={subscribers} recipient={recipient} />
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="actions">
+        <button type="submit" class="primary" aria-busy={isSending} aria-describedby={form}>
+          {isSending ? write.sending : isPost ? write.post : write.send}
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            isDone.current = true
+            drafts.discard(draft.id)
+            onDone(undefined)
+          }}
+        >
+          {write.discard}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): string | undefined {
+  if (!isChecked) return undefined
+  if (text === '') return write.noText
+  return isWrongJson ? write.jsonWrong : undefined
+}
+
+/** The draft of an answer that was begun before. */
+function findReply(all: readonly Draft[], { replyTo, to }: Partial<KeptDraft>): Draft | undefined {
+  return all.find(
+    (draft) => draft.replyTo === replyTo && (replyTo !== undefined || (to !== undefined && draft.to === to)),
+  )
+}

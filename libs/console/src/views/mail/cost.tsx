@@ -1,0 +1,50 @@
+import type { JSX } from 'preact'
+import { unitsLeft } from '../../state/agent/budget.ts'
+import { isTooLarge, type Size } from '../../state/mail/price.ts'
+import type { Recipient } from '../../state/mail/submit.ts'
+import { strings } from '../../strings.ts'
+import { useWorkspace } from '../workspace-context.ts'
+
+const { write } = strings
+
+interface Properties {
+  readonly id: string
+  readonly size: Size
+  readonly isPost: boolean
+  readonly subscribers: number | undefined
+  readonly recipient: Recipient | undefined
+}
+
+/** Size, price, and what is left of the budget, before anything is sent. */
+export function Cost({ id, size, isPost, subscribers, recipient }: Properties): JSX.Element {
+  const budget = useWorkspace().budget.now.value
+  const left = budget === undefined ? undefined : unitsLeft(budget)
+  const isPriceKnown = !isPost || subscribers !== undefined
+  return (
+    <div id={id} class="cost">
+      <dl>
+        <dt>{write.size}</dt>
+        <dd class={isTooLarge(size) ? 'bad' : ''}>{write.bytes(size.bytes, size.maxBytes)}</dd>
+        <dt>{write.cost}</dt>
+        <dd>{isPriceKnown ? strings.units(size.units) : write.perSubscriber(size.units)}</dd>
+        <dt>{write.left}</dt>
+        <dd>{left === undefined ? '…' : strings.units(left)}</dd>
+      </dl>
+      <p class="problem" aria-live="polite">
+        {isTooLarge(size) && write.tooLarge}
+        {!isTooLarge(size) && left !== undefined && size.units > left && write.tooExpensive}
+      </p>
+      {recipient?.kind === 'agent' && <Introduction name={recipient.name} />}
+    </div>
+  )
+}
+
+/** The first message to an agent uses an introduction. What was sent elsewhere is not known here. */
+function Introduction({ name }: { name: string }): JSX.Element | null {
+  const { outbox, context, budget } = useWorkspace()
+  const wasWritten = [...outbox.sent.value.values()].some(({ to }) => to.split('@')[0] === name)
+  if (wasWritten || name === context.name.value) return null
+  const now = budget.now.value
+  const left = now === undefined ? undefined : now.daily_introduction_limit - now.used_introductions
+  return <p class="hint">{left === undefined ? write.introduction : write.introductionLeft(left)}</p>
+}

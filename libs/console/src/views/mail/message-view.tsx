@@ -1,0 +1,78 @@
+import type { Message } from '@svc/contracts/resources.ts'
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { rootOf } from '../../state/mail/thread.ts'
+import { strings } from '../../strings.ts'
+import { SealBadge, TrustBadge } from '../parts/badges.tsx'
+import { BusyButton } from '../parts/busy-button.tsx'
+import { AgentName, nameFor } from '../parts/name.tsx'
+import { Time } from '../parts/time.tsx'
+import { useWorkspace } from '../workspace-context.ts'
+import { BodyBox } from './body.tsx'
+import { Composer } from './composer.tsx'
+import { Identify, PinKey } from './identify.tsx'
+import { JsonView } from './json-view.tsx'
+import { MessageFacts } from './message-facts.tsx'
+import { RequestBar } from './request-bar.tsx'
+import { useOpened } from './use-opened.ts'
+
+const { mail } = strings
+
+/** One message with what is known about its sender, its text, and what can be done with it. */
+export function MessageView({ message }: { message: Message }): JSX.Element {
+  const { people, mailbox, agentId } = useWorkspace()
+  const [isReplying, setReplying] = useState(false)
+  const [showsJson, setShowsJson] = useState(false)
+  const heading = useRef<HTMLHeadingElement>(null)
+  const opened = useOpened(message)
+  const { id, from, to } = message.envelope
+  const person = people.known.value.get(from)
+  const isReceived = from !== agentId
+  // Whoever opens a message with the keyboard goes on reading here.
+  useEffect(() => heading.current?.focus(), [id])
+
+  return (
+    <article class="message" aria-labelledby={`message-${id}`}>
+      <header class="message-head">
+        <h2 id={`message-${id}`} ref={heading} tabIndex={-1}>
+          <AgentName agentId={from} />
+        </h2>
+        {!isReceived && <bdi class="hint">{strings.sent.to(to)}</bdi>}
+        <Time seconds={message.created_at} full />
+        {/* biome-ignore lint/a11y/useSemanticElements: badges are no form */}
+        <div class="badges" role="group" aria-label={strings.badges.label}>
+          <TrustBadge opened={opened} />
+          <SealBadge isSealed={'body_enc' in message.envelope} />
+        </div>
+      </header>
+      {isReceived && message.lane === 'requests' && <RequestBar message={message} />}
+      {isReceived && person === undefined && <Identify agentId={from} />}
+      <BodyBox opened={opened} label={isReceived ? mail.body(nameFor(people.known.value, from)) : mail.bodyOwn} />
+      <div class="actions">
+        {isReceived && (
+          <button type="button" class="primary" aria-expanded={isReplying} onClick={() => setReplying(!isReplying)}>
+            {mail.reply}
+          </button>
+        )}
+        {isReceived && (
+          <BusyButton title={mail.acknowledgeHint} isDisabled={message.acked} onPress={() => mailbox.acknowledge(id)}>
+            {message.acked ? mail.acknowledged : mail.acknowledge}
+          </BusyButton>
+        )}
+        {isReceived && person !== undefined && <PinKey person={person} />}
+        <button type="button" class="quiet" onClick={() => setShowsJson(true)}>
+          {mail.json}
+        </button>
+      </div>
+      {isReplying && (
+        <Composer
+          fields={{ to: person?.name ?? '', replyTo: id, threadId: rootOf(message) }}
+          isReply
+          onDone={() => setReplying(false)}
+        />
+      )}
+      <MessageFacts message={message} />
+      {showsJson && <JsonView message={message} opened={opened} onClose={() => setShowsJson(false)} />}
+    </article>
+  )
+}

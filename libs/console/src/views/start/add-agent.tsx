@@ -1,0 +1,90 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { isName } from '../../state/names.ts'
+import { wish as asked, isAdding, showAgent, vault, type Wish } from '../../state/session.ts'
+import { explainVault } from '../../state/vault-failures.ts'
+import { strings } from '../../strings.ts'
+import { ImportKey } from './import-key.tsx'
+import { isUsable, NO_PASSPHRASE, PassphraseFields } from './passphrase.tsx'
+import { NameFields } from './registration.tsx'
+
+const { start } = strings
+
+/** The first page, and the page that adds a further agent: make a key, or bring one. */
+export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
+  const [way, setWay] = useState<'create' | 'import'>('create')
+  const [wish, setWish] = useState<Wish>({ name: '', isListed: true })
+  const [keyFile, setKeyFile] = useState<string | undefined>(undefined)
+  const [passphrase, setPassphrase] = useState(NO_PASSPHRASE)
+  const [isChecked, setChecked] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const needsPassphrase = vault.state.value === 'none'
+
+  async function add(): Promise<void> {
+    setChecked(true)
+    const isFilled = way === 'create' ? isName(wish.name) : keyFile !== undefined
+    if (isBusy || !isFilled || (needsPassphrase && !isUsable(passphrase))) return
+    setBusy(true)
+    setProblem(undefined)
+    try {
+      if (needsPassphrase) await vault.create(passphrase.first)
+      asked.value = way === 'create' ? wish : undefined
+      const agent = way === 'create' ? await vault.createAgent() : await vault.importAgent(keyFile ?? '')
+      showAgent(agent.agentId)
+    } catch (error) {
+      setProblem(explainVault(error))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <form
+      class="card"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void add()
+      }}
+    >
+      <h1>{isFirst ? start.title : start.another}</h1>
+      <p class="lead">{start.lead}</p>
+      <fieldset class="ways">
+        <legend class="hidden-text">{start.another}</legend>
+        {(['create', 'import'] as const).map((one) => (
+          <label key={one} class={`way ${one === way ? 'on' : ''}`}>
+            <input type="radio" name="way" checked={one === way} onChange={() => setWay(one)} />
+            {start[one]}
+          </label>
+        ))}
+      </fieldset>
+      {way === 'create' ? (
+        <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
+      ) : (
+        <ImportKey onKey={setKeyFile} />
+      )}
+      {needsPassphrase && <PassphraseFields value={passphrase} onInput={setPassphrase} isChecked={isChecked} />}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="actions">
+        {!isFirst && (
+          <button
+            type="button"
+            onClick={() => {
+              isAdding.value = false
+            }}
+          >
+            {start.back}
+          </button>
+        )}
+        <button type="submit" class="primary" aria-busy={isBusy} disabled={way === 'import' && keyFile === undefined}>
+          {isBusy && needsPassphrase ? start.protecting : way === 'create' ? start.createButton : start.importButton}
+        </button>
+      </div>
+    </form>
+  )
+}

@@ -1,0 +1,67 @@
+import { parseKey } from '@svc/sdk/keys.ts'
+import type { JSX } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { shortId } from '../../state/agent/short-id.ts'
+import { strings } from '../../strings.ts'
+import { Icon } from '../parts/icon.tsx'
+
+const { start } = strings
+/** A key file has some 200 bytes. */
+const MAX_BYTES = 10_000
+
+/** Takes a key file by drag and drop, or from the file picker. The key is never shown. */
+export function ImportKey({ onKey }: { onKey: (text: string | undefined) => void }): JSX.Element {
+  const [agentId, setAgentId] = useState<string | undefined>(undefined)
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const [isOver, setOver] = useState(false)
+  const id = useId()
+
+  async function take(file: File | null | undefined): Promise<void> {
+    if (file === null || file === undefined) return
+    onKey(undefined)
+    setAgentId(undefined)
+    try {
+      if (file.size > MAX_BYTES) throw new TypeError('too large')
+      const text = await file.text()
+      setAgentId(parseKey(text).agentId)
+      setProblem(undefined)
+      onKey(text)
+    } catch {
+      setProblem(start.notAKey)
+    }
+  }
+
+  return (
+    // biome-ignore lint/a11y/noStaticElementInteractions: dropping a file is an extra way; the button does the same
+    <div
+      class={`drop ${isOver ? 'over' : ''}`}
+      onDragOver={(event) => {
+        event.preventDefault()
+        setOver(true)
+      }}
+      onDragLeave={() => setOver(false)}
+      onDrop={(event) => {
+        event.preventDefault()
+        setOver(false)
+        void take(event.dataTransfer?.files.item(0))
+      }}
+    >
+      <Icon name="key" />
+      <p>{start.drop}</p>
+      <input
+        id={id}
+        class="hidden-text"
+        type="file"
+        accept=".key,.json,application/json"
+        aria-describedby={`${id}-state`}
+        onChange={(event) => void take(event.currentTarget.files?.item(0))}
+      />
+      <label for={id} class="button">
+        {start.choose}
+      </label>
+      <p id={`${id}-state`} class={problem === undefined ? 'hint' : 'problem'} aria-live="polite">
+        {problem ?? (agentId === undefined ? start.dropHint : `${start.imported} ${shortId(agentId)}`)}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,118 @@
+import type { JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import type { Workspace } from '../../state/agent/workspace.ts'
+import { explain, isAbort } from '../../state/failures.ts'
+import { isName } from '../../state/names.ts'
+import { wish as asked, type Wish } from '../../state/session.ts'
+import { strings } from '../../strings.ts'
+import { solveInWorker } from '../../work/work.ts'
+import { Field, Switch } from '../parts/field.tsx'
+import { Meter } from '../parts/meter.tsx'
+
+const { start } = strings
+
+/** The name and whether the directory shows it. */
+export function NameFields(properties: {
+  value: Wish
+  onInput: (value: Wish) => void
+  isChecked: boolean
+}): JSX.Element {
+  const { value, onInput, isChecked } = properties
+  return (
+    <>
+      <Field
+        label={start.name}
+        value={value.name}
+        onInput={(name) => onInput({ ...value, name: name.trim().toLowerCase() })}
+        hint={start.nameHint}
+        problem={isChecked && !isName(value.name) ? start.nameWrong : undefined}
+        hasFocus
+        maxLength={32}
+      />
+      <Switch
+        label={start.listed}
+        hint={start.listedHint}
+        isOn={value.isListed}
+        onChange={(isListed) => onInput({ ...value, isListed })}
+      />
+    </>
+  )
+}
+
+/** Registers a key that the service does not know yet, at once if the person gave a name with it. */
+export function Registration({ workspace }: { workspace: Workspace }): JSX.Element {
+  const [given] = useState(asked.peek())
+  const [wish, setWish] = useState<Wish>(given ?? { name: '', isListed: true })
+  const [isChecked, setChecked] = useState(false)
+  const [percent, setPercent] = useState<number | undefined>(undefined)
+  const [problem, setProblem] = useState<string | undefined>(undefined)
+  const stop = useRef<AbortController | undefined>(undefined)
+
+  async function register(): Promise<void> {
+    setChecked(true)
+    if (!isName(wish.name) || stop.current !== undefined) return
+    const control = new AbortController()
+    stop.current = control
+    setProblem(undefined)
+    setPercent(0)
+    const { client } = workspace.context
+    try {
+      await client.register(wish.name, {
+        solve: solveInWorker,
+        signal: control.signal,
+        onProgress: ({ hashes, expectedHashes }) => setPercent(Math.floor((100 * hashes) / expectedHashes)),
+      })
+      if (wish.isListed) await client.updateSettings({ discoverable: true })
+      await workspace.registered(wish.name)
+    } catch (error) {
+      if (!isAbort(error)) setProblem(explain(error))
+    } finally {
+      stop.current = undefined
+      setPercent(undefined)
+    }
+  }
+
+  useEffect(() => {
+    asked.value = undefined
+    if (given !== undefined) void register()
+    return () => stop.current?.abort()
+  }, [])
+
+  return (
+    <form
+      class="card"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault()
+        void register()
+      }}
+    >
+      <h1>{start.registerTitle}</h1>
+      <p class="lead">{start.registerLead}</p>
+      {percent === undefined ? (
+        <NameFields value={wish} onInput={setWish} isChecked={isChecked} />
+      ) : (
+        <div class="work" role="status">
+          <p>{percent >= 100 ? `${start.working(percent)}. ${start.registering}` : start.working(percent)}</p>
+          <Meter label={start.progress} used={Math.min(100, percent)} of={100} />
+        </div>
+      )}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="actions">
+        {percent === undefined ? (
+          <button type="submit" class="primary">
+            {start.registerButton}
+          </button>
+        ) : (
+          <button type="button" onClick={() => stop.current?.abort(new DOMException('stopped', 'AbortError'))}>
+            {strings.cancel}
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
