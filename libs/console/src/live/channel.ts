@@ -9,7 +9,7 @@ export type LiveMessage =
   /** The leader has read from `after` to `cursor`. `event` is absent if nothing there is visible to the agent. */
   | { readonly kind: 'moved'; readonly after: number; readonly cursor: number; readonly event?: Event }
 
-export interface LiveChannel extends Disposable {
+interface LiveChannel extends Disposable {
   tell(message: LiveMessage): void
 }
 

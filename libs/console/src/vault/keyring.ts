@@ -5,7 +5,7 @@ import { createRecords, deletionsOf, type OpenVault } from './agent-store.ts'
 import type { KeptAgent } from './vault.ts'
 import { VaultError } from './vault-error.ts'
 
-export interface Keyring {
+interface Keyring {
   /** Sorted by the time at which they were added. */
   agents(): KeptAgent[]
   /** @throws VaultError `unknown_agent`. */

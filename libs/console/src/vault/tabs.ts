@@ -9,7 +9,7 @@ export type TabMessage =
   /** Agents or settings changed. */
   | { readonly kind: 'changed' }
 
-export interface Tabs {
+interface Tabs {
   tell(message: TabMessage): void
   close(): void
 }
