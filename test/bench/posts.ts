@@ -62,7 +62,7 @@ export async function benchPosts({ connections, rounds, secondsPerRound }: Posts
     const cells = [
       each.name,
       rateOf(each.rounds).toFixed(0),
-      (each.rounds[0]?.p50Ms ?? Number.NaN).toFixed(1),
+      median(each.rounds.map(({ p50Ms }) => p50Ms)).toFixed(1),
       canMeasureCpu ? cost.toFixed(3) : '?',
       canMeasureCpu ? (cost / (costs[0] ?? Number.NaN)).toFixed(1) : '?',
     ]

@@ -59,6 +59,8 @@ interface Measured {
 const REST_MS = 60
 const IDLE_SECONDS = 4
 const MOST_CONNECTIONS = 256
+/** Further loads for the points of the chart. */
+const CHARTED_CONNECTIONS = [4, 16]
 /** The warm-up: code is compiled, plans are cached and every pair of agents is introduced. */
 const WARM_UP_SECONDS = 12
 
@@ -132,12 +134,16 @@ export async function benchSend(options: SendOptions): Promise<void> {
   if (options.record) recordSystem(ofSystem, options)
 }
 
-function loadsOf({ connections, secondsPerRound }: SendOptions): Load[] {
-  const busy = [...new Set([connections, MOST_CONNECTIONS])].map((count) => ({
-    name: String(count),
-    connections: count,
-    seconds: secondsPerRound,
-  }))
+function loadsOf({ connections, secondsPerRound, chart }: SendOptions): Load[] {
+  const charted = chart === undefined ? [] : CHARTED_CONNECTIONS
+  const counts = new Set([...charted, connections, MOST_CONNECTIONS])
+  const busy = [...counts]
+    .toSorted((a, b) => a - b)
+    .map((count) => ({
+      name: String(count),
+      connections: count,
+      seconds: secondsPerRound,
+    }))
   return [
     {
       name: '1, at rest',
@@ -193,6 +199,7 @@ function chartOf(ofSystem: readonly Measured[]): string {
   return lineChart({
     title: 'Direct messages',
     across: 'connections',
+    logarithmic: true,
     lines: [
       { name: 'accepted per second', points: points(rateOf) },
       { name: 'p50, ms', points: points(p50Of) },

@@ -6,6 +6,8 @@ interface Chart {
   /** The unit of the horizontal axis. */
   readonly across: string
   readonly lines: readonly Line[]
+  /** Equal steps on the horizontal axis are equal factors. */
+  readonly logarithmic?: boolean
   /** Parts of the horizontal axis that are marked. */
   readonly spans?: readonly Span[]
 }
@@ -18,9 +20,11 @@ interface Span {
 
 interface Line {
   readonly name: string
-  /** Pairs of x and y. */
-  readonly points: readonly (readonly [number, number])[]
+  readonly points: readonly Point[]
 }
+
+/** x and y. */
+type Point = readonly [number, number]
 
 const WIDTH = 720
 const HEIGHT = 320
@@ -29,26 +33,36 @@ const TOP = 40
 const BOTTOM = 56
 const SPAN_ROWS = 8
 const COLOURS = ['#1f6feb', '#d1570b', '#2da44e']
+/** Up to this many points of a line are marked with their values. */
+const FEW_POINTS = 12
+const TICKS = 5
+/** Where the value of a point is, relative to it, so that the values of lines with the same shape do not overlap. */
+const VALUE_OFFSETS = [-6, 14, -16]
 
-export function lineChart({ title, across, lines, spans = [] }: Chart): string {
-  const maxX = Math.max(1, ...lines.flatMap(({ points }) => points.map(([x]) => x)), ...spans.map(({ to }) => to))
-  const drawn = lines.map((line, at) => drawLine(line, maxX, at))
+/** The place of a value on the horizontal axis. */
+type PlaceX = (x: number) => number
+
+export function lineChart({ title, across, lines, logarithmic = false, spans = [] }: Chart): string {
+  const xs = [...new Set(lines.flatMap(({ points }) => points.map(([x]) => x)))]
+  const maxX = Math.max(1, ...xs, ...spans.map(({ to }) => to))
+  const share = (x: number): number => (logarithmic ? Math.log(Math.max(1, x)) / Math.log(Math.max(2, maxX)) : x / maxX)
+  const placeX: PlaceX = (x) => LEFT + share(x) * (WIDTH - 2 * LEFT)
+  const ticks = xs.length <= FEW_POINTS ? xs : Array.from({ length: TICKS + 1 }, (_, at) => (at * maxX) / TICKS)
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="13">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     `<text x="${LEFT}" y="22" font-size="15">${escapeText(title)}</text>`,
     `<line x1="${LEFT}" x2="${WIDTH - LEFT}" y1="${HEIGHT - BOTTOM}" y2="${HEIGHT - BOTTOM}" stroke="#888"/>`,
-    ...spans.map((span, at) => drawSpan(span, maxX, at)),
-    ...drawn,
-    `<text x="${WIDTH - LEFT}" y="${HEIGHT - BOTTOM + 18}" text-anchor="end">${maxX.toLocaleString('en')} ${escapeText(across)}</text>`,
+    ...spans.map((span, at) => drawSpan(span, placeX, at)),
+    ...lines.map((line, at) => drawLine(line, placeX, at)),
+    ...ticks.map((x) => drawTick(x, placeX, x === ticks.at(-1) ? ` ${across}` : '')),
     '</svg>\n',
   ].join('\n')
 }
 
 /** A coloured band, with its name at one of several heights, so that the names of neighbours do not overlap. */
-function drawSpan({ name, from, to }: Span, maxX: number, at: number): string {
-  const place = (x: number): number => LEFT + (x / maxX) * (WIDTH - 2 * LEFT)
-  const [left, width] = [place(from), Math.max(1, place(to) - place(from))]
+function drawSpan({ name, from, to }: Span, placeX: PlaceX, at: number): string {
+  const [left, width] = [placeX(from), Math.max(1, placeX(to) - placeX(from))]
   const y = TOP + 8 + (at % SPAN_ROWS) * 10
   return [
     `<rect x="${left.toFixed(1)}" y="${TOP}" width="${width.toFixed(1)}" height="${HEIGHT - TOP - BOTTOM}" fill="#d1570b" opacity="0.08"/>`,
@@ -56,17 +70,36 @@ function drawSpan({ name, from, to }: Span, maxX: number, at: number): string {
   ].join('\n')
 }
 
-function drawLine({ name, points }: Line, maxX: number, at: number): string {
+function drawTick(x: number, placeX: PlaceX, unit: string): string {
+  const anchor = placeX(x) < LEFT + 20 ? 'start' : placeX(x) > WIDTH - LEFT - 20 ? 'end' : 'middle'
+  const text = `${x.toLocaleString('en', { maximumSignificantDigits: 4 })}${unit}`
+  return [
+    `<line x1="${placeX(x).toFixed(1)}" x2="${placeX(x).toFixed(1)}" y1="${HEIGHT - BOTTOM}" y2="${HEIGHT - BOTTOM + 4}" stroke="#888"/>`,
+    `<text x="${placeX(x).toFixed(1)}" y="${HEIGHT - BOTTOM + 18}" font-size="11" text-anchor="${anchor}">${escapeText(text)}</text>`,
+  ].join('\n')
+}
+
+function drawLine({ name, points }: Line, placeX: PlaceX, at: number): string {
   const maxY = Math.max(Number.MIN_VALUE, ...points.map(([, y]) => y))
-  const place = ([x, y]: readonly [number, number]): string => {
-    const across = LEFT + (x / maxX) * (WIDTH - 2 * LEFT)
-    const down = HEIGHT - BOTTOM - (y / maxY) * (HEIGHT - TOP - BOTTOM)
-    return `${across.toFixed(1)},${down.toFixed(1)}`
-  }
+  const placeY = (y: number): number => HEIGHT - BOTTOM - (y / maxY) * (HEIGHT - TOP - BOTTOM)
   const colour = COLOURS[at % COLOURS.length]
   const most = maxY.toLocaleString('en', { maximumSignificantDigits: 3 })
+  const path = points.map(([x, y]) => `${placeX(x).toFixed(1)},${placeY(y).toFixed(1)}`).join(' ')
   return [
-    `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${points.map(place).join(' ')}"/>`,
+    `<polyline fill="none" stroke="${colour}" stroke-width="2" points="${path}"/>`,
+    ...(points.length > FEW_POINTS ? [] : points.map(([x, y]) => drawPoint(y, placeX(x), placeY(y), at))),
     `<text x="${LEFT + at * 240}" y="${HEIGHT - 16}" fill="${colour}">${escapeText(name)}, up to ${most}</text>`,
+  ].join('\n')
+}
+
+/** A dot with its value. The largest value of a line is in its name, and would be at the upper edge. */
+function drawPoint(y: number, left: number, top: number, at: number): string {
+  const colour = COLOURS[at % COLOURS.length]
+  const anchor = left < LEFT + 20 ? 'start' : left > WIDTH - LEFT - 20 ? 'end' : 'middle'
+  const value = top <= TOP ? '' : y.toLocaleString('en', { maximumSignificantDigits: 3 })
+  const down = top + (VALUE_OFFSETS[at % VALUE_OFFSETS.length] ?? 0)
+  return [
+    `<circle cx="${left.toFixed(1)}" cy="${top.toFixed(1)}" r="3" fill="${colour}"/>`,
+    `<text x="${left.toFixed(1)}" y="${down.toFixed(1)}" font-size="10" fill="${colour}" text-anchor="${anchor}">${value}</text>`,
   ].join('\n')
 }

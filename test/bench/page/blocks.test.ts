@@ -1,0 +1,44 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { blocksOf, fillBlock, quoteFigures } from './blocks.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const PAGE = readFileSync(`${ROOT}docs/performance.md`, 'utf8')
+const README = readFileSync(`${ROOT}README.md`, 'utf8')
+
+const EMPTY = `Before.
+
+<!-- run one: npx pnpm bench one --chart docs/performance/one.svg -->
+<!-- end of run -->
+
+<!-- run two: npx pnpm bench two -->
+<!-- end of run -->
+`
+
+test('README.md quotes the figures that docs/performance.md has', () => {
+  expect(quoteFigures(README, PAGE)).toBe(README)
+})
+
+test('each chart of docs/performance.md is committed', () => {
+  const charts = [...PAGE.matchAll(/\]\((performance\/\S+\.svg)\)/g)].map(([, path]) => `${ROOT}docs/${path}`)
+  expect(charts.length).toBeGreaterThanOrEqual(4)
+  expect(charts.filter((path) => !existsSync(path))).toEqual([])
+})
+
+test('each block of docs/performance.md has a name of its own, and its output', () => {
+  const names = blocksOf(PAGE).map(({ name }) => name)
+  expect(new Set(names).size).toBe(names.length)
+  expect(PAGE).not.toMatch(/<!-- run .+ -->\n+<!-- end of run -->/)
+})
+
+test('a run replaces the output of its own block, and shows the chart', () => {
+  const output =
+    '\n> name@2.0.0 bench /somewhere\n> node main.ts one\n\n| a |\n|---|\n| 1 |\n\nchart: docs/performance/one.svg\n'
+  const once = fillBlock(EMPTY, 'one', { setting: 'On 2026-11-24.', output })
+  expect(once).toContain(
+    '```\n\nOn 2026-11-24.\n\n| a |\n|---|\n| 1 |\n\n![The chart that this command writes](performance/one.svg)\n\n<!-- end of run -->',
+  )
+  expect(once).toContain('<!-- run two: npx pnpm bench two -->\n<!-- end of run -->')
+  expect(fillBlock(once, 'one', { setting: 'On 2026-11-24.', output })).toBe(once)
+})

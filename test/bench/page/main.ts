@@ -1,0 +1,62 @@
+/**
+ * `npx pnpm performance [<name>…]`: runs the commands that docs/performance.md names, and writes their output and charts
+ * into the page, and three of the figures into README.md.
+ */
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { arch, availableParallelism, cpus, loadavg, platform } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import { readCommandLine } from '../../support/run/command-line.ts'
+import { type Block, blocksOf, fillBlock, quoteFigures } from './blocks.ts'
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+const PAGE = `${ROOT}docs/performance.md`
+const README = `${ROOT}README.md`
+/** Higher than this before a run, other programs take part of the processors. */
+const IDLE_LOAD_PER_CORE = 0.5
+
+const { names } = readCommandLine({
+  command: 'npx pnpm performance',
+  does: 'Runs the commands of docs/performance.md, and writes their figures and charts into the page and README.md.',
+  options: {},
+  names: {
+    of: blocksOf(readFileSync(PAGE, 'utf8')).map(({ name }) => name),
+    several: true,
+    what: 'parts of the page; default: all',
+  },
+})
+
+for (const block of blocksOf(readFileSync(PAGE, 'utf8'))) {
+  if (names.length > 0 && !names.includes(block.name)) continue
+  const setting = settingOf()
+  const output = await run(block)
+  // Each result is written at once, so that a later failure loses none.
+  writeFileSync(PAGE, fillBlock(readFileSync(PAGE, 'utf8'), block.name, { setting, output }))
+}
+execFileSync(`${ROOT}node_modules/.bin/biome`, ['format', '--write', PAGE], { cwd: ROOT, stdio: 'inherit' })
+writeFileSync(README, quoteFigures(readFileSync(README, 'utf8'), readFileSync(PAGE, 'utf8')))
+
+function settingOf(): string {
+  const cores = availableParallelism()
+  const [load = 0] = loadavg()
+  const shared = load > IDLE_LOAD_PER_CORE * cores ? ' Other programs used the machine too, so only ratios count.' : ''
+  const day = new Date().toISOString().slice(0, 10)
+  const processor = cpus()[0]?.model.trim() ?? 'an unknown processor'
+  return `On ${day}: ${cores} cores of ${processor}, ${platform()} ${arch()}, Node ${process.versions.node}. Load average before: ${load.toFixed(1)}.${shared}`
+}
+
+/** Shows the output while it comes. A benchmark whose bounds are broken also has figures, so its exit code does not matter. */
+async function run({ name, command }: Block): Promise<string> {
+  console.log(`\n${name}: ${command}`)
+  const child = spawn(command, { cwd: ROOT, shell: true, stdio: ['ignore', 'pipe', 'inherit'] })
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk: Buffer) => {
+    chunks.push(chunk)
+    process.stdout.write(chunk)
+  })
+  await once(child, 'close')
+  const output = Buffer.concat(chunks).toString('utf8')
+  if (output.trim() === '') throw new Error(`${command} printed nothing`)
+  return output
+}
