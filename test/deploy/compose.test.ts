@@ -73,7 +73,7 @@ const RULES = {
     const pools = Object.values(services).map(({ environment }) => Number(environment?.SVC_DATABASE_POOL ?? 0))
     const wanted = pools.reduce((sum, pool) => sum + pool, KEPT_CONNECTIONS)
     const limit = limitIn(services.postgres?.command ?? [])
-    return wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
+    return wanted <= limit ? [] : [`max_connections is ${limit}, but ${wanted} connections may be opened`]
   },
   'every service runs, and the gateway runs twice': ({ services }) => {
     const running = Object.values(services).map(serviceOf)

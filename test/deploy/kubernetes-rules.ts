@@ -287,7 +287,9 @@ export const RULES = {
   'our Postgres accepts the connections of every service at its maximum, also during an update': ({ manifests }) => {
     const limit = connectionLimit(manifests)
     const wanted = connectionsAtMost(manifests) + KEPT_CONNECTIONS
-    return limit === undefined || wanted <= limit ? [] : [`max_connections is ${limit}, and ${wanted} may be wanted`]
+    return limit === undefined || wanted <= limit
+      ? []
+      : [`max_connections is ${limit}, but ${wanted} connections may be opened`]
   },
 
   'no variable for tests is set': ({ manifests }) =>

@@ -65,13 +65,13 @@ function canSignByHand(): boolean {
   }
 }
 
-test.for(PAGES)('the commands of %s print what the page shows', { timeout: 300_000 }, async (path, { skip }) => {
+test.for(PAGES)('the commands of %s print what the page shows', { timeout: 900_000 }, async (path, { skip }) => {
   skip(path === BY_HAND && !canSignByHand(), 'needs curl, bash and OpenSSL 3')
   await runPage(readPage(path), { folder: folder.path('.'), url: url(), env: { HOOK_PORT: port } })
 })
 
 /** Names are given once per system, so the README gets agents of its own. */
-test('the commands of the first exchange of README.md print what it shows', { timeout: 180_000 }, async () => {
+test('the commands of the first exchange of README.md print what it shows', { timeout: 900_000 }, async () => {
   using own = temporaryFolder()
   const section = sectionOf(readPage('README.md'), 'Two agents in two minutes')
   expect(blocksOf(section).map(({ language }) => language)).toContain('text')

@@ -20,14 +20,15 @@ test('README.md quotes the figures that docs/performance.md has', () => {
   expect(quoteFigures(README, PAGE)).toBe(README)
 })
 
-test('each chart of docs/performance.md is committed', () => {
+test('each chart that docs/performance.md shows is committed', () => {
   const charts = [...PAGE.matchAll(/\]\((performance\/\S+\.svg)\)/g)].map(([, path]) => `${ROOT}docs/${path}`)
-  expect(charts.length).toBeGreaterThanOrEqual(4)
+  expect(charts.length).toBeGreaterThan(0)
   expect(charts.filter((path) => !existsSync(path))).toEqual([])
 })
 
-test('each block of docs/performance.md has a name of its own, and its output', () => {
+test('each block of docs/performance.md has a name of its own, and text', () => {
   const names = blocksOf(PAGE).map(({ name }) => name)
+  expect(names.length).toBeGreaterThan(10)
   expect(new Set(names).size).toBe(names.length)
   expect(PAGE).not.toMatch(/<!-- run .+ -->\n+<!-- end of run -->/)
 })

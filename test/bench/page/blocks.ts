@@ -39,7 +39,10 @@ export function fillBlock(page: string, wanted: string, run: { readonly setting:
 function readableOf(output: string): string {
   const lines = output
     .split('\n')
-    .filter((line) => !/^(> |\$ |chart: |stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(line))
+    .filter(
+      (line) =>
+        !/^(> |\$ |chart: |round of seed|stdout \| | RUN | ✓ | *(Test Files|Tests|Start at|Duration) )/.test(line),
+    )
   const text = lines
     .join('\n')
     .replaceAll(/\n{3,}/g, '\n\n')

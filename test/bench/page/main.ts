@@ -4,7 +4,7 @@
  */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { arch, availableParallelism, cpus, loadavg, platform } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { readCommandLine } from '../../support/run/command-line.ts'
@@ -13,6 +13,7 @@ import { type Block, blocksOf, fillBlock, quoteFigures } from './blocks.ts'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const PAGE = `${ROOT}docs/performance.md`
 const README = `${ROOT}README.md`
+const CHARTS = `${ROOT}docs/performance`
 /** Higher than this before a run, other programs take part of the processors. */
 const IDLE_LOAD_PER_CORE = 0.5
 
@@ -27,6 +28,7 @@ const { names } = readCommandLine({
   },
 })
 
+mkdirSync(CHARTS, { recursive: true })
 for (const block of blocksOf(readFileSync(PAGE, 'utf8'))) {
   if (names.length > 0 && !names.includes(block.name)) continue
   const setting = settingOf()
@@ -40,13 +42,14 @@ writeFileSync(README, quoteFigures(readFileSync(README, 'utf8'), readFileSync(PA
 function settingOf(): string {
   const cores = availableParallelism()
   const [load = 0] = loadavg()
-  const shared = load > IDLE_LOAD_PER_CORE * cores ? ' Other programs used the machine too, so only ratios count.' : ''
+  const shared =
+    load > IDLE_LOAD_PER_CORE * cores ? ' Other programs were using the machine, so these figures say little.' : ''
   const day = new Date().toISOString().slice(0, 10)
   const processor = cpus()[0]?.model.trim() ?? 'an unknown processor'
   return `On ${day}: ${cores} cores of ${processor}, ${platform()} ${arch()}, Node ${process.versions.node}. Load average before: ${load.toFixed(1)}.${shared}`
 }
 
-/** Shows the output while it comes. A benchmark whose bounds are broken also has figures, so its exit code does not matter. */
+/** Shows the output while it comes. @throws Error if the command fails for another reason than a bound that does not hold. */
 async function run({ name, command }: Block): Promise<string> {
   console.log(`\n${name}: ${command}`)
   const child = spawn(command, { cwd: ROOT, shell: true, stdio: ['ignore', 'pipe', 'inherit'] })
@@ -55,8 +58,8 @@ async function run({ name, command }: Block): Promise<string> {
     chunks.push(chunk)
     process.stdout.write(chunk)
   })
-  await once(child, 'close')
+  const [code] = await once(child, 'close')
   const output = Buffer.concat(chunks).toString('utf8')
-  if (output.trim() === '') throw new Error(`${command} printed nothing`)
+  if (code !== 0 && !output.includes('BROKEN')) throw new Error(`${command} failed with ${code}`)
   return output
 }

@@ -1,6 +1,6 @@
 /**
- * A backlog of the outbox, as NATS leaves it behind when it was away: how fast it is published while senders go on at full speed,
- * compared with the pace at which new messages are published without a backlog.
+ * A backlog of the outbox, as after an outage of NATS. Measures how fast it is published while senders continue at full
+ * speed, compared with the pace at which new messages are published without a backlog.
  */
 import postgres from 'postgres'
 import { startBenchSystem, startGenerator } from '../bench-system.ts'

@@ -35,7 +35,7 @@ const SPAN_ROWS = 8
 const COLOURS = ['#1f6feb', '#d1570b', '#2da44e']
 /** Up to this many points of a line are marked with their values. */
 const FEW_POINTS = 12
-const TICKS = 5
+const LEAST_TICKS = 4
 /** Where the value of a point is, relative to it, so that the values of lines with the same shape do not overlap. */
 const VALUE_OFFSETS = [-6, 14, -16]
 
@@ -47,7 +47,7 @@ export function lineChart({ title, across, lines, logarithmic = false, spans = [
   const maxX = Math.max(1, ...xs, ...spans.map(({ to }) => to))
   const share = (x: number): number => (logarithmic ? Math.log(Math.max(1, x)) / Math.log(Math.max(2, maxX)) : x / maxX)
   const placeX: PlaceX = (x) => LEFT + share(x) * (WIDTH - 2 * LEFT)
-  const ticks = xs.length <= FEW_POINTS ? xs : Array.from({ length: TICKS + 1 }, (_, at) => (at * maxX) / TICKS)
+  const ticks = xs.length <= FEW_POINTS ? xs : roundTicks(maxX)
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="13">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
@@ -68,6 +68,13 @@ function drawSpan({ name, from, to }: Span, placeX: PlaceX, at: number): string 
     `<rect x="${left.toFixed(1)}" y="${TOP}" width="${width.toFixed(1)}" height="${HEIGHT - TOP - BOTTOM}" fill="#d1570b" opacity="0.08"/>`,
     `<text x="${left.toFixed(1)}" y="${y}" font-size="8" fill="#777">${escapeText(name)}</text>`,
   ].join('\n')
+}
+
+/** Multiples of a round step, from 0 up to the largest value. */
+function roundTicks(maxX: number): number[] {
+  const magnitude = 10 ** Math.floor(Math.log10(maxX / LEAST_TICKS))
+  const step = [5, 2, 1].map((factor) => factor * magnitude).find((size) => maxX / size >= LEAST_TICKS) ?? magnitude
+  return Array.from({ length: Math.floor(maxX / step) + 1 }, (_, at) => at * step)
 }
 
 function drawTick(x: number, placeX: PlaceX, unit: string): string {
