@@ -3,6 +3,7 @@
 import { startBenchSystem, startGenerator } from './bench-system.ts'
 import { createBenchAgent, createBoard, dataOf, registerAgent, subscribe } from './load/bench-agents.ts'
 import type { Work } from './load/generator.ts'
+import { median } from './load/http-load.ts'
 import { canMeasureCpu } from './process-cpu.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
 

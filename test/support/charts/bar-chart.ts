@@ -40,6 +40,7 @@ export function barChart({ title, unit, bars, groups }: Chart): string {
   )
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${bottom + 32}" font-family="sans-serif" font-size="13">`,
+    `<title>${escapeText(title)}</title>`,
     `<rect width="${WIDTH}" height="${bottom + 32}" fill="#fff"/>`,
     `<text x="16" y="22" font-size="15">${escapeText(title)}</text>`,
     ...drawn,

@@ -50,6 +50,7 @@ export function lineChart({ title, across, lines, logarithmic = false, spans = [
   const ticks = xs.length <= FEW_POINTS ? xs : roundTicks(maxX)
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="13">`,
+    `<title>${escapeText(title)}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     `<text x="${LEFT}" y="22" font-size="15">${escapeText(title)}</text>`,
     `<line x1="${LEFT}" x2="${WIDTH - LEFT}" y1="${HEIGHT - BOTTOM}" y2="${HEIGHT - BOTTOM}" stroke="#888"/>`,
