@@ -16,7 +16,7 @@ import {
 } from './kubernetes-render.ts'
 import { RULES, type Rule, type RuleName } from './kubernetes-rules.ts'
 import { findSchemaProblems } from './kubernetes-schema.ts'
-import { prometheusRule, RULE_FILE } from './prometheus-rule.ts'
+import { prometheusRules, RULE_FILE } from './prometheus-rule.ts'
 
 const NAMES = Object.keys(RULES) as RuleName[]
 const rendered = new Map<Overlay, Manifest[]>()
@@ -58,7 +58,7 @@ test('the components that no overlay uses can be added', async () => {
 })
 
 test('the alerts are those of deploy/observability', () => {
-  expect(readFileSync(RULE_FILE, 'utf8')).toBe(prometheusRule())
+  expect(readFileSync(RULE_FILE, 'utf8')).toBe(prometheusRules())
 })
 
 test('an unknown field and an invalid value are found', async () => {

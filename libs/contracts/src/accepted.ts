@@ -1,7 +1,7 @@
 /**
  * What the outbox publishes: one JetStream message for each entry in an agent's log (ADR 20). Subject:
  * `accepted.<agent_id>.<kind>`. `Nats-Msg-Id`: `<agent_id>:<cursor>`. Payload: an Event of the public API in JSON or,
- * if the kind is `board`, an `AcceptedPost`.
+ * if the kind is `board`, an `AcceptedPost`. The header `agentmsg-accepted-ms` may say when it was accepted, for metrics.
  */
 import { type Static, Type } from '@sinclair/typebox'
 import { BoardId, MessageId } from './ids.ts'

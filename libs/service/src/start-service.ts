@@ -13,6 +13,7 @@ import { readSchemaFiles } from '@svc/postgres/migration/schema-files.ts'
 import { createLogger, type Logger } from '@svc/telemetry/logger.ts'
 import { startProcessServer } from '@svc/telemetry/process-server.ts'
 import { startTracing } from '@svc/telemetry/start-tracing.ts'
+import { databaseClockOffset } from './clock-metrics.ts'
 import type { Loop } from './loop.ts'
 import { loopStalled } from './loop-metrics.ts'
 
@@ -76,6 +77,7 @@ export async function startService({ name, config, schemaDir, build }: ServiceOp
     const stalled = (): string[] =>
       loops.filter((loop) => loop.isStalled()).map((loop) => `the loop ${loop.name} is stalled`)
     stack.use(loopStalled.read(() => loops.map((loop) => [{ loop: loop.name }, loop.isStalled() ? 1 : 0])))
+    stack.use(databaseClockOffset.read(async () => [[{}, await clockOffsetSeconds(database)]]))
     const whatIsWrong = async (): Promise<string[]> => [...stalled(), ...(await missing(nats, database))]
     const health = handle(healthOf(name), async () => ({ ready: (await whatIsWrong()).length === 0 }))
     const serving = await serve({ nats, name, version: SERVICE.version, logger, endpoints: [...endpoints, health] })
@@ -119,6 +121,15 @@ async function untilMigrated(database: Database, schema: string, dir: URL, logge
     if (lacking !== said) logger.warn(`${lacking}; waiting`)
     said = lacking
   }
+}
+
+/** How far the clock of the database is ahead of this process's, to within half of the round trip. */
+async function clockOffsetSeconds(database: Database): Promise<number> {
+  const sentMs = Date.now()
+  const [row] = await database.run(
+    (sql) => sql<{ ms: number }[]>`select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms`,
+  )
+  return ((row?.ms ?? Number.NaN) - (sentMs + Date.now()) / 2) / 1_000
 }
 
 /** The dependencies that are down now. */

@@ -71,6 +71,12 @@ export function startMetrics({ service, version, logger }: Metered): void {
     labels: ['version', 'node'],
   })
   info.read(() => [[{ version, node: process.versions.node }, 1]])
+  const clock = defineLevel({
+    name: 'agentmsg_clock_seconds',
+    help: 'Unix time by the clock of this process, when it was scraped',
+    labels: [],
+  })
+  clock.read(() => [[{}, Date.now() / 1_000]])
 }
 
 /** @returns all metrics in the text format of Prometheus, and its media type. */

@@ -73,13 +73,13 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       }
       const append = createAppend({
         ...appendOptions,
-        onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries)),
+        onCommitted: (outboxId, entries) => publisher.publishCommitted(rowOf(outboxId, entries, Date.now())),
       })
       const posts: PostDeps = {
         preflight: createPostPreflight(database),
         append: createAppendPosts({
           ...appendOptions,
-          onCommitted: (outboxId, committed) => publisher.publishCommitted(rowOfPosts(outboxId, committed)),
+          onCommitted: (outboxId, committed) => publisher.publishCommitted(rowOfPosts(outboxId, committed, Date.now())),
         }),
         boards,
         charging,

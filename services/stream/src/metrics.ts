@@ -1,4 +1,4 @@
-import { defineCount, defineLevel } from '@svc/telemetry/metrics.ts'
+import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 
 export const streamsOpen = defineLevel({
   name: 'agentmsg_streams_open',
@@ -34,4 +34,11 @@ export const eventsWritten = defineCount({
   name: 'agentmsg_stream_events_total',
   help: 'Events written to streams, by source: heard, history',
   labels: ['source'],
+})
+
+export const acceptedToStream = defineDistribution({
+  name: 'agentmsg_accepted_to_stream_seconds',
+  help: 'From the acceptance of an event to its writing to a stream that was open and read, by source: heard, history',
+  labels: ['source'],
+  buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 })

@@ -54,3 +54,17 @@ export const covered = defineLevel({
   help: 'Since the start of the last complete comparison with the logs: older messages have their jobs; every process reports the same value',
   labels: [],
 })
+
+export const acceptedToAttempt = defineDistribution({
+  name: 'agentmsg_accepted_to_attempt_seconds',
+  help: 'From the acceptance of a message to the first request to the webhook; counted again if the process dies during it',
+  labels: [],
+  buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
+})
+
+export const acceptedToDelivered = defineDistribution({
+  name: 'agentmsg_accepted_to_delivered_seconds',
+  help: 'From the acceptance of a message to the answer 2xx of the webhook, retries included',
+  labels: [],
+  buckets: [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 300, 1_800, 7_200, 43_200],
+})

@@ -73,7 +73,7 @@ test('due jobs are found by an index, whatever their number at one endpoint', as
       const [first, second] = own as [ClaimedJob, ClaimedJob]
       await finish({ job: first, outcome: { kind: 'delivered' }, slow: false })
       await finish({ job: second, outcome: { kind: 'retry', afterSeconds: 3_600 }, slow: false })
-      await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, envelope: '{}' })
+      await ingest({ agentId, cursor: 1, messageId: 'msg-new', expiresAt: FAR, acceptedMs: 1, envelope: '{}' })
       await service.run(oldestDueSeconds)
       await service.run((sql) => listPositions(sql, agentId, 10))
       const keys = ['msg-new', 'msg-absent'].map((messageId) => ({ configuration, messageId }))

@@ -1,6 +1,7 @@
 import { createInbox, type JetStreamManager, type Msg, type NatsConnection, nanos, type Subscription } from 'nats'
 import type { Nats } from '../connect.ts'
 import { ConnectionWatch } from '../connection/connection-watch.ts'
+import { acceptedMsOf } from '../wire/accepted-header.ts'
 import { traceOf } from '../wire/trace-header.ts'
 import { type StreamManagement, verifyConsumer } from './managed-streams.ts'
 import { type ConsumerDefinition, ensureConsumer, isMissing } from './streams.ts'
@@ -13,6 +14,8 @@ export interface StreamEvent {
   readonly deliveries: number
   /** The trace of the request that caused the event, if it is traced. */
   readonly traceparent: string | undefined
+  /** When the event was accepted, Unix milliseconds, if its publisher says so. */
+  readonly acceptedMs: number | undefined
 }
 
 /** The outcome of an event: done; `again`, redelivered to any process after a pause; or `never`, because it cannot be read. */
@@ -197,6 +200,10 @@ class ReceivedEvent implements StreamEvent {
 
   get traceparent(): string | undefined {
     return traceOf(this.#message.headers)
+  }
+
+  get acceptedMs(): number | undefined {
+    return acceptedMsOf(this.#message.headers)
   }
 }
 

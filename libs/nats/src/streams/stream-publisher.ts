@@ -2,6 +2,7 @@ import { isSampled } from '@svc/telemetry/tracing.ts'
 import { createInbox, headers, type JetStreamManager, type Msg, type NatsConnection, nuid } from 'nats'
 import type { Nats } from '../connect.ts'
 import { ConnectionWatch } from '../connection/connection-watch.ts'
+import { ACCEPTED_MS } from '../wire/accepted-header.ts'
 import { TRACEPARENT } from '../wire/trace-header.ts'
 import { findManagedStream, type StreamManagement, verifyStream } from './managed-streams.ts'
 import { alignStream, ensureStream, type StreamDefinition } from './streams.ts'
@@ -13,6 +14,8 @@ export interface Publication {
   text: string
   /** The trace of the request that caused the event. Its consumer continues the trace. */
   traceparent?: string | undefined
+  /** When the event was accepted, Unix milliseconds. */
+  acceptedMs?: number | undefined
 }
 
 /** The state that a stream reports. */
@@ -143,10 +146,11 @@ export class StreamPublisher implements Disposable {
     const batch = nuid.next()
     const acknowledged = this.#untilAcknowledged(batch)
     acknowledged.catch(() => {}) // nobody awaits it if publishing throws
-    publications.forEach(({ subject, messageId, text, traceparent }, index) => {
+    publications.forEach(({ subject, messageId, text, traceparent, acceptedMs }, index) => {
       const fields = headers()
       fields.set('Nats-Msg-Id', messageId)
       if (isSampled(traceparent)) fields.set(TRACEPARENT, traceparent)
+      if (acceptedMs !== undefined) fields.set(ACCEPTED_MS, String(acceptedMs))
       const operation = index === length - 1 ? 'final' : index === 0 ? 'start' : 'append'
       this.#connection.publish(subject, text, {
         headers: fields,

@@ -21,8 +21,11 @@ export interface PublishedRow {
   lastSequence: number
 }
 
-/** Builds the row from what the committer has in memory, without reading it back. */
-export function rowOf(id: number, entries: CommittedEntry[]): OutboxRow {
+/**
+ * Builds the row from what the committer has in memory, without reading it back.
+ * @param acceptedMs When the commit was known.
+ */
+export function rowOf(id: number, entries: CommittedEntry[], acceptedMs: number): OutboxRow {
   return {
     id,
     events: entries.map(({ log, kind, position, envelope, acceptedAt, expiresAt, traceparent }) => ({
@@ -33,6 +36,7 @@ export function rowOf(id: number, entries: CommittedEntry[]): OutboxRow {
         messageText(envelope, { lane: kind, acceptedAt, expiresAt, acked: false, upvotes: 0 }),
       ),
       traceparent,
+      acceptedMs,
     })),
   }
 }
@@ -46,9 +50,13 @@ function eventOf(log: string, kind: Lane, position: number, message: string): Pu
 }
 
 /** Like `rowOf`, for posts: one event for each subscriber, with a reference to the post. */
-export function rowOfPosts(id: number, posts: CommittedPost[]): OutboxRow {
+export function rowOfPosts(id: number, posts: CommittedPost[], acceptedMs: number): OutboxRow {
   const events = posts.flatMap((post) =>
-    post.entries.map(({ log, position }) => ({ ...postEventOf(log, position, post), traceparent: post.traceparent })),
+    post.entries.map(({ log, position }) => ({
+      ...postEventOf(log, position, post),
+      traceparent: post.traceparent,
+      acceptedMs,
+    })),
   )
   return { id, events }
 }
@@ -110,6 +118,7 @@ interface EventRow {
   accepted_at: number
   expires_at: number
   acked: boolean
+  accepted_ms: number
 }
 
 /** The rows with their events, as the messages are now. Messages purged since are left out. */
@@ -117,7 +126,8 @@ export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow
   const rows = await sql<EventRow[]>`
     select o.id, e.log, e.kind, e.position, e.message,
       case e.kind when 'board' then m.recipient end as board, m.lane,
-      case when e.kind <> 'board' then m.envelope end as envelope, m.accepted_at, m.expires_at, m.acked
+      case when e.kind <> 'board' then m.envelope end as envelope, m.accepted_at, m.expires_at, m.acked,
+      floor(extract(epoch from o.created_at) * 1000)::bigint as accepted_ms
     from messaging.outbox o
     cross join unnest(o.logs, o.kinds, o.positions) with ordinality as u (log, kind, position, ord)
     join messaging.entries e on e.log = u.log and e.kind = u.kind and e.position = u.position
@@ -130,10 +140,11 @@ export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow
 }
 
 function publicationOf({ log, kind, position, message, board, envelope, ...row }: EventRow): Publication {
-  if (board !== null) return postEventOf(log, position, { id: message, boardId: board })
+  const acceptedMs = row.accepted_ms
+  if (board !== null) return { ...postEventOf(log, position, { id: message, boardId: board }), acceptedMs }
   if (envelope === null) throw new Error('a direct message is published with its envelope, but the query returned none')
   const state = { lane: row.lane, acceptedAt: row.accepted_at, expiresAt: row.expires_at, acked: row.acked, upvotes: 0 }
-  return eventOf(log, kind, position, messageText(envelope, state))
+  return { ...eventOf(log, kind, position, messageText(envelope, state)), acceptedMs }
 }
 
 /** Commits without waiting for the disk. If a crash undoes it, the events are published again and dropped as duplicates. */

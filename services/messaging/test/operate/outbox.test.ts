@@ -36,7 +36,7 @@ async function startHarness(on?: StreamPublisher) {
       retentionSeconds: 3_600,
       leaseSeconds,
       onCommitted: (id, entries) => {
-        if (publish) publisher.publishCommitted(rowOf(id, entries))
+        if (publish) publisher.publishCommitted(rowOf(id, entries, Date.now()))
       },
     })
   const postWith = (publish: boolean, leaseSeconds: number) =>
@@ -45,7 +45,7 @@ async function startHarness(on?: StreamPublisher) {
       retentionSeconds: 3_600,
       leaseSeconds,
       onCommitted: (id, posts) => {
-        if (publish) publisher.publishCommitted(rowOfPosts(id, posts))
+        if (publish) publisher.publishCommitted(rowOfPosts(id, posts, Date.now()))
       },
     })
   return {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseAccepted } from './accepted-event.ts'
+import { acceptedMsOfText, parseAccepted } from './accepted-event.ts'
 
 const NOW = 1_700_000_000
 const event = (expiresAt: number) =>
@@ -39,4 +39,10 @@ test('an envelope that looks like its surrounding text changes nothing', () => {
   const body = ',"expires_at":1,"acked":true,"upvotes":9}}'
   const text = event(NOW + 100).replace('{"n":1.0}', `{"cursor":9,"n":${JSON.stringify(body)}}`)
   expect(parseAccepted(text, NOW)).toEqual({ kind: 'event', heard: { cursor: 7, content: text } })
+})
+
+test("an event's text says in which second it was accepted, whatever its envelope says", () => {
+  const end = ',"created_at":9,"expires_at":1,"acked":true,"upvotes":9}}'
+  const text = event(NOW).replace('{"n":1.0}', `{"n":${JSON.stringify(end)}}`)
+  expect([text, '{}'].map(acceptedMsOfText)).toEqual([1_500, undefined])
 })

@@ -34,6 +34,14 @@ export function parseAccepted(text: string, nowSeconds: number): AcceptedEvent |
     : { kind: 'expiring', cursor }
 }
 
+const CREATED_AT = /,"created_at":(\d{1,15}),"expires_at":\d{1,15},"acked":(?:true|false),"upvotes":\d{1,15}\}\}$/
+
+/** @returns when the message of an Event was accepted, Unix milliseconds, within half a second. */
+export function acceptedMsOfText(text: string): number | undefined {
+  const [, createdAt] = CREATED_AT.exec(text.slice(-BEHIND_CHARACTERS)) ?? []
+  return createdAt === undefined ? undefined : Number(createdAt) * 1_000 + 500
+}
+
 /** Unlike an envelope, a reference may be parsed: it holds only ids and numbers of this system. */
 function parsePost(text: string): AcceptedEvent | undefined {
   const value = parseJson(text)

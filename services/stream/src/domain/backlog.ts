@@ -5,6 +5,8 @@ export interface Heard {
   readonly content: string | PostReference
   /** The trace of the request that caused the event, if it is traced. */
   readonly traceparent?: string | undefined
+  /** When the event was accepted, Unix milliseconds, if its publisher says so. */
+  readonly acceptedMs?: number | undefined
 }
 
 export interface PostReference {

@@ -1,7 +1,9 @@
+import { acceptedMsOf } from '@svc/nats/wire/accepted-header.ts'
 import type { Nats } from '@svc/nats/connect.ts'
 import { traceOf } from '@svc/nats/wire/trace-header.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { type AcceptedEvent, parseAccepted } from '../domain/accepted-event.ts'
+import type { Heard } from '../domain/backlog.ts'
 
 /** Receives an agent's accepted events as they are published. Events may be missing, repeated or out of order. */
 export interface Live {
@@ -21,7 +23,10 @@ export function createLive({ connection }: Nats, logger: Logger): Live {
           const event = error === null ? parseAccepted(message.string(), Math.floor(Date.now() / 1000)) : undefined
           if (event === undefined)
             logger.error({ err: error ?? undefined }, 'an accepted event cannot be read: it breaks its contract')
-          else heard(withTrace(event, traceOf(message.headers)))
+          else
+            heard(
+              withFacts(event, { traceparent: traceOf(message.headers), acceptedMs: acceptedMsOf(message.headers) }),
+            )
         },
       })
       try {
@@ -35,9 +40,9 @@ export function createLive({ connection }: Nats, logger: Logger): Live {
   }
 }
 
-function withTrace(event: AcceptedEvent, traceparent: string | undefined): AcceptedEvent {
-  if (traceparent === undefined || event.kind !== 'event') return event
-  return { kind: 'event', heard: { ...event.heard, traceparent } }
+/** Adds what the headers say. */
+function withFacts(event: AcceptedEvent, facts: Pick<Heard, 'traceparent' | 'acceptedMs'>): AcceptedEvent {
+  return event.kind === 'event' ? { kind: 'event', heard: { ...event.heard, ...facts } } : event
 }
 
 /** Adds a timeout, because a flush waits for as long as NATS is not connected. */

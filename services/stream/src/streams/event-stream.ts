@@ -1,11 +1,12 @@
 import type { Writable } from 'node:stream'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { inSpan } from '@svc/telemetry/tracing.ts'
-import type { AcceptedEvent } from '../domain/accepted-event.ts'
+import { type AcceptedEvent, acceptedMsOfText } from '../domain/accepted-event.ts'
 import { Backlog, type Heard } from '../domain/backlog.ts'
 import { stepFor } from '../domain/gap.ts'
+import { Promptness } from '../domain/promptness.ts'
 import { cursorFrame, messageFrame, postEvent, RETRY_FRAME } from '../domain/sse.ts'
-import { eventsWritten } from '../metrics.ts'
+import { acceptedToStream, eventsWritten } from '../metrics.ts'
 import type { History, HistoryPage } from '../sources/history.ts'
 import type { Live } from '../sources/live.ts'
 import type { Posts } from '../sources/posts.ts'
@@ -27,6 +28,15 @@ export interface EventStreamOptions {
   readonly slowSeconds: number
   /** The trace of the request that opened the stream. Its reads of history belong to that trace. */
   readonly traceparent: string
+}
+
+/** An event that is written. */
+interface Written {
+  readonly cursor: number
+  readonly text: string
+  readonly source: 'heard' | 'history'
+  /** Unix milliseconds, if known. */
+  readonly acceptedMs: number | undefined
 }
 
 /**
@@ -53,6 +63,7 @@ export class EventStream {
   readonly #sources: Sources
   readonly #options: EventStreamOptions
   readonly #backlog = new Backlog(BACKLOG_LIMITS)
+  readonly #promptness = new Promptness()
   /** Every event up to this cursor was written, or the client may not see it. */
   #last: number
   /** The highest cursor that is known to exist. */
@@ -149,7 +160,10 @@ export class EventStream {
         if (!(await this.#stepTraced(out, heard))) return
       } else if (this.#target > this.#last) {
         if (!(await this.#replay(out))) return
-      } else await this.#woken()
+      } else {
+        this.#promptness.caughtUp(Date.now())
+        await this.#woken()
+      }
     }
   }
 
@@ -161,12 +175,12 @@ export class EventStream {
   }
 
   /** @returns false if the stream must end. */
-  async #step(out: Writable, { cursor, content }: Heard): Promise<boolean> {
+  async #step(out: Writable, { cursor, content, acceptedMs }: Heard): Promise<boolean> {
     const step = stepFor(this.#last, cursor)
     if (step === 'drop') return true
     if (step === 'read') return this.#replay(out)
     if (typeof content === 'string') {
-      this.#send(out, cursor, content, 'heard')
+      this.#send(out, { cursor, text: content, source: 'heard', acceptedMs })
       return true
     }
     let message: string | undefined
@@ -178,7 +192,7 @@ export class EventStream {
     }
     if (!(await this.#isReady(out))) return false
     if (message === undefined) this.#last = cursor
-    else this.#send(out, cursor, postEvent(cursor, message), 'heard')
+    else this.#send(out, { cursor, text: postEvent(cursor, message), source: 'heard', acceptedMs })
     return true
   }
 
@@ -190,7 +204,8 @@ export class EventStream {
       for (const { cursor, text } of page.events) {
         if (!(await this.#isReady(out))) return false
         // A page that was read earlier may begin with events that were written meanwhile.
-        if (cursor > this.#last) this.#send(out, cursor, text, 'history')
+        if (cursor > this.#last)
+          this.#send(out, { cursor, text, source: 'history', acceptedMs: acceptedMsOfText(text) })
       }
       const examined = page.next > this.#last || page.events.length > 0
       this.#last = Math.max(this.#last, page.next)
@@ -221,6 +236,7 @@ export class EventStream {
   /** Waits until the reader can take another event. @returns false if the stream must end. */
   async #isReady(out: Writable): Promise<boolean> {
     if (!out.writableNeedDrain) return !this.#closing && !out.destroyed
+    this.#promptness.waitsForReader()
     const limit = setTimeout(() => out.destroy(), this.#options.slowSeconds * 1_000)
     while (out.writableNeedDrain && !out.destroyed && !this.#closing) await this.#woken()
     clearTimeout(limit)
@@ -236,10 +252,12 @@ export class EventStream {
     })
   }
 
-  #send(out: Writable, cursor: number, event: string, source: 'heard' | 'history'): void {
+  #send(out: Writable, { cursor, text, source, acceptedMs }: Written): void {
     eventsWritten.add({ source })
+    const seconds = this.#promptness.secondsSince(acceptedMs, Date.now())
+    if (seconds !== undefined) acceptedToStream.observe({ source }, seconds)
     this.#last = cursor
-    this.#write(out, messageFrame(cursor, event))
+    this.#write(out, messageFrame(cursor, text))
   }
 
   #write(out: Writable, frame: string): void {

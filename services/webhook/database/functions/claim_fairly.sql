@@ -1,4 +1,4 @@
--- webhook.claim_fairly, revision 1
+-- webhook.claim_fairly, revision 2
 -- Leases due jobs to one worker: of each endpoint that is due the oldest, as many as it has slots free. The endpoints
 -- are locked first and the jobs counted afterwards, by a statement that sees all that was committed before the lock; so
 -- the number of slots holds over all workers.
@@ -11,12 +11,18 @@
 --   parallel what the worker has under way by standing and host.
 -- Out: the jobs, each with its endpoint. Endpoints that another worker is looking at are passed over.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
+
+-- Its results had no accepted_ms before. No recorded release calls it.
+drop function if exists webhook.claim_fairly(
+  bigint, bigint, bigint, double precision, bigint, text[], text[], bigint[]
+);
+
 create or replace function webhook.claim_fairly(
   steady_jobs bigint, struggling_jobs bigint, slots bigint, lease_seconds double precision,
   host_jobs bigint, busy_standings text[], busy_hosts text[], busy_jobs bigint[]
 ) returns table (
   agent_id text, configuration uuid, message_id text, lease uuid, url text, host text, key_id text, sealed bytea, body text,
-  expires_at bigint, attempts smallint, standing text
+  expires_at bigint, accepted_ms bigint, attempts smallint, standing text
 )
 language plpgsql as $$
 declare
@@ -90,7 +96,7 @@ begin
     set lease = gen_random_uuid(), due_at = moment + make_interval(secs => lease_seconds)
     from taken t where j.configuration = t.configuration and j.message_id = t.message_id
     returning t.agent_id, j.configuration, j.message_id, j.lease, t.url, t.host, t.key_id, t.sealed, j.body, j.expires_at,
-      j.attempts, t.standing;
+      j.accepted_ms, j.attempts, t.standing;
 
   update webhook.endpoints e set due_at = case
     when slots <= webhook.count_leased(e.configuration, moment) then webhook.first_lease_end(e.configuration, moment)

@@ -1,40 +1,13 @@
--- webhook.ingest, revision 1
--- Makes jobs of events, for agents that have a webhook that is older than the event.
+-- webhook.ingest, revision 2
+-- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
+-- not say `called` of it any more; a numbered file of tables/ then drops the function.
 --
--- In: arrays in parallel, one event at each index; delays: seconds to the first attempt.
--- Out: how many jobs it made. An event that comes again, and a message whose time is over, make none.
--- Locks, in order: endpoints by agent_id (no key update), then jobs.
+-- As webhook.make_jobs, which took its place, without the times of acceptance.
 create or replace function webhook.ingest(
   agents text[], cursors bigint[], messages text[], bodies text[], expiries bigint[], delays double precision[]
 ) returns bigint
-language plpgsql as $$
-declare
-  made bigint;
-begin
-  perform from webhook.endpoints e
-  where e.agent_id = any (agents) and e.configuration is not null
-  order by e.agent_id for no key update;
-
-  with inserted as (
-    insert into webhook.jobs as j (configuration, message_id, agent_id, body, expires_at, due_at)
-    select e.configuration, u.message_id, u.agent_id, u.body, u.expires_at,
-      clock_timestamp() + make_interval(secs => u.delay)
-    from unnest(agents, cursors, messages, bodies, expiries, delays)
-      as u (agent_id, cursor, message_id, body, expires_at, delay)
-    join webhook.endpoints e on e.agent_id = u.agent_id
-    where e.configuration is not null and u.cursor > e.after_cursor
-      and u.expires_at > extract(epoch from clock_timestamp())
-    on conflict (configuration, message_id) do nothing
-    returning j.agent_id, j.due_at
-  ), due as (
-    select i.agent_id, min(i.due_at) as due_at, count(*) as jobs from inserted i group by i.agent_id
-  ), raised as (
-    update webhook.endpoints e set due_at = least(e.due_at, d.due_at) from due d where e.agent_id = d.agent_id
-    returning d.jobs
-  )
-  select coalesce(sum(r.jobs), 0) into made from raised r;
-  return made;
-end
+language sql as $$
+  select webhook.make_jobs(agents, cursors, messages, bodies, expiries, delays, '{}');
 $$;
 
 grant execute on function webhook.ingest to webhook;

@@ -22,7 +22,7 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
       agentId: AGENT,
       cursor: 7,
       messageId: 'msg-0001',
-      expiresAt: 99,
+      expiresAt: 99, acceptedMs: 1_500,
       envelope,
     })
   })
@@ -62,4 +62,10 @@ describe('a message that is no inbox event never becomes a job', () => {
   ])('%s', (_, subject, text) => {
     expect(() => parseInboxEvent(subject, text)).toThrow(SyntaxError)
   })
+})
+
+test('the time of acceptance is what the publisher says, or the middle of the second in which it was accepted', () => {
+  const subject = acceptedSubject(AGENT, 'inbox')
+  const text = eventText('{"id":"msg-0001"}')
+  expect([1_234, undefined].map((acceptedMs) => parseInboxEvent(subject, text, acceptedMs).acceptedMs)).toEqual([1_234, 1_500])
 })

@@ -11,6 +11,8 @@ export interface InboxEvent {
   readonly messageId: string
   /** Expiry of the message, Unix seconds. */
   readonly expiresAt: number
+  /** When the message was accepted, Unix milliseconds. */
+  readonly acceptedMs: number
   /** The text of the envelope exactly as it is stored and read. */
   readonly envelope: string
   /** The trace of the request that caused the event, if it is traced. */
@@ -21,7 +23,11 @@ const SUBJECT = /^accepted\.([1-9A-HJ-NP-Za-km-z]{32,44})\.inbox$/
 const eventCheck = TypeCompiler.Compile(
   Type.Object({
     cursor: EventCursor,
-    message: Type.Object({ envelope: Type.Object({ id: MessageId }), expires_at: UnixSeconds }),
+    message: Type.Object({
+      envelope: Type.Object({ id: MessageId }),
+      created_at: UnixSeconds,
+      expires_at: UnixSeconds,
+    }),
   }),
 )
 
@@ -37,9 +43,11 @@ const MAX_LEVELS = 80
  * Parses an event that the outbox published (libs/contracts, accepted.ts). Cuts the envelope out of the text and never
  * serializes it again, so that every reader gets the same bytes. The envelope comes from outsiders, so JSON.parse must
  * not parse it: it has a fault that lets one message change how the next is read.
+ * @param acceptedMs What the publisher says of it. Without it, the second in which it was accepted is known, and its middle
+ *   is used.
  * @throws SyntaxError if the text is no such event.
  */
-export function parseInboxEvent(subject: string, text: string): InboxEvent {
+export function parseInboxEvent(subject: string, text: string, acceptedMs?: number): InboxEvent {
   const agentId = agentOf(subject)
   const event = parseEvent(text)
   if (agentId === '' || !eventCheck.Check(event)) throw new SyntaxError('not an event of an inbox')
@@ -49,6 +57,7 @@ export function parseInboxEvent(subject: string, text: string): InboxEvent {
     cursor: event.cursor,
     messageId: event.message.envelope.id,
     expiresAt: event.message.expires_at,
+    acceptedMs: acceptedMs ?? event.message.created_at * 1_000 + 500,
     envelope: memberText(message, 'envelope') ?? '',
   }
 }

@@ -9,7 +9,7 @@ import type { SecretBox } from '../domain/secret-box.ts'
 import { type ExemptTargets, parseWebhookUrl } from '../domain/webhook-url.ts'
 import { post } from '../http/post.ts'
 import { findAddresses, type Resolve } from '../http/resolve.ts'
-import { attemptSeconds, attempts, outcomes } from '../metrics.ts'
+import { acceptedToAttempt, acceptedToDelivered, attemptSeconds, attempts, outcomes } from '../metrics.ts'
 import type { ClaimedJob, Ended, Outcome } from '../store/jobs.ts'
 
 /** The deliveries that this process has under way. */
@@ -110,6 +110,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     attempts.add({ result })
     attemptSeconds.observe({}, (performance.now() - beganMs) / MS_PER_SECOND)
     if (outcome !== undefined) outcomes.add({ outcome: outcome.kind })
+    if (outcome?.kind === 'delivered') observeSinceAcceptance(acceptedToDelivered, job)
     span?.end(result === 'delivered' ? undefined : result)
     return attempted
   }
@@ -133,6 +134,7 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     failpoint('webhook.resolved')
     if (!(await begin(job))) return { outcome: undefined, result: 'void' }
     failpoint('webhook.begun')
+    if (job.attempts === 0) observeSinceAcceptance(acceptedToAttempt, job)
     const headers = deliveryHeaders(job, secret, Date.now())
     try {
       const timeoutMs = Math.max(1, Math.floor(attemptMs - resolvedMs))
@@ -159,6 +161,11 @@ export function createDeliveries(options: DeliveriesOptions): Deliveries {
     const afterSeconds = secondsToNext(backoff, attempts + 1, Math.random())
     return { outcome: afterSeconds === undefined ? { kind: 'failed' } : { kind: 'retry', afterSeconds }, result }
   }
+}
+
+/** At least 0, because the clocks of two machines may differ. */
+function observeSinceAcceptance(metric: typeof acceptedToAttempt, { acceptedMs }: ClaimedJob): void {
+  if (acceptedMs !== null) metric.observe({}, Math.max(Date.now() - acceptedMs, 0) / MS_PER_SECOND)
 }
 
 /** Connection errors name the host, which is private to the agent, so logs hold only the kind of error (ADR 22). */

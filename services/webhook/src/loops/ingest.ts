@@ -67,9 +67,9 @@ export async function startIngest({
   })
   return { loop, lag: () => consumer.lag() }
 
-  function parse({ subject, text }: StreamEvent): InboxEvent | undefined {
+  function parse({ subject, text, acceptedMs }: StreamEvent): InboxEvent | undefined {
     try {
-      return parseInboxEvent(subject, text)
+      return parseInboxEvent(subject, text, acceptedMs)
     } catch (error) {
       // The publisher has broken the contract, so a retry would not help.
       logger.error({ err: error }, 'an event of the stream cannot be read: it breaks its contract')

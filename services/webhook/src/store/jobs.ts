@@ -17,6 +17,8 @@ export interface ClaimedJob extends Occupant {
   readonly body: string
   /** Expiry of the message, Unix seconds. */
   readonly expiresAt: number
+  /** When the message was accepted, Unix milliseconds; null for a job that an earlier release made. */
+  readonly acceptedMs: number | null
   /** Number of attempts that have ended. */
   readonly attempts: number
   /** The trace of the request that caused the job, if it is traced. */
@@ -59,13 +61,14 @@ export function createIngest(database: Database, backoff: Backoff, made: () => v
 export async function makeJobs(sql: Sql | Tx, events: readonly InboxEvent[], backoff: Backoff): Promise<number> {
   const delays = events.map(() => secondsToNext(backoff, 0, Math.random()) ?? 0)
   const [row] = await sql<{ jobs: number }[]>`
-    select webhook.ingest(
+    select webhook.make_jobs(
       agents => ${events.map((event) => event.agentId)}::text[],
       cursors => ${events.map((event) => event.cursor)}::bigint[],
       messages => ${events.map((event) => event.messageId)}::text[],
       bodies => ${events.map((event) => event.envelope)}::text[],
       expiries => ${events.map((event) => event.expiresAt)}::bigint[],
-      delays => ${delays}::double precision[]
+      delays => ${delays}::double precision[],
+      accepted_ms => ${events.map((event) => event.acceptedMs)}::bigint[]
     ) as jobs`
   return row?.jobs ?? 0
 }
@@ -97,7 +100,8 @@ export async function findTraces(sql: Sql, jobs: readonly ClaimedJob[]): Promise
 export async function claimJobs(sql: Sql, claim: Claim, leaseSeconds: number): Promise<ClaimedJob[]> {
   return sql<ClaimedJob[]>`
     select c.agent_id as "agentId", c.configuration, c.message_id as "messageId", c.lease, c.url, c.host,
-      c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.attempts, c.standing
+      c.key_id as "keyId", c.sealed, c.body, c.expires_at as "expiresAt", c.accepted_ms as "acceptedMs",
+      c.attempts, c.standing
     from webhook.claim_fairly(
       steady_jobs => ${claim.steadyJobs}::bigint,
       struggling_jobs => ${claim.strugglingJobs}::bigint,

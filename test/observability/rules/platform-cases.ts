@@ -1,0 +1,267 @@
+/** When alerts on exporters' metrics fire, and when they do not. Names and labels are those of the exporters. */
+import type { AlertCase, Series } from './promtool.ts'
+
+const HOUR = 3_600
+const DAY = 24 * HOUR
+const constant = (series: string, value: number): Series => ({ [series]: `${value}x120` })
+/** The series fires above the threshold and is quiet at it. `values` has pairs of both. */
+const levels = (...values: readonly (readonly [series: string, above: number, at: number])[]): AlertCase => ({
+  at: '90m',
+  fires: values.map(([series, above]) => constant(series, above)),
+  quiet: values.map(([series, , at]) => constant(series, at)),
+})
+const volume = (claim: string, used: number): Series => ({
+  [`kubelet_volume_stats_used_bytes{namespace="svc", persistentvolumeclaim="${claim}"}`]: `${used}x120`,
+  [`kubelet_volume_stats_capacity_bytes{namespace="svc", persistentvolumeclaim="${claim}"}`]: '100x120',
+})
+const mount = (mountpoint: string, used: number): Series => ({
+  [`node_filesystem_avail_bytes{instance="a", mountpoint="${mountpoint}"}`]: `${100 - used}x120`,
+  [`node_filesystem_size_bytes{instance="a", mountpoint="${mountpoint}"}`]: '100x120',
+})
+const cronJob = (times: Readonly<Record<string, string>>): Series =>
+  Object.fromEntries(
+    Object.entries(times).map(([what, values]) => [
+      `kube_cronjob_${what}{namespace="svc", cronjob="verify-books"}`,
+      values,
+    ]),
+  )
+const JETSTREAM = 'namespace="svc", server_id="a", server_name="nats-0", cluster="svc", domain=""'
+const STREAM = `${JETSTREAM}, account="$G", stream_name="ACCEPTED"`
+const job = (name: string): string => `namespace="svc", job_name="${name}"`
+const ALL_EXPORTERS: Series = {
+  ...constant('gnatsd_varz_slow_consumers{instance="nats"}', 0),
+  ...constant('pg_settings_max_connections{instance="pg"}', 100),
+  ...constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc"}', 60),
+  ...constant('kube_pod_info{namespace="svc"}', 1),
+  ...constant('kubelet_volume_stats_used_bytes{namespace="svc"}', 1),
+  ...constant('probe_ssl_earliest_cert_expiry{instance="a"}', 90 * DAY),
+}
+const CLOUDNATIVE_PG: Series = {
+  ...without(ALL_EXPORTERS, /^pg/),
+  ...constant('cnpg_pg_settings_setting{instance="pg", name="max_connections"}', 100),
+  ...constant('cnpg_collector_last_available_backup_timestamp{instance="pg"}', 60),
+}
+
+export const PLATFORM_CASES: Readonly<Record<string, AlertCase>> = {
+  SvcNatsNoLeader: {
+    at: '10m',
+    fires: [
+      constant(`jetstream_server_jetstream_disabled{${JETSTREAM}, meta_leader=""}`, 0),
+      constant(`jetstream_stream_total_messages{${STREAM}, meta_leader="nats-1", stream_leader=""}`, 7),
+    ],
+    quiet: [
+      {
+        ...constant(`jetstream_server_jetstream_disabled{${JETSTREAM}, meta_leader="nats-1"}`, 0),
+        ...constant(`jetstream_stream_total_messages{${STREAM}, meta_leader="nats-1", stream_leader="nats-2"}`, 7),
+      },
+      // A server that is alone has no cluster and needs no leader.
+      constant('jetstream_server_jetstream_disabled{server_name="nats-0", cluster="", meta_leader=""}', 0),
+    ],
+  },
+  SvcNatsDisk: {
+    at: '90m',
+    fires: [volume('data-nats-0', 71), mount('/srv/nats', 71)],
+    quiet: [volume('data-nats-0', 70), mount('/srv/nats', 70), volume('data-other-0', 99)],
+  },
+  SvcNatsSlowConsumers: {
+    at: '20m',
+    fires: [{ 'gnatsd_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x14 4x60' }],
+    quiet: [{ 'gnatsd_varz_slow_consumers{instance="nats-0", server_id="a"}': '3x120' }],
+  },
+  SvcPostgresReplicationLag: levels(
+    ['pg_replication_lag_seconds{instance="a"}', 31, 30],
+    ['pg_stat_replication_pg_wal_lsn_diff{instance="a", application_name="b"}', 2 ** 28 + 1, 2 ** 28],
+    ['cnpg_pg_replication_lag{instance="a"}', 31, 30],
+  ),
+  SvcPostgresStandbyLost: {
+    at: '10m',
+    fires: [
+      constant('pg_replication_slots_slot_is_active{slot_name="a", slot_type="physical"}', 0),
+      {
+        ...constant('cnpg_pg_replication_in_recovery{instance="a"}', 1),
+        ...constant('cnpg_pg_replication_is_wal_receiver_up{instance="a"}', 0),
+      },
+    ],
+    quiet: [
+      constant('pg_replication_slots_slot_is_active{slot_name="a", slot_type="physical"}', 1),
+      constant('pg_replication_slots_slot_is_active{slot_name="a", slot_type="logical"}', 0),
+      {
+        ...constant('cnpg_pg_replication_in_recovery{instance="a"}', 1),
+        ...constant('cnpg_pg_replication_is_wal_receiver_up{instance="a"}', 1),
+        ...constant('cnpg_pg_replication_in_recovery{instance="primary"}', 0),
+        ...constant('cnpg_pg_replication_is_wal_receiver_up{instance="primary"}', 0),
+      },
+    ],
+  },
+  SvcPostgresDisk: {
+    at: '90m',
+    fires: [volume('data-postgres-0', 81), mount('/var/lib/postgresql', 81)],
+    quiet: [volume('data-postgres-0', 80), mount('/var/lib/postgresql', 80), volume('data-other-0', 99)],
+  },
+  SvcPostgresWraparound: levels(
+    ['pg_database_wraparound_age_datfrozenxid_seconds{instance="a", datname="b"}', 501e6, 500e6],
+    ['pg_database_wraparound_age_datminmxid_seconds{instance="a", datname="b"}', 501e6, 500e6],
+    ['cnpg_pg_database_xid_age{instance="a", datname="b"}', 501e6, 500e6],
+    ['cnpg_pg_database_mxid_age{instance="a", datname="b"}', 501e6, 500e6],
+  ),
+  SvcPostgresLongTransaction: {
+    at: '10m',
+    fires: [
+      constant(
+        'pg_stat_activity_max_tx_duration{usename="a", backend_type="client backend", application_name="b"}',
+        301,
+      ),
+      constant('cnpg_backends_max_tx_duration_seconds{usename="a", application_name="b"}', 301),
+    ],
+    quiet: [
+      constant(
+        'pg_stat_activity_max_tx_duration{usename="a", backend_type="client backend", application_name="b"}',
+        300,
+      ),
+      constant(
+        'pg_stat_activity_max_tx_duration{usename="a", backend_type="client backend", application_name="pg_dump"}',
+        999,
+      ),
+      constant('pg_stat_activity_max_tx_duration{usename="a", backend_type="autovacuum worker"}', 999),
+      constant('cnpg_backends_max_tx_duration_seconds{usename="a", application_name="b"}', 300),
+    ],
+  },
+  SvcPostgresConnections: {
+    at: '10m',
+    fires: [postgresExporter(81), cloudNativePg(81)],
+    quiet: [postgresExporter(80), cloudNativePg(80)],
+  },
+  SvcBackupOld: {
+    at: '30m',
+    fires: [
+      constant('barman_cloud_cloudnative_pg_io_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
+      // 0: no backup yet. A timestamp is far from 0, but the clock of the tests is not.
+      constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -26 * HOUR),
+      constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc", backup_type="full"}', 27 * HOUR),
+    ],
+    quiet: [
+      {
+        ...constant('barman_cloud_cloudnative_pg_io_last_available_backup_timestamp{job="pg"}', -25 * HOUR),
+        // With the plugin, the operator's own metric knows of no backup.
+        ...constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -999 * HOUR),
+      },
+      constant('cnpg_collector_last_available_backup_timestamp{job="pg"}', -25 * HOUR),
+      {
+        ...constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc", backup_type="full"}', 99 * HOUR),
+        ...constant('pgbackrest_backup_since_last_completion_seconds{stanza="svc", backup_type="incr"}', 25 * HOUR),
+      },
+    ],
+  },
+  SvcWalArchiveFailing: {
+    at: '40m',
+    fires: [
+      { 'pg_stat_archiver_failed_count{instance="a"}': '0+1x120' },
+      {
+        ...constant('cnpg_pg_stat_archiver_last_failed_time{instance="a"}', 50),
+        ...constant('cnpg_pg_stat_archiver_last_archived_time{instance="a"}', 40),
+      },
+    ],
+    quiet: [
+      { 'pg_stat_archiver_failed_count{instance="a"}': '5x120' },
+      {
+        ...constant('cnpg_pg_stat_archiver_last_failed_time{instance="a"}', -1),
+        ...constant('cnpg_pg_stat_archiver_last_archived_time{instance="a"}', 40),
+      },
+    ],
+  },
+  SvcMigrationFailed: {
+    at: '20m',
+    fires: [
+      constant(`kube_job_failed{${job('migrate-messaging')}, condition="true"}`, 1),
+      {
+        ...constant(`kube_job_status_active{${job('roles-budget')}}`, 1),
+        ...constant(`kube_job_status_start_time{${job('roles-budget')}}`, 0),
+      },
+    ],
+    quiet: [
+      constant(`kube_job_failed{${job('migrate-messaging')}, condition="true"}`, 0),
+      constant(`kube_job_failed{${job('verify-books-1')}, condition="true"}`, 1),
+      {
+        ...constant(`kube_job_status_active{${job('roles-budget')}}`, 1),
+        ...constant(`kube_job_status_start_time{${job('roles-budget')}}`, 600),
+      },
+      {
+        ...constant(`kube_job_status_active{${job('roles-budget')}}`, 0),
+        ...constant(`kube_job_status_start_time{${job('roles-budget')}}`, 0),
+      },
+    ],
+  },
+  SvcVerifyFailed: {
+    at: '30m',
+    fires: [verified(1, { created: '0x60', status_last_successful_time: '50x60' }), verified(1, { created: '0x60' })],
+    quiet: [
+      verified(0, { created: '0x60', status_last_successful_time: '50x60' }),
+      // A later run has succeeded.
+      verified(1, { created: '0x60', status_last_successful_time: '150x60' }),
+    ],
+  },
+  SvcVerifyOverdue: {
+    at: '30m',
+    fires: [
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-26 * HOUR}x60` }),
+      cronJob({ created: `${-27 * HOUR}x60` }),
+    ],
+    quiet: [
+      cronJob({ created: `${-99 * HOUR}x60`, status_last_successful_time: `${-25 * HOUR}x60` }),
+      cronJob({ created: `${-25 * HOUR}x60` }),
+    ],
+  },
+  SvcCertificateExpiring: {
+    at: '90m',
+    fires: [certificate(13 * DAY, 60), constant('probe_ssl_earliest_cert_expiry{instance="a"}', 14 * DAY)],
+    quiet: [
+      certificate(15 * DAY, 60),
+      // A short certificate whose renewal is not due yet.
+      certificate(DAY, HOUR * 12),
+      constant('probe_ssl_earliest_cert_expiry{instance="a"}', 15 * DAY),
+    ],
+  },
+  SvcExporterGone: {
+    at: '30m',
+    fires: Object.keys(ALL_EXPORTERS).map((gone) => without(ALL_EXPORTERS, gone)),
+    quiet: [ALL_EXPORTERS, CLOUDNATIVE_PG],
+  },
+}
+
+/** A run that began at 100 s. */
+function verified(failed: number, times: Readonly<Record<string, string>>): Series {
+  return {
+    ...cronJob(times),
+    ...constant(`kube_job_status_start_time{${job('verify-books-1')}}`, 100),
+    ...constant(`kube_job_failed{${job('verify-books-1')}, condition="true"}`, failed),
+  }
+}
+
+function certificate(expires: number, renewal: number): Series {
+  return {
+    ...constant('certmanager_certificate_expiration_timestamp_seconds{namespace="svc", name="nats"}', expires),
+    ...constant('certmanager_certificate_renewal_timestamp_seconds{namespace="svc", name="nats"}', renewal),
+  }
+}
+
+function postgresExporter(connections: number): Series {
+  return {
+    ...constant('pg_stat_activity_count{instance="a", state="idle", datname="svc"}', connections - 1),
+    ...constant('pg_stat_activity_count{instance="a", state="active", datname="svc"}', 1),
+    ...constant('pg_settings_max_connections{instance="a"}', 100),
+  }
+}
+
+function cloudNativePg(connections: number): Series {
+  return {
+    ...constant('cnpg_backends_total{instance="a", state="idle"}', connections),
+    ...constant('cnpg_pg_settings_setting{instance="a", name="max_connections"}', 100),
+    ...constant('cnpg_pg_settings_setting{instance="a", name="port"}', 5432),
+  }
+}
+
+function without(series: Series, name: string | RegExp): Series {
+  return Object.fromEntries(
+    Object.entries(series).filter(([key]) => (typeof name === 'string' ? key !== name : !name.test(key))),
+  )
+}

@@ -1,0 +1,78 @@
+/** Unit tests of alerts, run by `promtool`, which is part of Debian's package `prometheus`. */
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { stringify } from 'yaml'
+
+/** Series by name and labels. The values, one each minute, are in the notation of promtool: `<start>+<step>x<repeats>`. */
+export type Series = Readonly<Record<string, string>>
+
+export interface AlertCase {
+  /** When to look, from the first sample on. */
+  readonly at: string
+  /** One set for each branch of the expression. The alert fires for each of them. */
+  readonly fires: readonly Series[]
+  /** Sets that are nearly as bad. The alert fires for none of them. */
+  readonly quiet: readonly Series[]
+}
+
+export interface RuleGroup {
+  readonly rules: readonly { readonly alert?: string; readonly record?: string; readonly expr: string }[]
+}
+
+export const hasPromtool = spawnSync('promtool', ['--version']).status === 0
+
+/**
+ * Tests each alert with the recorded rules that it reads, and without the other alerts, which would take minutes.
+ * @returns what promtool says; '' if every case came out as expected.
+ */
+export function runCases(groups: readonly RuleGroup[], cases: Readonly<Record<string, AlertCase>>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'promtool-'))
+  try {
+    const files = Object.entries(cases).map(([alert, given]) => {
+      const rules = join(folder, `${alert}.rules.yaml`)
+      writeFileSync(rules, stringify({ groups: groupsFor(alert, groups) }))
+      const file = join(folder, `${alert}.yaml`)
+      writeFileSync(file, stringify({ rule_files: [rules], evaluation_interval: '1m', tests: testsOf(alert, given) }))
+      return file
+    })
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', ...files], { encoding: 'utf8' })
+    return status === 0 ? '' : `${stdout}${stderr}`
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function groupsFor(alert: string, groups: readonly RuleGroup[]): RuleGroup[] {
+  const wanted = groups.flatMap(({ rules }) => rules).find((rule) => rule.alert === alert)
+  const readsRecorded = wanted?.expr.includes('svc:') === true
+  return groups
+    .map((group) => ({
+      ...group,
+      rules: group.rules.filter((rule) => rule === wanted || (readsRecorded && rule.record !== undefined)),
+    }))
+    .filter(({ rules }) => rules.length > 0)
+}
+
+function testsOf(alert: string, { at, fires, quiet }: AlertCase): object[] {
+  return [
+    ...fires.map((series) => testOf(alert, at, series, true)),
+    ...quiet.map((series) => testOf(alert, at, series, false)),
+  ]
+}
+
+function testOf(alert: string, at: string, series: Series, fires: boolean): object {
+  return {
+    name: `${alert} ${fires ? 'fires' : 'does not fire'}: ${JSON.stringify(series)}`,
+    interval: '1m',
+    input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+    promql_expr_test: [
+      {
+        expr: `min(ALERTS{alertname="${alert}", alertstate="firing"})`,
+        eval_time: at,
+        exp_samples: fires ? [{ labels: '{}', value: 1 }] : [],
+      },
+    ],
+  }
+}

@@ -1,0 +1,37 @@
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { PLATFORM_CASES } from './platform-cases.ts'
+import { hasPromtool, type RuleGroup, runCases } from './promtool.ts'
+import { SERVICE_CASES } from './service-cases.ts'
+
+const FOLDER = fileURLToPath(new URL('../../../deploy/observability/rules/', import.meta.url))
+const GROUPS = globSync('*.yaml', { cwd: FOLDER }).flatMap(
+  (name) => (parse(readFileSync(FOLDER + name, 'utf8')) as { groups: RuleGroup[] }).groups,
+)
+const CASES = { ...SERVICE_CASES, ...PLATFORM_CASES }
+
+test('every alert has a case that fires and one that does not', () => {
+  const alerts = GROUPS.flatMap(({ rules }) => rules.flatMap(({ alert }) => alert ?? []))
+  expect(Object.keys(CASES).sort()).toEqual(alerts.sort())
+  const lacking = Object.entries(CASES).filter(([, { fires, quiet }]) => fires.length === 0 || quiet.length === 0)
+  expect(lacking).toEqual([])
+})
+
+describe.skipIf(!hasPromtool)(
+  `promtool${hasPromtool ? '' : ' (skipped: apt-get install prometheus brings it)'}`,
+  () => {
+    test('every alert fires when it should, and only then', () => {
+      expect(runCases(GROUPS, CASES)).toBe('')
+    }, 150_000)
+
+    test('a wrong case is found', () => {
+      const { SvcOutboxBehind } = SERVICE_CASES
+      if (SvcOutboxBehind === undefined) throw new Error('there is no such case')
+      const { at, fires, quiet } = SvcOutboxBehind
+      const told = runCases(GROUPS, { SvcOutboxBehind: { at, fires: quiet, quiet: fires } })
+      expect(told.match(/exp:/g)?.length).toBe(2)
+    })
+  },
+)
