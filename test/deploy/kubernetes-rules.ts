@@ -26,6 +26,8 @@ interface RuleContext {
 export type Rule = (context: RuleContext) => string[]
 
 /** The database role of a command's pod comes from its Secret, which no other pod may have. */
+/** Kinds that run to their end. */
+const COMMANDS = new Set(['Job', 'CronJob'])
 const OF_COMMANDS = /-(owner|roles)$/
 const VOLUME_KINDS = ['configMap', 'secret', 'emptyDir', 'persistentVolumeClaim', 'name']
 
@@ -41,7 +43,7 @@ export const RULES = {
 
   'every long-lived container has all three probes, and liveness differs from readiness': ({ manifests }) =>
     eachContainer(
-      manifests.filter(({ kind }) => kind !== 'Job'),
+      manifests.filter(({ kind }) => !COMMANDS.has(kind)),
       ({ startupProbe, livenessProbe, readinessProbe }) => [
         ...(startupProbe && livenessProbe && readinessProbe ? [] : ['lacks a probe']),
         ...(sameTarget(livenessProbe, readinessProbe) ? ['restarts on what only makes it unready'] : []),
@@ -131,13 +133,15 @@ export const RULES = {
   'a service gets only its own secrets, and only commands get those of owners and administrators': ({ manifests }) =>
     workloadsOf(manifests).flatMap((workload) => {
       const name = workload.manifest.metadata.name
-      const own =
-        workload.manifest.kind === 'Job'
-          ? name.replace(/^migrate-(.*)$/, '$1-owner').replace(/^roles-(.*)$/, '$1-roles')
-          : name
+      const own = COMMANDS.has(workload.manifest.kind)
+        ? name
+            .replace(/^migrate-(.*)$/, '$1-owner')
+            .replace(/^roles-(.*)$/, '$1-roles')
+            .replace('verify-books', 'admin')
+        : name
       return secretReferencesOf(workload)
         .map((key) => key.split('/')[0] ?? '')
-        .filter((secret) => secret !== own || (workload.manifest.kind !== 'Job' && OF_COMMANDS.test(secret)))
+        .filter((secret) => secret !== own || (!COMMANDS.has(workload.manifest.kind) && OF_COMMANDS.test(secret)))
         .map((secret) => `${name} has the secret ${secret}`)
     }),
 

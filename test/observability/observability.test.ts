@@ -213,8 +213,7 @@ describe('dashboards and alerts use existing metrics', () => {
     const unscoped = targets.filter(({ expr }) => {
       const wanted = (metric: string): number => (recorded.has(metric) ? 0 : 3)
       return parsePromql(expr).selectors.some(
-        ({ metric, matchers }) =>
-          matchers.filter(({ label, value }) => value === `$${label}`).length < wanted(metric),
+        ({ metric, matchers }) => matchers.filter(({ label, value }) => value === `$${label}`).length < wanted(metric),
       )
     })
     expect(unscoped).toEqual([])
@@ -240,7 +239,12 @@ describe('dashboards and alerts use existing metrics', () => {
       const page = readFileSync(join(ROOT, path), 'utf8')
       const { labels: grouping } = parsePromql(expr)
       const mentioned = [...JSON.stringify(annotations).matchAll(/\$labels\.(\w+)/g)].map(([, label]) => label ?? '')
-      const known = [...grouping, ...seriesOf(expr).flatMap((sample) => Object.keys(sample.labels)), ...GIVEN_LABELS, ...MADE_LABELS]
+      const known = [
+        ...grouping,
+        ...seriesOf(expr).flatMap((sample) => Object.keys(sample.labels)),
+        ...GIVEN_LABELS,
+        ...MADE_LABELS,
+      ]
       return !(
         before === '' &&
         ['critical', 'warning', 'info'].includes(labels?.severity ?? '') &&

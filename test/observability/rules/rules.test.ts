@@ -24,7 +24,7 @@ describe.skipIf(!hasPromtool)(
   () => {
     test('every alert fires when it should, and only then', () => {
       expect(runCases(GROUPS, CASES)).toBe('')
-    }, 150_000)
+    }, 400_000)
 
     test('a wrong case is found', () => {
       const { SvcOutboxBehind } = SERVICE_CASES

@@ -22,7 +22,8 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
       agentId: AGENT,
       cursor: 7,
       messageId: 'msg-0001',
-      expiresAt: 99, acceptedMs: 1_500,
+      expiresAt: 99,
+      acceptedMs: 1_500,
       envelope,
     })
   })
@@ -67,5 +68,7 @@ describe('a message that is no inbox event never becomes a job', () => {
 test('the time of acceptance is what the publisher says, or the middle of the second in which it was accepted', () => {
   const subject = acceptedSubject(AGENT, 'inbox')
   const text = eventText('{"id":"msg-0001"}')
-  expect([1_234, undefined].map((acceptedMs) => parseInboxEvent(subject, text, acceptedMs).acceptedMs)).toEqual([1_234, 1_500])
+  expect([1_234, undefined].map((acceptedMs) => parseInboxEvent(subject, text, acceptedMs).acceptedMs)).toEqual([
+    1_234, 1_500,
+  ])
 })

@@ -1,0 +1,30 @@
+import { chmodSync, lstatSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { run } from './run.ts'
+
+/**
+ * Writes a folder as a tar file whose bytes depend only on names, contents, links and the right to execute: not on times,
+ * owners, the umask, the order of the file system, or which files it stores only once.
+ */
+export async function writeLayer(folder: string, file: string, epochSeconds: number): Promise<void> {
+  setModes(folder)
+  await run('tar', [
+    ...['--create', '--file', file, '--directory', folder],
+    ...['--sort=name', `--mtime=@${epochSeconds}`, '--owner=0', '--group=0', '--numeric-owner', '--hard-dereference'],
+    // Long names and nothing else: no times of access or change, no process ids.
+    ...['--format=posix', '--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime'],
+    ...readdirSync(folder).toSorted(),
+  ])
+}
+
+/** 755 for folders and for what can be executed, 644 for the rest. The folder for temporary files keeps its sticky bit. */
+function setModes(folder: string): void {
+  for (const name of readdirSync(folder)) {
+    const path = join(folder, name)
+    const stat = lstatSync(path)
+    if (stat.isSymbolicLink()) continue
+    const isSticky = (stat.mode & 0o1000) !== 0
+    chmodSync(path, stat.isDirectory() ? (isSticky ? 0o1777 : 0o755) : (stat.mode & 0o111) !== 0 ? 0o755 : 0o644)
+    if (stat.isDirectory()) setModes(path)
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * `npx pnpm image <folder>` builds the image of the last commit for linux/amd64 and linux/arm64, as an OCI layout in the
+ * folder, and prints its digest. The same commit gives the same digest on every machine. Needs Debian, with `apt-get`,
+ * `dpkg-deb`, `tar`, `git` and `npm`, and no container engine.
+ * `npx pnpm image --lock` writes the current versions and hashes of Debian's packages and of Node into lock.json.
+ */
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { lockNode, type NodeBinary, unpackApp, unpackNode } from './app.ts'
+import { type DebianPackage, lockPackages, unpackDebian } from './debian.ts'
+import { writeLayer } from './layer.ts'
+import { type Architecture, type PlatformImage, writeLayout } from './layout.ts'
+import { run } from './run.ts'
+
+interface Lock {
+  readonly node: NodeBinary
+  readonly debian: Readonly<Record<Architecture, readonly DebianPackage[]>>
+}
+
+const ARCHITECTURES: readonly Architecture[] = ['amd64', 'arm64']
+const REPOSITORY = fileURLToPath(new URL('../../../', import.meta.url))
+const LOCK = new URL('lock.json', import.meta.url)
+const USAGE =
+  'usage: npx pnpm image <folder> [--arch amd64|arm64] [--source <address of the sources>], or npx pnpm image --lock'
+
+const CONFIG = {
+  User: '65532:65532',
+  Env: ['PATH=/usr/local/bin', 'NODE_ENV=production', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+  Entrypoint: ['/usr/local/bin/node'],
+  Cmd: ['--version'],
+  WorkingDir: '/app',
+}
+
+const work = mkdtempSync(join(tmpdir(), 'image-'))
+try {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { lock: { type: 'boolean' }, arch: { type: 'string', multiple: true }, source: { type: 'string' } },
+  })
+  const wanted = ARCHITECTURES.filter((architecture) => values.arch?.includes(architecture) ?? true)
+  const [folder, ...others] = positionals
+  if (values.lock === true) await writeLock()
+  else if (folder === undefined || others.length > 0 || wanted.length === 0) throw new Error(USAGE)
+  else console.log(await build(folder, wanted, values.source))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}
+
+async function build(folder: string, architectures: readonly Architecture[], source = 'unknown'): Promise<string> {
+  const commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: REPOSITORY })).trim()
+  const epochSeconds = Number(await run('git', ['show', '--no-patch', '--format=%ct', commit], { cwd: REPOSITORY }))
+  const { version } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { version: string }
+  mkdirSync(folder) // fails if it is there, so that nothing of an earlier build remains
+  const images: PlatformImage[] = []
+  for (const architecture of architectures) images.push(await buildFor(folder, architecture, { commit, epochSeconds }))
+  return writeLayout(folder, images, {
+    created: new Date(epochSeconds * 1_000).toISOString(),
+    tag: version,
+    config: CONFIG,
+    labels: {
+      'org.opencontainers.image.title': 'signed-agent-messaging',
+      'org.opencontainers.image.description': 'Messaging between software agents that trust keys, not accounts',
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.revision': commit,
+      'org.opencontainers.image.source': source,
+    },
+  })
+}
+
+/** The layers that change least come first. They are written into the target folder, to be moved on the same disk. */
+async function buildFor(
+  folder: string,
+  architecture: Architecture,
+  { commit, epochSeconds }: { commit: string; epochSeconds: number },
+): Promise<PlatformImage> {
+  const lock = JSON.parse(readFileSync(LOCK, 'utf8')) as Lock
+  const given = { work, architecture, commit, node: lock.node, packages: lock.debian[architecture] }
+  const layers: string[] = []
+  for (const unpack of [unpackDebian, unpackNode, unpackApp]) {
+    const root = join(work, `${architecture}-${unpack.name}`)
+    await unpack(given, root)
+    const layer = join(folder, `${architecture}-${unpack.name}.tar`)
+    await writeLayer(root, layer, epochSeconds)
+    rmSync(root, { recursive: true })
+    layers.push(layer)
+  }
+  return { architecture, layers }
+}
+
+async function writeLock(): Promise<void> {
+  const lock: Lock = {
+    node: await lockNode(work, process.versions.node),
+    debian: { amd64: await lockPackages(work, 'amd64'), arm64: await lockPackages(work, 'arm64') },
+  }
+  writeFileSync(LOCK, `${JSON.stringify(lock, null, 2)}\n`)
+}
