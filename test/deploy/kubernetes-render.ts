@@ -4,7 +4,6 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { ICronJob } from 'kubernetes-models/batch/v1'
 import type { IContainer, IPodTemplateSpec } from 'kubernetes-models/v1'
 import { parseAllDocuments } from 'yaml'
 
@@ -64,9 +63,8 @@ export function renderWith(components: readonly string[], more = ''): Manifest[]
 export function workloadsOf(manifests: readonly Manifest[]): Workload[] {
   return manifests.flatMap((manifest) => {
     if (!['Deployment', 'StatefulSet', 'DaemonSet', 'Job', 'CronJob'].includes(manifest.kind)) return []
-    const { template } = (
-      manifest.kind === 'CronJob' ? (manifest.spec as ICronJob['spec'])?.jobTemplate.spec : manifest.spec
-    ) as { template: IPodTemplateSpec }
+    const job = manifest.kind === 'CronJob' ? (manifest.spec as { jobTemplate: object }).jobTemplate : manifest
+    const { template } = (job as { spec: { template: IPodTemplateSpec } }).spec
     return [
       {
         manifest,

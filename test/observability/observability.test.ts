@@ -308,7 +308,9 @@ describe('dashboards and alerts use existing metrics', () => {
     const { labels } = parsePromql(expression)
     const own = seriesOf(expression).flatMap((sample) => Object.keys(sample.labels))
     const known = /^(?:sum|max|min|avg|topk|histogram_quantile)/.test(expression) ? labels : own
-    return named.filter((label) => ![...known, 'instance'].includes(label)).map((label) => `${expression}: no ${label}`)
+    return named
+      .filter((label) => ![...known, ...GIVEN_LABELS, ...MADE_LABELS].includes(label))
+      .map((label) => `${expression}: no ${label}`)
   }
 
   function seriesOf(expression: string): Sample[] {

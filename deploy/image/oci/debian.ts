@@ -44,8 +44,8 @@ export async function lockPackages(work: string, architecture: Architecture): Pr
   const files = globSync('*.deb', { cwd: debs }).toSorted()
   return Promise.all(
     files.map(async (file) => {
-      const text = await run('dpkg-deb', ['--show', '--showformat=${Package}\t${Version}', join(debs, file)])
-      const [name = '', version = ''] = text.split('\t')
+      const text = await run('dpkg-deb', ['--field', join(debs, file), 'Package', 'Version'])
+      const [, name = '', version = ''] = /^Package: (.+)\nVersion: (.+)$/m.exec(text) ?? []
       return { name, version, sha256: sha256Of(join(debs, file)) }
     }),
   )

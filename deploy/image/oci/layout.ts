@@ -21,7 +21,7 @@ export interface PlatformImage {
   readonly layers: readonly string[]
 }
 
-export interface ImageFacts {
+interface ImageFacts {
   /** RFC 3339. */
   readonly created: string
   readonly labels: Readonly<Record<string, string>>

@@ -1,5 +1,5 @@
-import { acceptedMsOf } from '@svc/nats/wire/accepted-header.ts'
 import type { Nats } from '@svc/nats/connect.ts'
+import { acceptedMsOf } from '@svc/nats/wire/accepted-header.ts'
 import { traceOf } from '@svc/nats/wire/trace-header.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import { type AcceptedEvent, parseAccepted } from '../domain/accepted-event.ts'
