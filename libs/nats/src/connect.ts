@@ -103,7 +103,7 @@ type Explain = (error: unknown, server: string) => string | undefined
 
 async function connectOnce(options: ConnectionOptions, explain: Explain): Promise<NatsConnection> {
   try {
-    return await connect(options)
+    return await connectOrFail(options)
   } catch (error) {
     const problem = explain(error, serversOf(options))
     throw problem === undefined ? error : new TlsError(problem, { cause: error })
@@ -114,12 +114,23 @@ async function connectOnce(options: ConnectionOptions, explain: Explain): Promis
 async function untilConnected(options: ConnectionOptions, logFailure: LogFailure): Promise<NatsConnection> {
   for (;;) {
     try {
-      return await connect(options)
+      return await connectOrFail(options)
     } catch (error) {
       logFailure(error, serversOf(options))
       await sleep(RETRY_MS + randomInt(RETRY_MS))
     }
   }
+}
+
+/**
+ * Tries the servers of the URL alone, and connects for good when one of them took the connection. The client gives a first
+ * connection up when it has tried every server that it knows. In a cluster each attempt makes all of them known again, so a
+ * connection that every server refuses would be tried for ever, without a word in the log.
+ */
+async function connectOrFail(options: ConnectionOptions): Promise<NatsConnection> {
+  const trial = await connect({ ...options, ignoreClusterUpdates: true })
+  await trial.close()
+  return await connect(options)
 }
 
 function serversOf({ servers }: ConnectionOptions): string {

@@ -13,9 +13,16 @@ import { eventually } from '../../eventually.ts'
 import { findTestRun, takePorts } from '../engines.ts'
 
 const CONFIG = fileURLToPath(new URL('../../../../deploy/nats', import.meta.url))
+const TLS_CONFIG = fileURLToPath(new URL('../../../../deploy/kubernetes/components/nats-tls', import.meta.url))
+const TLS_FILES = ['tls.conf', 'routes-tls.conf'] as const
 const SERVERS = 3
 
+/** The keys of the Secret that the servers mount. */
+export type ServerCertificate = Readonly<Record<'tls.crt' | 'tls.key' | 'ca.crt', string>>
+
 interface NatsCluster extends AsyncDisposable {
+  /** What the servers have written. */
+  readonly lines: readonly string[]
   /** The URL of one server. @param server from 0. */
   urlFor(user: NatsLogin, server: number): string
   start(server: number): Promise<void>
@@ -28,7 +35,8 @@ interface NatsCluster extends AsyncDisposable {
   bringStoreBack(server: number): void
 }
 
-export async function startNatsCluster(): Promise<NatsCluster> {
+/** @param certificates of each server, for mutual TLS as in components/nats-tls. */
+export async function startNatsCluster(certificates?: readonly ServerCertificate[]): Promise<NatsCluster> {
   const { folder, mark } = await findTestRun()
   const own = join(folder, `nats-cluster-${randomBytes(6).toString('hex')}`)
   const { natsPasswords: passwords } = deriveSecrets(randomBytes(32).toString('hex'))
@@ -50,11 +58,16 @@ export async function startNatsCluster(): Promise<NatsCluster> {
       .replace('"0.0.0.0:6222"', `"127.0.0.1:${routePort + server}"`)
       .replace('"/data"', `"${storeOf(server)}"`)
     writeFileSync(file, text)
+    const certificate = certificates?.[server]
+    if (certificate !== undefined) turnTlsOn(folderOf(server), certificate)
   }
+  const allLines: string[] = []
+  const scheme = certificates === undefined ? 'nats' : 'tls'
   const routes = Array.from({ length: SERVERS }, (_, at) => `"nats://route:route@127.0.0.1:${routePort + at}"`)
 
   const cluster: NatsCluster = {
-    urlFor: (user, server) => `nats://${user}:${passwords[user]}@127.0.0.1:${clientPort + server}`,
+    lines: allLines,
+    urlFor: (user, server) => `${scheme}://${user}:${passwords[user]}@127.0.0.1:${clientPort + server}`,
     async start(server) {
       const name = `nats-${server}`
       const lines: string[] = []
@@ -72,7 +85,10 @@ export async function startNatsCluster(): Promise<NatsCluster> {
           SVC_NATS_ROUTE_PASSWORD: 'route',
           SVC_NATS_ROUTES: `[${routes.join(', ')}]`,
         },
-        onLine: (line) => lines.push(line),
+        onLine: (line) => {
+          lines.push(line)
+          allLines.push(`${name} ${line}`)
+        },
       })
       running.set(server, child)
       await eventually(() => lines.some((line) => line.includes('Listening for client connections')))
@@ -100,4 +116,13 @@ export async function startNatsCluster(): Promise<NatsCluster> {
   }
   for (let server = 0; server < SERVERS; server += 1) await cluster.start(server)
   return cluster
+}
+
+/** As a server of the component: its two files take the place of the empty ones, and the Secret is a folder. */
+function turnTlsOn(folder: string, certificate: ServerCertificate): void {
+  for (const [name, text] of Object.entries(certificate)) writeFileSync(join(folder, name), text, { mode: 0o600 })
+  for (const name of TLS_FILES) {
+    const text = readFileSync(join(TLS_CONFIG, name), 'utf8').replaceAll('/etc/nats-tls', folder)
+    writeFileSync(join(folder, name), text)
+  }
 }
