@@ -7,12 +7,12 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Operation } from './api/operation.ts'
 import { createAnswerWriter } from './http/answer-writer.ts'
 import { type Backpressure, createBackpressure } from './http/connections/backpressure.ts'
-import type { ConnectionLimits } from './http/connections/connection-limits.ts'
+import { type ConnectionLimits, MAX_CONNECTIONS } from './http/connections/connection-limits.ts'
 import { createHttpServer, SERVER_LIMITS, type ServerLimits } from './http/connections/connections.ts'
 import { createCors, PREFLIGHT_HEADERS } from './http/cors.ts'
 import { type Load, Overloaded } from './http/load/load.ts'
 import type { Outflow } from './http/load/outflow.ts'
-import { httpConnections, httpRequests, httpSeconds, httpUnderWay } from './metrics.ts'
+import { httpConnections, httpMaxConnections, httpRequests, httpSeconds, httpUnderWay } from './metrics.ts'
 import type { Pipeline } from './pipeline.ts'
 
 interface HttpAppOptions extends ConnectionLimits {
@@ -94,7 +94,11 @@ export function createHttpApp({
       connections -= 1
     })
   })
-  const levels = [httpUnderWay.read(() => [[{}, underWay]]), httpConnections.read(() => [[{}, connections]])]
+  const levels = [
+    httpUnderWay.read(() => [[{}, underWay]]),
+    httpConnections.read(() => [[{}, connections]]),
+    httpMaxConnections.read(() => [[{}, MAX_CONNECTIONS]]),
+  ]
   app.addHook('onClose', async () => {
     for (const level of levels) level[Symbol.dispose]()
   })

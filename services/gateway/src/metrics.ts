@@ -25,6 +25,12 @@ export const httpConnections = defineLevel({
   labels: [],
 })
 
+export const httpMaxConnections = defineLevel({
+  name: 'agentmsg_http_max_connections',
+  help: 'Connections past which this process closes one for each new one',
+  labels: [],
+})
+
 export const httpRefused = defineCount({
   name: 'agentmsg_http_refused_total',
   help: 'Connections whose bytes were no valid request, by fault',

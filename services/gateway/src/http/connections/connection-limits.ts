@@ -5,7 +5,7 @@ import type { Clients } from './client.ts'
 import { createCrowd } from './crowd.ts'
 
 /** The limit for all clients together; each connection takes about 15 KB. */
-const MAX_CONNECTIONS = 10_000
+export const MAX_CONNECTIONS = 10_000
 
 export interface ConnectionLimits {
   readonly clients: Clients
