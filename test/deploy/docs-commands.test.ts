@@ -63,7 +63,7 @@ test('each applied overlay exists, from the root of the repository', () => {
 
 test('each command has the namespace that it is for', () => {
   const said = KUBECTL.filter(
-    (command) => !/^kubectl (-n svc|apply|replace|label namespace|create namespace) /.test(command),
+    (command) => !/^kubectl (-n svc|apply|kustomize|replace|label namespace|create namespace) /.test(command),
   )
   expect(said).toEqual([])
 })

@@ -27,7 +27,7 @@ export interface Workload {
 }
 
 export const KUBERNETES = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
-export const OVERLAYS = ['trial', 'production'] as const
+export const OVERLAYS = ['trial', 'production', 'platform'] as const
 export type Overlay = (typeof OVERLAYS)[number]
 
 const require = createRequire(import.meta.url)
@@ -73,6 +73,11 @@ export function workloadsOf(manifests: readonly Manifest[]): Workload[] {
       },
     ]
   })
+}
+
+/** The name without the release that a Job's own name ends with. */
+export function nameOf({ metadata }: Manifest): string {
+  return metadata.labels?.['app.kubernetes.io/name'] ?? metadata.name
 }
 
 /** Those that run a service, by the service's name. */

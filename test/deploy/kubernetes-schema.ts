@@ -1,6 +1,6 @@
 /**
- * Checks manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA and the
- * Prometheus operator. The published schemas accept unknown fields, so there are two checks: the validators made from the
+ * Checks manifests against the schemas of Kubernetes 1.36 (package kubernetes-models 5.1), the Gateway API, KEDA, the
+ * Prometheus operator, Argo CD, Flux, cert-manager and External Secrets. The published schemas accept unknown fields, so there are two checks: the validators made from the
  * OpenAPI description for values, and TypeScript's check of object literals for fields that do not exist.
  */
 import { execFileSync } from 'node:child_process'
@@ -12,6 +12,10 @@ import type { Manifest } from './kubernetes-render.ts'
 
 const PACKAGES = [
   'kubernetes-models',
+  '@kubernetes-models/argo-cd',
+  '@kubernetes-models/cert-manager',
+  '@kubernetes-models/external-secrets',
+  '@kubernetes-models/flux-cd',
   '@kubernetes-models/gateway-api',
   '@kubernetes-models/keda',
   '@kubernetes-models/prometheus-operator',

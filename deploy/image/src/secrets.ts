@@ -11,7 +11,8 @@ import { ConfigError } from '@svc/config/env-reader.ts'
 import { runCommand } from './run-command.ts'
 import { listStores } from './store.ts'
 
-const USAGE = 'usage: secrets.ts <folder> [--nats nats:4222] [--database postgres://postgres@postgres:5432/svc]'
+const USAGE =
+  'usage: secrets.ts <folder> [--nats nats:4222 or tls://nats:4222] [--database postgres://postgres@postgres:5432/svc]'
 
 await runCommand(async ({ args, say }) => {
   const { folder, nats, database } = parseCommand(args)
@@ -28,7 +29,7 @@ await runCommand(async ({ args, say }) => {
     const natsPassword = password(`nats/${user}`)
     lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD=${natsPassword}`)
     lines.push(`SVC_NATS_${user.toUpperCase()}_PASSWORD_B=${password(`nats/${user}-b`)}`)
-    secret(`${user}/nats-url`, () => `nats://${user}:${natsPassword}@${nats}`)
+    secret(`${user}/nats-url`, () => `${nats.protocol}//${user}:${natsPassword}@${nats.host}`)
   }
   const urlFor = (role: string, rolePassword: string): string => {
     const url = new URL(database)
@@ -51,7 +52,7 @@ await runCommand(async ({ args, say }) => {
   say('secrets are there', { folder })
 })
 
-function parseCommand(args: readonly string[]): { folder: string; nats: string; database: URL } {
+function parseCommand(args: readonly string[]): { folder: string; nats: URL; database: URL } {
   try {
     const { positionals, values } = parseArgs({
       args: [...args],
@@ -63,7 +64,9 @@ function parseCommand(args: readonly string[]): { folder: string; nats: string; 
     })
     const [folder, ...others] = positionals
     if (folder === undefined || others.length > 0) throw new Error('one folder')
-    return { folder, nats: values.nats, database: new URL(values.database) }
+    const nats = new URL(values.nats.includes('://') ? values.nats : `nats://${values.nats}`)
+    if (!['nats:', 'tls:'].includes(nats.protocol)) throw new Error('nats:// or tls://')
+    return { folder, nats, database: new URL(values.database) }
   } catch (error) {
     throw new ConfigError(USAGE, { cause: error })
   }

@@ -1,0 +1,164 @@
+/** Our own rules for the seams of a deployment: its edge, its neighbours outside, its releases. As in kubernetes-rules.ts. */
+import type { IIngress, INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1'
+import { type Manifest, workloadsOf } from './kubernetes-render.ts'
+import { environmentsOf, policiesOf, type Rule } from './kubernetes-rules.ts'
+
+/** A Job, its pods and what they make are gone this long after its end at most. */
+const MAX_TTL_SECONDS = 7 * 24 * 60 * 60
+const MIN_TTL_SECONDS = 60 * 60
+/** Metrics by which the components scale, and that depend on the deployment. */
+const METRIC = /agentmsg_\w+(\{namespace="([^"]*)"\})?/g
+
+export const PLACE_RULES = {
+  'outside of a trial, one edge serves the public host and changes nothing that clients signed': ({
+    manifests,
+    overlay,
+  }) => {
+    const [host] = environmentsOf(manifests).get('gateway')?.SVC_AUTHORITY?.split(':') ?? []
+    const edges = manifests.filter(({ kind }) => ['HTTPRoute', 'Ingress'].includes(kind))
+    return [
+      ...(overlay === 'trial' || edges.length === 1 ? [] : [`there are ${edges.length} edges`]),
+      ...edges.flatMap((edge) =>
+        hostsOf(edge).join() === host ? [] : [`${hostsOf(edge).join()} is not the authority`],
+      ),
+      ...edges.flatMap(({ metadata }) => Object.keys(metadata.annotations ?? {}).map((name) => `the edge has ${name}`)),
+      ...edges.flatMap((edge) => (edge.kind === 'HTTPRoute' ? problemsOfRoute(edge) : problemsOfIngress(edge))),
+    ]
+  },
+
+  'a process that uses NATS, Postgres or the collector has exactly one narrow way to it': ({ manifests }) =>
+    workloadsOf(manifests).flatMap(({ manifest, template, containers }) => {
+      const told = new Set(containers.flatMap(({ env = [] }) => env.map(({ name }) => name)))
+      const wanted = [
+        ...(told.has('SVC_NATS_URL_FILE') ? ['nats'] : []),
+        ...(told.has('SVC_DATABASE_URL_FILE') ? ['databases'] : []),
+        ...(told.has('OTEL_EXPORTER_OTLP_ENDPOINT') ? ['collector'] : []),
+      ]
+      const open = policiesOf(manifests).filter((policy) => selects(policy, template.metadata?.labels ?? {}))
+      return wanted.flatMap((what) => {
+        const found = open.filter(({ metadata }) => RegExp(`^to-(external-)?${what}$`).test(metadata?.name ?? ''))
+        if (found.length !== 1) return [`${manifest.metadata.name} has ${found.length} ways to ${what}`]
+        return found.flatMap(({ spec }) => (spec?.egress ?? []).flatMap(isNarrow(`${manifest.metadata.name}: ${what}`)))
+      })
+    }),
+
+  "the operator's pod may reach NATS": ({ manifests }) => {
+    const labels = { 'app.kubernetes.io/component': 'operator' }
+    const found = policiesOf(manifests).filter(
+      (policy) => /^to-(external-)?nats$/.test(policy.metadata?.name ?? '') && selects(policy, labels),
+    )
+    return found.length === 1 ? [] : [`the operator has ${found.length} ways to NATS`]
+  },
+
+  'the name of a job ends with the release, and an ended job is removed': ({ manifests }) =>
+    manifests
+      .filter(({ kind }) => kind === 'Job')
+      .flatMap(({ metadata, spec }) => {
+        const { ttlSecondsAfterFinished: ttl = 0, activeDeadlineSeconds } = spec as Record<string, number>
+        return [
+          ...(/^(migrate|roles)-[a-z]+-[a-z0-9-]+$/.test(metadata.name) ? [] : [`${metadata.name} has no release`]),
+          ...(ttl >= MIN_TTL_SECONDS && ttl <= MAX_TTL_SECONDS ? [] : [`${metadata.name} stays ${ttl} s`]),
+          ...(activeDeadlineSeconds === undefined ? [`${metadata.name} may run for ever`] : []),
+        ]
+      }),
+
+  'autoscalers query only metrics of their own namespace': ({ manifests }) =>
+    manifests
+      .filter(({ kind }) => kind === 'ScaledObject')
+      .flatMap(({ metadata, spec }) => {
+        const { triggers } = spec as { triggers: { metadata: { query?: string } }[] }
+        const metrics = triggers.flatMap(({ metadata: { query = '' } }) => [...query.matchAll(METRIC)])
+        return metrics
+          .filter(([, , namespace]) => namespace !== metadata.namespace)
+          .map(([metric]) => `${metadata.name} asks for ${metric}`)
+      }),
+
+  'all objects are in the namespace of the overlay, except those of the whole cluster': ({ manifests }) => {
+    const names = manifests.filter(({ kind }) => kind === 'Namespace').map(({ metadata }) => metadata.name)
+    const outside = manifests.filter(
+      ({ kind, metadata }) => !['Namespace', 'PriorityClass'].includes(kind) && metadata.namespace !== names[0],
+    )
+    return [
+      ...(names.length === 1 ? [] : [`there are ${names.length} namespaces`]),
+      ...outside.map(({ kind, metadata }) => `${kind} ${metadata.name} is in ${metadata.namespace}`),
+    ]
+  },
+
+  'outside of a trial, every pod has a priority class, except those of jobs': ({ manifests, overlay }) =>
+    overlay === 'trial'
+      ? []
+      : workloadsOf(manifests)
+          .filter(
+            ({ manifest, template }) =>
+              ['Job', 'CronJob'].includes(manifest.kind) === 'priorityClassName' in (template.spec ?? {}),
+          )
+          .map(({ manifest }) => `${manifest.kind} ${manifest.metadata.name}`),
+
+  'a pod mounts each of its volumes, and no others': ({ manifests }) =>
+    workloadsOf(manifests).flatMap(({ manifest, template, containers }) => {
+      const claims = (manifest.spec as { volumeClaimTemplates?: Manifest[] }).volumeClaimTemplates ?? []
+      const had = [
+        ...(template.spec?.volumes ?? []).map(({ name }) => name),
+        ...claims.map(({ metadata }) => metadata.name),
+      ]
+      const used = containers.flatMap(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name))
+      return [...new Set([...had, ...used])]
+        .filter((name) => !(had.includes(name) && used.includes(name)))
+        .map((name) => `${manifest.metadata.name}: ${name}`)
+    }),
+} satisfies Record<string, Rule>
+
+function hostsOf(edge: Manifest): string[] {
+  if (edge.kind === 'HTTPRoute') return (edge.spec as { hostnames?: string[] }).hostnames ?? []
+  return ((edge as unknown as IIngress).spec?.rules ?? []).map(({ host = '' }) => host)
+}
+
+function problemsOfIngress(edge: Manifest): string[] {
+  const { spec } = edge as unknown as IIngress
+  const paths = (spec?.rules ?? []).flatMap(({ http }) => http?.paths ?? [])
+  return [
+    ...(spec?.tls?.length ? [] : ['the edge has no certificate']),
+    ...(spec?.ingressClassName ? [] : ['the edge has no class']),
+    ...(paths.map(({ path, pathType }) => `${pathType} ${path}`).join() === 'Prefix /' ? [] : ['the edge has paths']),
+  ]
+}
+
+interface RouteRule {
+  readonly matches: { path: { type: string; value: string } }[]
+  readonly filters?: unknown[]
+  readonly timeouts?: { request?: string; backendRequest?: string }
+}
+
+/** A stream lasts longer than a timeout for requests would allow. */
+function problemsOfRoute({ spec }: Manifest): string[] {
+  const { rules, parentRefs } = spec as { rules: RouteRule[]; parentRefs?: { name?: string; sectionName?: string }[] }
+  const stream = rules.find(({ matches }) => matches.some(({ path }) => path.value === '/v2/stream'))
+  return [
+    ...(parentRefs?.length === 1 && parentRefs[0]?.sectionName ? [] : ['the route has no listener']),
+    ...rules.flatMap(({ filters = [] }) => filters.map(() => 'the route has a filter')),
+    ...(stream?.timeouts?.request === '0s' && stream.timeouts.backendRequest === '0s' ? [] : ['streams are cut off']),
+  ]
+}
+
+function selects({ spec }: INetworkPolicy, labels: Readonly<Record<string, string>>): boolean {
+  const { matchLabels = {}, matchExpressions = [] } = spec?.podSelector ?? {}
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(
+      ({ key, operator, values = [] }) => values.includes(labels[key] ?? '') === (operator === 'In'),
+    )
+  )
+}
+
+type Egress = NonNullable<NonNullable<INetworkPolicy['spec']>['egress']>[number]
+
+/** One port, and no more than a network of 256 addresses or pods that a selector names. */
+function isNarrow(what: string): (egress: Egress) => string[] {
+  return ({ to = [], ports = [] }) => [
+    ...(ports.length === 1 && typeof ports[0]?.port === 'number' ? [] : [`${what}: not one port`]),
+    ...(to.length > 0 ? [] : [`${what}: everywhere`]),
+    ...to
+      .filter(({ ipBlock }) => ipBlock !== undefined && Number(ipBlock.cidr.split('/')[1]) < 24)
+      .map(({ ipBlock }) => `${what}: ${ipBlock?.cidr}`),
+  ]
+}

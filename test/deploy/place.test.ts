@@ -1,0 +1,237 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Facts, ROOT, readFacts } from './facts.ts'
+import {
+  environmentOf,
+  KUBERNETES,
+  type Manifest,
+  OVERLAYS,
+  type Overlay,
+  render,
+  renderWith,
+  servicesOf,
+} from './kubernetes-render.ts'
+import { RULES, type Rule } from './kubernetes-rules.ts'
+import { findSchemaProblems } from './kubernetes-schema.ts'
+import { containerOf, type Fields, find, NotThere, podOf, remove, settingsOf, specOf } from './manifest-parts.ts'
+import { PLACE_RULES } from './place-rules.ts'
+
+type RuleName = keyof typeof PLACE_RULES
+const NAMES = Object.keys(PLACE_RULES) as RuleName[]
+const rendered = new Map<Overlay, Manifest[]>()
+let facts: Facts
+
+beforeAll(() => {
+  facts = readFacts()
+  for (const overlay of OVERLAYS) rendered.set(overlay, render(`${KUBERNETES}/overlays/${overlay}`))
+})
+
+function check(name: RuleName, overlay: Overlay, spoil: (manifests: Manifest[]) => unknown = () => {}): string[] {
+  const manifests = structuredClone(rendered.get(overlay) ?? [])
+  spoil(manifests)
+  const rule: Rule = PLACE_RULES[name]
+  return rule({ manifests, overlay, facts })
+}
+
+describe.each(OVERLAYS)('overlay %s', (overlay) => {
+  test.each(NAMES)('%s', (name) => {
+    expect(check(name, overlay)).toEqual([])
+  })
+})
+
+/** Ways to break each rule. The check must find each. */
+const BREAKAGES: Record<RuleName, ((manifests: Manifest[]) => unknown)[]> = {
+  'outside of a trial, one edge serves the public host and changes nothing that clients signed': [
+    (all) => remove(all, 'HTTPRoute', 'gateway'),
+    (all) => Object.assign(settingsOf(all), { SVC_AUTHORITY: 'other.example.org' }),
+    (all) => Object.assign(find(all, 'HTTPRoute', 'gateway').metadata, { annotations: { rewrite: 'x' } }),
+    (all) => Object.assign((specOf(all, 'HTTPRoute', 'gateway').rules as Fields[])[1] ?? {}, { filters: [{}] }),
+    (all) => delete (specOf(all, 'HTTPRoute', 'gateway').rules as Fields[])[0]?.timeouts,
+    (all) => delete (specOf(all, 'HTTPRoute', 'gateway').parentRefs as Fields[])[0]?.sectionName,
+  ],
+  'a process that uses NATS, Postgres or the collector has exactly one narrow way to it': [
+    (all) => remove(all, 'NetworkPolicy', 'to-nats'),
+    (all) => remove(all, 'NetworkPolicy', 'to-external-nats'),
+    (all) => remove(all, 'NetworkPolicy', 'to-external-databases'),
+    (all) => remove(all, 'NetworkPolicy', 'to-collector'),
+    (all) => delete (specOf(all, 'NetworkPolicy', 'to-external-nats').egress as Fields[])[0]?.ports,
+    (all) => delete (specOf(all, 'NetworkPolicy', 'to-external-nats').egress as Fields[])[0]?.to,
+    (all) =>
+      Object.assign((specOf(all, 'NetworkPolicy', 'to-external-databases').egress as Fields[])[0] ?? {}, {
+        to: [{ ipBlock: { cidr: '10.0.0.0/8' } }],
+      }),
+  ],
+  "the operator's pod may reach NATS": [(all) => remove(all, 'NetworkPolicy', 'to-nats')],
+  'the name of a job ends with the release, and an ended job is removed': [
+    (all) => Object.assign(find(all, 'Job', 'migrate-boards').metadata, { name: 'migrate-boards' }),
+    (all) => delete specOf(all, 'Job', 'migrate-boards').ttlSecondsAfterFinished,
+    (all) => delete specOf(all, 'Job', 'migrate-boards').activeDeadlineSeconds,
+  ],
+  'autoscalers query only metrics of their own namespace': [
+    (all) => Object.assign(find(all, 'ScaledObject', 'gateway').metadata, { namespace: 'other' }),
+    (all) =>
+      Object.assign((specOf(all, 'ScaledObject', 'webhook').triggers as { metadata: Fields }[])[0]?.metadata ?? {}, {
+        query: 'max(agentmsg_webhook_oldest_due_seconds)',
+      }),
+  ],
+  'all objects are in the namespace of the overlay, except those of the whole cluster': [
+    (all) => remove(all, 'Namespace', 'svc'),
+    (all) => Object.assign(find(all, 'Service', 'gateway').metadata, { namespace: 'default' }),
+  ],
+  'outside of a trial, every pod has a priority class, except those of jobs': [
+    (all) => delete podOf(all, 'boards').priorityClassName,
+    (all) => Object.assign(podOf(all, 'migrate-boards'), { priorityClassName: 'x' }),
+  ],
+  'a pod mounts each of its volumes, and no others': [
+    (all) => delete podOf(all, 'boards').volumes,
+    (all) => delete containerOf(all, 'boards').volumeMounts,
+  ],
+}
+
+describe('a broken rule is found', () => {
+  const CASES = NAMES.flatMap((name) => BREAKAGES[name].map((spoil, index) => ({ name, way: index + 1, spoil })))
+  test.each(CASES)('$name: way $way', ({ name, spoil }) => {
+    const problems = OVERLAYS.filter((overlay) => overlay !== 'trial').flatMap((overlay) => {
+      try {
+        return check(name, overlay, spoil)
+      } catch (error) {
+        if (error instanceof NotThere) return [] // the overlay has no such part
+        throw error
+      }
+    })
+    expect(problems).not.toEqual([])
+  })
+})
+
+/** A copy of the overlay, as a platform team makes one, with another place. */
+function renderElsewhere(overlay: Overlay, change: (folder: string) => void): Manifest[] {
+  const folder = mkdtempSync(join(tmpdir(), 'kubernetes-'))
+  try {
+    cpSync(KUBERNETES, join(folder, 'kubernetes'), { recursive: true })
+    for (const other of ['nats', 'observability'])
+      cpSync(join(KUBERNETES, '..', other), join(folder, other), { recursive: true })
+    const own = join(folder, 'kubernetes/overlays', overlay)
+    change(own)
+    return render(own)
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const edit = (file: string, from: RegExp, to: string): void => {
+  const text = readFileSync(file, 'utf8')
+  expect(text).toMatch(from)
+  writeFileSync(file, text.replaceAll(from, to))
+}
+
+const PLACE = {
+  HOST: 'agents.test',
+  TRUSTED_PROXIES: '192.0.2.0/28',
+  EDGE_GATEWAY: 'shared',
+  EDGE_NAMESPACE: 'edges',
+  EDGE_LISTENER: 'tls',
+  INGRESS_CLASS: 'internal',
+  DATABASE_CIDR: '192.0.2.32/28',
+  DATABASE_PORT: '6432',
+  NATS_CIDR: '192.0.2.64/32',
+  NATS_PORT: '4333',
+  PROMETHEUS: 'http://prometheus.test:9091',
+  COLLECTOR_NAMESPACE: 'traces',
+  COLLECTOR_PORT: '4319',
+}
+
+test('place.env, the namespace and the release are all that another cluster changes', async () => {
+  const manifests = renderElsewhere('platform', (own) => {
+    const text = readFileSync(join(own, 'place/place.env'), 'utf8')
+    expect([...text.matchAll(/^([A-Z_]+)=/gm)].map(([, name]) => name)).toEqual(Object.keys(PLACE))
+    for (const [name, value] of Object.entries(PLACE))
+      edit(join(own, 'place/place.env'), RegExp(`^${name}=.*$`, 'gm'), `${name}=${value}`)
+    edit(join(own, 'kustomization.yaml'), /namespace: svc/g, 'namespace: agents')
+    edit(join(own, 'kustomization.yaml'), /components\/gateway-api/g, 'components/ingress')
+    edit(
+      join(own, 'kustomization.yaml'),
+      /- \.\.\/\.\.\/components\/ingress/g,
+      '- ../../components/ingress\n  - ../../components/gateway-api',
+    )
+    edit(join(own, 'namespace.yaml'), /name: svc/g, 'name: agents')
+    edit(join(own, 'release.yaml'), /-2-0-0/g, '-2-1-0')
+  })
+  const text = JSON.stringify(manifests)
+  for (const value of Object.values(PLACE)) expect(text).toContain(value)
+  expect(text).not.toMatch(/agents\.example\.org|10\.20\.|10\.30\.|"namespace":"svc"|-2-0-0|prometheus-operated/)
+  expect(specOf(manifests, 'HTTPRoute', 'gateway')).toMatchObject({
+    hostnames: ['agents.test'],
+    parentRefs: [{ name: 'shared', namespace: 'edges', sectionName: 'tls' }],
+  })
+  expect(specOf(manifests, 'Ingress', 'gateway')).toMatchObject({
+    ingressClassName: 'internal',
+    rules: [{ host: 'agents.test' }],
+    tls: [{ hosts: ['agents.test'] }],
+  })
+  expect(specOf(manifests, 'NetworkPolicy', 'to-external-nats').egress).toEqual([
+    { to: [{ ipBlock: { cidr: '192.0.2.64/32' } }], ports: [{ port: 4333 }] },
+  ])
+  expect(specOf(manifests, 'NetworkPolicy', 'to-external-databases').egress).toEqual([
+    { to: [{ ipBlock: { cidr: '192.0.2.32/28' } }], ports: [{ port: 6432 }] },
+  ])
+  expect(specOf(manifests, 'NetworkPolicy', 'to-collector').egress).toEqual([
+    {
+      to: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'traces' } } }],
+      ports: [{ port: 4319 }],
+    },
+  ])
+  const rule: Rule = PLACE_RULES['autoscalers query only metrics of their own namespace']
+  expect(rule({ manifests, overlay: 'platform', facts })).toEqual([])
+  expect(await findSchemaProblems(manifests)).toEqual([])
+})
+
+test('overlay platform runs no engine of ours, and every process has its certificates and the authority', () => {
+  const manifests = rendered.get('platform') ?? []
+  expect(manifests.filter(({ kind }) => kind === 'StatefulSet')).toEqual([])
+  for (const [service, { containers, template }] of servicesOf(manifests)) {
+    const env = environmentOf(containers[0] ?? { name: '' }, manifests)
+    expect(env).toMatchObject({
+      SVC_NATS_CA_FILE: '/run/nats-tls/ca.crt',
+      SVC_NATS_CERT_FILE: '/run/nats-tls/tls.crt',
+      SVC_NATS_KEY_FILE: '/run/nats-tls/tls.key',
+      NODE_EXTRA_CA_CERTS: '/run/ca/ca.crt',
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector.observability:4318',
+    })
+    const secrets = (template.spec?.volumes ?? []).flatMap(({ secret }) => secret?.secretName ?? [])
+    expect(secrets).toEqual([service, `${service}-nats-tls`])
+  }
+})
+
+test('the components that no overlay uses are valid, and pass the rules for pods', async () => {
+  const manifests = renderWith([
+    'ingress',
+    'nats',
+    'nats-tls',
+    'nats-client-tls',
+    'postgres',
+    'database-roles',
+    'ca-bundle',
+  ])
+  expect(await findSchemaProblems(manifests)).toEqual([])
+  const pods: Rule = RULES['pods follow the restricted pod security standard, on a read-only root']
+  expect(pods({ manifests, overlay: 'trial', facts })).toEqual([])
+  const config = manifests.find(({ metadata }) => metadata.name.startsWith('nats-config-'))?.data as Record<
+    string,
+    string
+  >
+  expect([config['tls.conf'], config['routes-tls.conf']].join()).toMatch(/verify: true[\s\S]*cert_file/)
+  const jobs = manifests.filter(({ kind }) => kind === 'Job')
+  expect(jobs.filter((job) => !JSON.stringify(job).includes('/run/ca/ca.crt'))).toEqual([])
+})
+
+test('docs/operating/secure.md lists every rule for manifests', () => {
+  const page = readFileSync(join(ROOT, 'docs/operating/secure.md'), 'utf8')
+  const [, list = ''] = /<!-- list: manifests -->\s+((?:- .*\n)+)/.exec(page) ?? []
+  const listed = list
+    .trim()
+    .split('\n')
+    .map((line) => line.replace(/^- /, ''))
+  expect(listed).toEqual([...Object.keys(RULES), ...NAMES])
+})
