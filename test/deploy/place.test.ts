@@ -12,6 +12,7 @@ import {
   render,
   renderWith,
   servicesOf,
+  workloadsOf,
 } from './kubernetes-render.ts'
 import { RULES, type Rule } from './kubernetes-rules.ts'
 import { findSchemaProblems } from './kubernetes-schema.ts'
@@ -224,6 +225,23 @@ test('the components that no overlay uses are valid, and pass the rules for pods
   expect([config['tls.conf'], config['routes-tls.conf']].join()).toMatch(/verify: true[\s\S]*cert_file/)
   const jobs = manifests.filter(({ kind }) => kind === 'Job')
   expect(jobs.filter((job) => !JSON.stringify(job).includes('/run/ca/ca.crt'))).toEqual([])
+})
+
+test('each patch of docs/operating/platform.md does what the page says', () => {
+  const page = readFileSync(join(ROOT, 'docs/operating/platform.md'), 'utf8')
+  const patches = [...page.matchAll(/ {2}```yaml\n([\s\S]*?) {2}```/g)].map(([, patch = '']) => patch)
+  expect(patches).toHaveLength(4)
+  const manifests = renderWith(['database-roles'], `patches:\n${patches.join('')}`)
+  const accounts = manifests.filter(({ kind }) => kind === 'ServiceAccount')
+  expect(accounts.filter(({ imagePullSecrets }) => imagePullSecrets === undefined)).toEqual([])
+  const users = workloadsOf(manifests).map(({ template }) => template.spec?.securityContext ?? {})
+  expect(users.filter((one) => 'runAsUser' in one || 'runAsGroup' in one || 'fsGroup' in one)).toEqual([])
+  for (const [name, cidr] of [
+    ['names', '169.254.20.10/32'],
+    ['gateway', '10.40.0.0/24'],
+  ] as const) {
+    expect(JSON.stringify(specOf(manifests, 'NetworkPolicy', name))).toContain(cidr)
+  }
 })
 
 test('docs/operating/secure.md lists every rule for manifests', () => {
