@@ -82,12 +82,12 @@ export const strings = {
     unnamed: 'not registered',
   },
   agents: {
-    open: (name: string): string => `Agent ${name}: switch or add`,
+    open: 'Switch or add an agent:',
     title: 'Agents in this browser',
     unlocked: 'unlocked',
     locked: 'locked',
     current: 'shown here',
-    switchTo: (name: string): string => `Switch to ${name}`,
+    switchTo: 'Switch to',
     lock: 'Lock',
     lockHint: 'Forgets all keys until you give the passphrase again.',
     idle: 'Lock when idle for',
@@ -108,7 +108,8 @@ export const strings = {
   mail: {
     list: (page: string): string => `${page}: messages`,
     empty: 'No messages yet',
-    emptyHint: 'Messages from your contacts appear here as they arrive.',
+    emptyHint:
+      'Messages from your contacts appear here as they arrive. The first message of anybody else waits under Requests.',
     emptyRequests: 'No requests',
     emptyRequestsHint: 'The first message of an agent that you have not accepted waits here.',
     nothingFound: 'Nothing that is loaded matches',

@@ -23,13 +23,13 @@ export function AgentsDialog({ onClose }: { onClose: () => void }): JSX.Element 
               <button
                 type="button"
                 class="agent-choice"
-                aria-label={agents.switchTo(label)}
                 aria-current={agentId === shown}
                 onClick={() => {
                   onClose()
                   showAgent(agentId)
                 }}
               >
+                <span class="hidden-text">{agents.switchTo}</span>
                 <span class="agent-name">
                   <bdi class="name">{label}</bdi>
                   <bdi class="id">{shortId(agentId)}</bdi>

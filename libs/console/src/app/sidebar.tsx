@@ -27,12 +27,8 @@ export function Sidebar(): JSX.Element {
   return (
     <header class="sidebar">
       <div class="sidebar-top">
-        <button
-          type="button"
-          class="agent-button"
-          aria-label={strings.agents.open(name)}
-          onClick={() => setChoosing(true)}
-        >
+        <button type="button" class="agent-button" onClick={() => setChoosing(true)}>
+          <span class="hidden-text">{strings.agents.open}</span>
           <span class="agent-card">
             <bdi class="name">{name}</bdi>
             <bdi class="id">{shortId(workspace.agentId)}</bdi>

@@ -1,6 +1,7 @@
 /** What to tell a person about an error: what is wrong and what to do. */
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { strings } from '../strings.ts'
+import { VaultError } from '../vault/vault-error.ts'
 import { notify } from './notices.ts'
 
 export function explain(error: unknown): string {
@@ -8,6 +9,7 @@ export function explain(error: unknown): string {
     const known = (strings.errors as Record<string, string>)[error.code]
     return known ?? strings.errorOther(error.message, error.code)
   }
+  if (error instanceof VaultError) return strings.vaultErrors[error.code]
   if (error instanceof NetworkError) return strings.errorNetwork
   if (error instanceof AnswerError) return strings.errorAnswer
   if (error instanceof TypeError || error instanceof RangeError) return sentence(error.message)
@@ -19,9 +21,20 @@ export async function attempt<T>(task: () => Promise<T>): Promise<T | undefined>
   try {
     return await task()
   } catch (error) {
-    if (!isAbort(error)) notify(explain(error), 'failed')
+    report(error)
     return undefined
   }
+}
+
+/** For a change that nobody waits for, such as storing a draft. */
+export function inBackground(change: Promise<unknown>): void {
+  change.catch(report)
+}
+
+/** What fails because the vault was locked meanwhile needs no notice: the page asks for the passphrase. */
+function report(error: unknown): void {
+  const isLocked = error instanceof VaultError && error.code === 'locked'
+  if (!isAbort(error) && !isLocked) notify(explain(error), 'failed')
 }
 
 export function isAbort(error: unknown): boolean {

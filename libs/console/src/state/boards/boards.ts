@@ -1,7 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { AssignableRole, Board, BoardDetails, MemberEntry } from '@svc/contracts/resources.ts'
 import type { AgentContext } from '../agent/context.ts'
-import { hasCode } from '../failures.ts'
+import { hasCode, inBackground } from '../failures.ts'
 
 /** What the service does not tell a member: kept in this browser. */
 interface Marks {
@@ -42,7 +42,7 @@ export function createBoards({ client, store, ended }: AgentContext): Boards {
 
   function mark(change: Partial<Marks>): void {
     marks.value = { ...marks.value, ...change }
-    void store.preferences.put(RECORD, marks.value)
+    inBackground(store.preferences.put(RECORD, marks.value))
   }
 
   function keep(board: BoardDetails): BoardDetails {

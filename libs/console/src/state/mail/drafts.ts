@@ -1,6 +1,7 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { KeptDraft } from '../../vault/agent-store.ts'
 import type { AgentContext } from '../agent/context.ts'
+import { inBackground } from '../failures.ts'
 
 /** A message that is being written. Kept, encrypted, until it is sent or discarded. */
 export interface Draft extends KeptDraft {
@@ -28,7 +29,7 @@ export function createDrafts({ store }: AgentContext): Drafts {
   function discard(id: string): void {
     if (all.value.every((draft) => draft.id !== id)) return
     all.value = without(id)
-    void store.drafts.delete(id)
+    inBackground(store.drafts.delete(id))
   }
 
   return {
@@ -49,7 +50,7 @@ export function createDrafts({ store }: AgentContext): Drafts {
       }
       const { id, ...kept } = { ...draft, changedAtMs: Date.now() }
       all.value = [{ ...kept, id }, ...without(id)]
-      void store.drafts.put(id, kept)
+      inBackground(store.drafts.put(id, kept))
     },
     discard,
   }

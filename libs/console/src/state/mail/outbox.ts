@@ -53,7 +53,9 @@ export function createOutbox({ client, store, ended }: AgentContext): Outbox {
     await store.pending.delete(id)
   }
 
-  async function post({ envelope, body, composedAtMs }: PendingEnvelope): Promise<SendResult | undefined> {
+  /** @param isRetry keeps a refused envelope, so that its text is not lost. */
+  async function post(pendingEnvelope: PendingEnvelope, isRetry: boolean): Promise<SendResult | undefined> {
+    const { envelope, body, composedAtMs } = pendingEnvelope
     const { id } = envelope
     const waiting = { envelope, body, composedAtMs }
     show(id, { ...waiting, isSending: true })
@@ -64,7 +66,7 @@ export function createOutbox({ client, store, ended }: AgentContext): Outbox {
       return result
     } catch (error) {
       if (isAbort(error)) throw error
-      if (isRefusal(error)) {
+      if (isRefusal(error) && !isRetry) {
         await settle(id)
         throw error
       }
@@ -92,11 +94,11 @@ export function createOutbox({ client, store, ended }: AgentContext): Outbox {
       const envelope = await client.compose({ to, body, replyTo, threadId }, { seal, signal: ended })
       const waiting = { envelope, body, composedAtMs: Date.now() }
       await store.pending.put(envelope.id, waiting)
-      return post(waiting)
+      return post(waiting, false)
     },
     async retry(id) {
       const waiting = pending.value.get(id)
-      return waiting === undefined || waiting.isSending ? undefined : post(waiting)
+      return waiting === undefined || waiting.isSending ? undefined : post(waiting, true)
     },
     async forget(id) {
       await settle(id)

@@ -11,14 +11,14 @@ export type Recipient =
 const BOARD = 'board:'
 
 /** Undefined if the text names neither an agent nor a board. An agent may be given with the service's own authority. */
-export function recipientOf(text: string): Recipient | undefined {
+export function recipientOf(text: string, ownAuthority: string | undefined): Recipient | undefined {
   const to = text.trim()
   if (to.startsWith(BOARD)) {
     const id = to.slice(BOARD.length)
     return isBoardId(id) ? { kind: 'board', id } : undefined
   }
   const [name = '', authority] = to.split('@')
-  return isName(name) && (authority === undefined || authority === location.host) ? { kind: 'agent', name } : undefined
+  return isName(name) && (authority === undefined || authority === ownAuthority) ? { kind: 'agent', name } : undefined
 }
 
 /** The body that a draft stands for. Undefined if it should be JSON and is not. */

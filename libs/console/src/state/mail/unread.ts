@@ -1,5 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals'
 import type { AgentContext } from '../agent/context.ts'
+import { inBackground } from '../failures.ts'
 
 /**
  * What the reader has seen, kept in this browser alone. Reading never acknowledges: an acknowledgement is the agent's
@@ -28,7 +29,7 @@ export function createUnread({ store }: AgentContext): Unread {
 
   function save(next: Place): void {
     place.value = next
-    void store.read.put(RECORD, { cursor: next.upTo, beyond: [...next.beyond] })
+    inBackground(store.read.put(RECORD, { cursor: next.upTo, beyond: [...next.beyond] }))
   }
 
   return {

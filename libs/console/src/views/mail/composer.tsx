@@ -28,7 +28,7 @@ interface Properties {
 /** Writes a message or a post. What is written is kept as a draft until it is sent. */
 export function Composer({ draft: given, fields = {}, isReply = false, subscribers, onDone }: Properties): JSX.Element {
   const workspace = useWorkspace()
-  const { drafts, budget } = workspace
+  const { drafts, budget, settings } = workspace
   const [draft, setDraft] = useState<Draft>(() => given ?? findReply(drafts.all.value, fields) ?? drafts.create(fields))
   const [isChecked, setChecked] = useState(false)
   const [isSending, setSending] = useState(false)
@@ -37,7 +37,7 @@ export function Composer({ draft: given, fields = {}, isReply = false, subscribe
   const isDone = useRef(false)
   const form = useId()
 
-  const recipient = recipientOf(draft.to)
+  const recipient = recipientOf(draft.to, authorityOf(settings.identity.value?.address))
   const isPost = draft.to.startsWith('board:')
   const body = bodyOf(draft)
   const size = sizeOf(body ?? draft.text, { sealed: draft.isSealed && !isPost, isPost, recipients: subscribers ?? 1 })
@@ -141,6 +141,11 @@ export function Composer({ draft: given, fields = {}, isReply = false, subscribe
       </div>
     </form>
   )
+}
+
+/** The address of the agent names its service. */
+function authorityOf(address: string | undefined): string | undefined {
+  return address?.split('@')[1]
 }
 
 function problemOf(text: string, isWrongJson: boolean, isChecked: boolean): string | undefined {

@@ -64,6 +64,7 @@ function AddContact(): JSX.Element {
         void add()
       }}
     >
+      <h2>{texts.add}</h2>
       <Field label={texts.addField} value={name} onInput={setName} hint={texts.addHint} problem={problem} />
       <button type="submit" aria-busy={isBusy}>
         {texts.addButton}

@@ -1,9 +1,8 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { attempt } from '../../state/failures.ts'
+import { attempt, explain } from '../../state/failures.ts'
 import { notify } from '../../state/notices.ts'
 import { vault } from '../../state/session.ts'
-import { explainVault } from '../../state/vault-failures.ts'
 import { strings } from '../../strings.ts'
 import { Choice, Field } from '../parts/field.tsx'
 import { isUsable, NO_PASSPHRASE, PassphraseFields } from '../start/passphrase.tsx'
@@ -32,7 +31,7 @@ export function SecurityBox(): JSX.Element {
       setChecked(false)
       setProblem(undefined)
     } catch (error) {
-      setProblem(explainVault(error))
+      setProblem(explain(error))
     } finally {
       setBusy(false)
     }

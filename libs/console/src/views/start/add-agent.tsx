@@ -1,8 +1,8 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { explain } from '../../state/failures.ts'
 import { isName } from '../../state/names.ts'
 import { wish as asked, isAdding, showAgent, vault, type Wish } from '../../state/session.ts'
-import { explainVault } from '../../state/vault-failures.ts'
 import { strings } from '../../strings.ts'
 import { ImportKey } from './import-key.tsx'
 import { isUsable, NO_PASSPHRASE, PassphraseFields } from './passphrase.tsx'
@@ -33,7 +33,7 @@ export function AddAgent({ isFirst }: { isFirst: boolean }): JSX.Element {
       const agent = way === 'create' ? await vault.createAgent() : await vault.importAgent(keyFile ?? '')
       showAgent(agent.agentId)
     } catch (error) {
-      setProblem(explainVault(error))
+      setProblem(explain(error))
     } finally {
       setBusy(false)
     }

@@ -1,8 +1,9 @@
 import type { JSX } from 'preact'
 import type { Workspace } from '../../state/agent/workspace.ts'
-import { explain, hasCode } from '../../state/failures.ts'
+import { attempt, explain, hasCode } from '../../state/failures.ts'
 import { isAdding, vault } from '../../state/session.ts'
 import { strings } from '../../strings.ts'
+import { OtherAgents } from './other-agents.tsx'
 
 /** Shown while an agent is opened, and if the service cannot be asked about it. */
 export function Opening({ workspace }: { workspace: Workspace }): JSX.Element {
@@ -22,8 +23,9 @@ export function Opening({ workspace }: { workspace: Workspace }): JSX.Element {
           >
             {strings.agents.add}
           </button>
+          <OtherAgents agentId={workspace.agentId} />
           {isRevoked && (
-            <button type="button" onClick={() => void vault.removeAgent(workspace.agentId)}>
+            <button type="button" onClick={() => void attempt(() => vault.removeAgent(workspace.agentId))}>
               {strings.settings.wipe}
             </button>
           )}

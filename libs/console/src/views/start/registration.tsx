@@ -8,6 +8,7 @@ import { strings } from '../../strings.ts'
 import { solveInWorker } from '../../work/work.ts'
 import { Field, Switch } from '../parts/field.tsx'
 import { Meter } from '../parts/meter.tsx'
+import { OtherAgents } from './other-agents.tsx'
 
 const { start } = strings
 
@@ -103,6 +104,7 @@ export function Registration({ workspace }: { workspace: Workspace }): JSX.Eleme
         </p>
       )}
       <div class="actions">
+        {percent === undefined && <OtherAgents agentId={workspace.agentId} />}
         {percent === undefined ? (
           <button type="submit" class="primary">
             {start.registerButton}

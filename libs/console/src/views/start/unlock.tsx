@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
+import { explain } from '../../state/failures.ts'
 import { vault } from '../../state/session.ts'
-import { explainVault } from '../../state/vault-failures.ts'
 import { strings } from '../../strings.ts'
 import { ConfirmByTyping } from '../parts/confirm.tsx'
 import { Field } from '../parts/field.tsx'
@@ -22,7 +22,7 @@ export function Unlock(): JSX.Element {
     try {
       await vault.unlock(passphrase)
     } catch (error) {
-      setProblem(explainVault(error))
+      setProblem(explain(error))
       setBusy(false)
     }
   }
