@@ -47,7 +47,8 @@ export function settingsOf(manifests: Manifest[]): Fields {
 }
 
 export function secretOf(manifests: Manifest[], name: string): { secretName: string; items: Fields[] } {
-  const [volume] = podOf(manifests, name).volumes as { secret: { secretName: string; items: Fields[] } }[]
+  const volumes = podOf(manifests, name).volumes as { name: string; secret: { secretName: string; items: Fields[] } }[]
+  const volume = volumes.find((one) => one.name === 'secrets')
   if (volume === undefined) throw new NotThere(name)
   return volume.secret
 }
