@@ -198,5 +198,7 @@ function environmentFor(host: string, caFile: string): NodeJS.ProcessEnv {
     SVC_WEBHOOK_ATTEMPT_SECONDS: '3',
     SVC_WEBHOOK_LEASE_SECONDS: '5',
     NODE_EXTRA_CA_CERTS: caFile,
+    // Longer than a round, so what has no time to live does not expire in it. Partitions are emptied every 150 s.
+    SVC_RETENTION_DAYS: String(900 / 86_400),
   }
 }

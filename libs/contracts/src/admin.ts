@@ -68,8 +68,8 @@ export const purgeExpired = defineCall({
   subject: 'admin.messaging.purge',
   request: closed({ dry_run: Type.Boolean() }),
   reply: closed({
-    messages: Count,
-    votes: Count,
+    /** Partitions of messages, entries and votes that were emptied. */
+    partitions: Count,
     requests: Count,
     outbox_rows: Count,
     fences: Count,

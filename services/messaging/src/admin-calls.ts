@@ -7,7 +7,7 @@ import { inspectOutbox, republish } from './handlers/operate/inspect-outbox.ts'
 import { purgeExpired } from './handlers/operate/purge-expired.ts'
 
 /** The calls of messaging that serve the operator's tool (`svc admin`). */
-export function adminEndpoints(deps: Pick<Deps, 'database'>): Endpoint[] {
+export function adminEndpoints(deps: Pick<Deps, 'database' | 'retentionDays'>): Endpoint[] {
   return [
     handle(calls.inspectOutbox, (request) => inspectOutbox(deps, request)),
     handle(calls.republish, (request) => republish(deps, request)),

@@ -66,9 +66,10 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
       const stream = await StreamPublisher.open(nats, accepted, config.streamManagement)
       const publisher = createPublisher({ database, stream, logger })
       const boards = createBoards(bus)
+      const retentionSeconds = config.retentionDays * SECONDS_PER_DAY
       const appendOptions = {
         database,
-        retentionSeconds: config.retentionDays * SECONDS_PER_DAY,
+        retentionSeconds,
         leaseSeconds: PUBLISH_LEASE_SECONDS,
       }
       const append = createAppend({
@@ -122,7 +123,7 @@ export function startMessaging(config: MessagingConfig): Promise<RunningService>
         loops: [
           startOutboxLoop(database, publisher, logger),
           startStreamBounds(stream, logger),
-          startPurgeLoop(database, logger, config.streamBounds.keepSeconds),
+          startPurgeLoop(database, logger, { retentionSeconds, outboxSeconds: config.streamBounds.keepSeconds }),
           startResolver({ owner: 'messaging', bus, logger, fences }),
           startOperationsPurge({ owner: 'messaging', bus, logger, operations }),
         ],

@@ -87,23 +87,24 @@ async function storeBacklog(sql: postgres.Sql, rows: number): Promise<void> {
   await sql`insert into messaging.logs (id, head) select 'backlog-' || n, 0 from generate_series(0, ${LOGS - 1}::int) n`
   for (let from = 0; from < rows; from += CHUNK) {
     await sql`
-      with numbered as (
+      with numbered as materialized (
         select n, 'backlog-' || n as id, 'backlog-' || n % ${LOGS}::int as log, n / ${LOGS}::int + 1 as position,
-          extract(epoch from now())::bigint as now
+          extract(epoch from now())::bigint as now,
+          messaging.new_place(extract(epoch from now())::bigint + 2000000, 2592000) as place
         from generate_series(${from}::int, ${Math.min(from + CHUNK, rows) - 1}::int) n
       ), messages as (
-        insert into messaging.messages (id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch,
+        insert into messaging.messages (place, id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch,
           ordinal)
-        select id, sha256(id::bytea), 'sender', log, 'inbox', position,
+        select place, id, sha256(id::bytea), 'sender', log, 'inbox', position,
           '{"id":"' || id || '","body":"' || repeat('x', 400) || '"}', now, now + 2000000,
           pg_current_xact_id()::text::bigint, n
         from numbered
       ), entries as (
         insert into messaging.entries (log, kind, position, message, expires_at)
-        select log, 'inbox', position, id, now + 2000000 from numbered
+        select log, 'inbox', position, place, now + 2000000 from numbered
       )
-      insert into messaging.outbox (logs, kinds, positions, leased_until)
-      select array[log], array['inbox'], array[position::bigint], 'infinity' from numbered order by n`
+      insert into messaging.outbox (logs, kinds, positions, places, leased_until)
+      select array[log], array['inbox'], array[position::bigint], array[place], 'infinity' from numbered order by n`
   }
   await sql`
     update messaging.logs l set head = (select max(e.position) from messaging.entries e where e.log = l.id)

@@ -19,6 +19,8 @@ import type { Order, Work } from '../load/generator.ts'
 import { median } from '../load/http-load.ts'
 import { printRefused, type Round, rateOf, runRound } from '../rounds.ts'
 
+const RETENTION_SECONDS = 30 * 86_400
+
 interface ReadsOptions {
   connections: number
   rounds: number
@@ -157,20 +159,23 @@ async function store(sql: postgres.Sql, who: { reader: string; writer: string; b
           case kind when 'inbox' then ${who.reader}::text when 'board' then ${who.board} else 'other-' || n % 5000 end as recipient
         from numbered
       ), placed as materialized (
-        select d.*, l.head + row_number() over (partition by d.recipient order by d.n) as position
+        select d.*, messaging.new_place(expiry, ${RETENTION_SECONDS}) as place, expiry, l.head + row_number() over (partition by d.recipient order by d.n) as position
         from drawn d join messaging.logs l on l.id = d.recipient
+        -- The later ones expire later, over all of the retention: so they lie in as many partitions as in use.
+        cross join lateral (
+          select (extract(epoch from now()) + 600 + d.n::float8 / ${total} * (${RETENTION_SECONDS} - 600))::bigint as expiry
+        ) x
       ), messages as (
-        insert into messaging.messages (id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, acked,
+        insert into messaging.messages (place, id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, acked,
           batch, ordinal)
-        select p.id, sha256(p.id::bytea), ${who.writer}, p.recipient, case when p.kind = 'board' then 'board' else 'inbox' end,
+        select p.place, p.id, sha256(p.id::bytea), ${who.writer}, p.recipient, case when p.kind = 'board' then 'board' else 'inbox' end,
           p.position, '{"id":"' || p.id || '","from":"' || ${who.writer}::text || '","body":"' || repeat('x', 200) || '"}',
-          extract(epoch from now())::bigint, extract(epoch from now())::bigint + 2000000, p.n % 3 = 0,
+          extract(epoch from now())::bigint, p.expiry, p.n % 3 = 0,
           pg_current_xact_id()::text::bigint, p.n
         from placed p
       ), entries as (
         insert into messaging.entries (log, kind, position, message, expires_at)
-        select p.recipient, case when p.kind = 'board' then 'board' else 'inbox' end, p.position, p.id,
-          extract(epoch from now())::bigint + 2000000
+        select p.recipient, case when p.kind = 'board' then 'board' else 'inbox' end, p.position, p.place, p.expiry
         from placed p
       )
       update messaging.logs l set head = n.head

@@ -43,7 +43,10 @@ const MIB = 1024 * 1024
 
 export async function benchSteady(options: SteadyOptions): Promise<void> {
   const { messages, ttlSeconds, connections, chart } = options
-  await using system = await startBenchSystem()
+  // The retention is as short as the time to live, so that partitions are emptied in step with it.
+  await using system = await startBenchSystem(
+    ttlSeconds === 0 ? {} : { SVC_RETENTION_DAYS: String(ttlSeconds / 86_400) },
+  )
   await using stack = new AsyncDisposableStack()
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
   const sql = stack.adopt(postgres(system.adminUrl, { max: 1, onnotice: () => {} }), (open) => open.end())

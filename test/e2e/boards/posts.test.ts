@@ -77,7 +77,7 @@ describe('spec 7.3: a post', () => {
       ])
       expect(countOutcomes(answers)).toEqual({ '202': 1, '200': 5 })
       const [row] =
-        await admin`select count(*)::int as recipients from messaging.entries where message = ${envelope.id} and log <> ${board}`
+        await admin`select count(*)::int as recipients from messaging.entries where message = messaging.place_of(${envelope.id}) and log <> ${board}`
       expect((await spendingOf(olga)).units - before).toBe(row?.recipients)
     }
   })
@@ -185,7 +185,7 @@ describe('spec 8.8, 11.2: cost × subscribed recipients', () => {
     expect((await spendingOf(olga)).units).toBe(10 + 1_600 + 3_200)
     const bodies = await admin`select id from messaging.messages where recipient = ${board}`
     expect(bodies).toHaveLength(2)
-    const entries = await admin`select log, xmin from messaging.entries where message = ${wide.id}`
+    const entries = await admin`select log, xmin from messaging.entries where message = messaging.place_of(${wide.id})`
     expect(new Set(entries.map(({ log }) => log))).toEqual(new Set([board, ...readers.map(({ id }) => id)]))
     expect(new Set(entries.map(({ xmin }) => xmin)).size).toBe(1)
     for (const reader of [readers[0], readers[99]]) {

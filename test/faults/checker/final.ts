@@ -4,6 +4,7 @@
 import postgres from 'postgres'
 import { eventually } from '../../support/eventually.ts'
 import type { Body, Call, Seen } from '../history/calls.ts'
+import { type Entry, readHistory } from '../history/history.ts'
 import type { FaultSystem } from '../nemesis/fault-system.ts'
 import type { Round } from '../workload/round.ts'
 import type { Actor } from '../workload/scene.ts'
@@ -30,10 +31,10 @@ interface FinalBoard {
   readonly feed: readonly Seen[] | undefined
 }
 
-/** A row of messaging.messages, or the tombstone of one. */
+/** A row of messaging.messages, or what is left of a message that was purged: its id is taken. */
 interface StoredMessage {
   readonly id: string
-  readonly sender: string
+  readonly sender: string | null
   readonly recipient: string | null
   readonly lane: string
   readonly position: number | null
@@ -122,10 +123,10 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
         join unnest(${hooked.map(({ agent }) => agent.id)}::text[], ${since}::bigint[]) as h (agent_id, since)
           on h.agent_id = p.agent_id
         join messaging.entries e on e.log = p.agent_id and e.kind = 'inbox' and e.position > p.after_cursor
-        join messaging.messages m on m.id = e.message and m.accepted_at > h.since
+        join messaging.messages m on m.place = e.message and m.accepted_at > h.since
         where p.configuration is not null and e.expires_at > extract(epoch from clock_timestamp())
           and not exists (
-            select from webhook.jobs j where j.configuration = p.configuration and j.message_id = e.message
+            select from webhook.jobs j where j.configuration = p.configuration and j.message_id = m.id
           )
         limit 1`,
       ),
@@ -140,7 +141,7 @@ export async function untilAtRest({ scene, followers }: Round, system: FaultSyst
   return problems
 }
 
-export async function readFinal({ scene }: Round, system: FaultSystem): Promise<Final> {
+export async function readFinal({ scene, history }: Round, system: FaultSystem): Promise<Final> {
   const agents: FinalAgent[] = []
   for (const actor of scene.actors) agents.push(await readAgent(actor))
   const boards: FinalBoard[] = []
@@ -160,8 +161,14 @@ export async function readFinal({ scene }: Round, system: FaultSystem): Promise<
   const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {}, types: { bigint: postgres.BigInt } })
   try {
     const ids = scene.actors.map(({ agent }) => agent.id)
-    // One snapshot: a row that expires meanwhile must not be in one table and missing from another.
-    const stored = await sql.begin('isolation level repeatable read', (tx) => readSchemas(tx, ids))
+    await history.flush()
+    const sent = sentIds(await readHistory(history.path))
+    // One snapshot: a row must not be in one table and missing from another. A partition that is truncated meanwhile is empty
+    // even in an older snapshot, so the locks come first.
+    const stored = await sql.begin('isolation level repeatable read', async (tx) => {
+      await tx`lock table messaging.messages, messaging.entries, messaging.votes in access share mode`
+      return readSchemas(tx, ids, sent)
+    })
     return { agents, boards, ...stored }
   } finally {
     await sql.end({ timeout: 5 })
@@ -198,6 +205,23 @@ async function got({ client, agent }: Actor, call: Call): Promise<Body | undefin
   throw new Error(`${agent.name} was told ${status} ${body.code} when all was at rest: ${JSON.stringify(call)}`)
 }
 
+function sentIds(entries: readonly Entry[]): string[] {
+  return [
+    ...new Set(
+      entries.flatMap((entry) => (entry.type === 'call' && entry.call.kind === 'send' ? [entry.call.sent.id] : [])),
+    ),
+  ]
+}
+
+const NOTHING_LEFT = {
+  sender: null,
+  recipient: null,
+  position: null,
+  request_position: null,
+  upvotes: 0,
+  hidden: false,
+}
+
 async function readAll(actor: Actor, callAfter: (after: string) => Call): Promise<Seen[]> {
   const all: Seen[] = []
   for (let after = ''; ; ) {
@@ -221,19 +245,29 @@ async function readEvents(actor: Actor): Promise<Seen[]> {
 async function readSchemas(
   sql: postgres.TransactionSql<{ bigint: bigint }>,
   ids: string[],
+  sent: string[],
 ): Promise<Omit<Final, 'agents' | 'boards'>> {
   const messages = await sql<StoredMessage[]>`
     select id, sender, recipient, lane, position::int, request_position::int, upvotes, hidden, false as purged
-    from messaging.messages where sender = any (${ids})
-    union all
-    select id, sender, null, lane, null, null, 0, false, true from messaging.tombstones where sender = any (${ids})`
+    from messaging.messages where sender = any (${ids})`
+  const taken = await sql<{ id: string; lane: string }[]>`
+    select u.id, (array['inbox', 'requests', 'board'])[(i.place & 3)::integer + 1] as lane
+    from unnest(${sent}::text[]) u (id), messaging.id_secret s, messaging.ids i
+    where i.key = messaging.id_key(u.id, s.secret)`
+  const live = new Set(messages.map(({ id }) => id))
+  const purged = taken
+    .filter(({ id }) => !live.has(id))
+    .map(({ id, lane }) => ({ ...NOTHING_LEFT, id, lane, purged: true }))
   const entries = await sql<StoredEntry[]>`
-    select log, kind, position::int, message from messaging.entries where log = any (${ids}) order by log, position`
+    select e.log, e.kind, e.position::int, m.id as message
+    from messaging.entries e join messaging.messages m on m.place = e.message
+    where e.log = any (${ids}) order by e.log, e.position`
   const heads = await sql<
     { id: string; head: number }[]
   >`select id, head::int from messaging.logs where id = any (${ids})`
   const votes = await sql<{ message: string; voter: string }[]>`
-    select message, voter from messaging.votes where voter = any (${ids})`
+    select m.id as message, v.voter
+    from messaging.votes v join messaging.messages m on m.place = v.message where v.voter = any (${ids})`
   const charges = await sql<StoredCharge[]>`
     select operation, state, agent_id, units::int, credits::int, introduces, introduction_peer, day::text
     from budget.reservations where agent_id = any (${ids})`
@@ -259,7 +293,7 @@ async function readSchemas(
     select board_id, agent_id, role from boards.memberships where agent_id = any (${ids})`
   const owned = await sql<Final['owned'][number][]>`select id, owner from boards.boards where owner = any (${ids})`
   return {
-    messages,
+    messages: [...messages, ...purged],
     entries,
     heads: Object.fromEntries(heads.map(({ id, head }) => [id, head])),
     votes,

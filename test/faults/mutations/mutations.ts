@@ -184,7 +184,7 @@ export const MUTATIONS: readonly Mutation[] = [
       {
         file: 'services/messaging/src/store/votes.ts',
         find: 'on conflict (message, voter) do nothing returning message',
-        replace: 'on conflict (message, voter) do update set expires_at = excluded.expires_at returning message',
+        replace: 'on conflict (message, voter) do update set voter = excluded.voter returning message',
       },
     ],
     args: ['--round-seconds', '15', '--faults', 'kill-process'],

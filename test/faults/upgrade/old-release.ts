@@ -34,7 +34,10 @@ const INSTALL_LIMIT_MS = 300_000
 const NATS_CONFIG = 'deploy/local/nats.conf'
 const NATS_PATHS = ['deploy/nats', NATS_CONFIG]
 
-/** The code before the last commit that changed SQL. @throws Error if the history does not go back that far. */
+/**
+ * The code before the last commit that changed SQL, or that commit itself if it made a new baseline, which no database of before
+ * can be upgraded to. @throws Error if the history does not go back that far.
+ */
 export async function revisionBeforeLastSql(): Promise<string> {
   const commit = await git([
     'log',
@@ -44,6 +47,15 @@ export async function revisionBeforeLastSql(): Promise<string> {
     'services/*/database/*.sql',
     'services/*/migrations/*.sql',
   ])
+  const baseline = await git([
+    'log',
+    '-1',
+    '--diff-filter=A',
+    '--format=%H',
+    '--',
+    'services/*/database/tables/*_baseline.sql',
+  ])
+  if (commit === baseline) return commit
   return git(['rev-parse', '--verify', '--quiet', `${commit}^`]).catch(() => {
     throw new Error('the history lacks the commit before the last change of SQL: fetch more history, or use --from')
   })

@@ -107,6 +107,12 @@ async function refuseOvertaken(client: pg.Client, schema: string, { tables }: Sc
   if (found[0]?.there !== true) return
   const { rows } = await client.query<{ name: string }>(`select name from ${record}`)
   const run = new Set(rows.map(({ name }) => name))
+  const [first = ''] = tables
+  if (run.size > 0 && first.endsWith('_baseline') && !run.has(first)) {
+    throw new Error(
+      `the schema ${schema} was laid out by a version before 2.0.0, which this version cannot read: begin with an empty database (for \`npx pnpm start\`: delete the folder .data)`,
+    )
+  }
   const last = [...run].toSorted().at(-1) ?? ''
   const overtaken = tables.find((name) => !run.has(name) && name < last)
   if (overtaken !== undefined)

@@ -13,7 +13,7 @@
 --     busy: with `skip_busy`, another transaction holds one of the post's logs, or one of them is not there.
 --   No rows, and nothing is done: without `skip_busy`, a log is missing. The caller opens it (open_logs) and calls again.
 -- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
---   ids by their order.
+--   keys of ids by their order.
 create or replace function messaging.append_posts_within(
   log_ids text[], -- boards and subscribers, each once
   ids text[],
@@ -45,9 +45,11 @@ declare
   now_ms bigint;
   now_seconds bigint;
   transaction_id bigint;
+  secret bytea;
 begin
   perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
     pg_catalog.pg_advisory_xact_lock_shared(7305001);
+  select s.secret into secret from messaging.id_secret s;
   if skip_busy then
     own := array(
       select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update skip locked
@@ -69,21 +71,25 @@ begin
   -- A statement of its own: its snapshot is younger than the locks.
   return query
   with judged as materialized (
-    select i.*, least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
+    select i.*, k.key, k."check", least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
       case
         when skip_busy and (i.board <> all (own) or exists (
           select from unnest(fan_ords, fan_logs) as u (ord, log) where u.ord = i.ord and u.log <> all (own)
         )) then 'busy'
-        when m.id is not null or t.id is not null then
-          case when coalesce(m.digest, t.digest) = decode(i.digest, 'hex') and coalesce(m.sender, t.sender) = i.sender
+        when x.key is not null then
+          case when coalesce(m.digest = decode(i.digest, 'hex') and m.sender = i.sender, x."check" = k."check")
             then 'duplicate' else 'conflict' end
         when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
         else 'accepted'
       end as outcome
     from unnest(ids, digests, senders, boards, threads, envelopes, expiry_caps, operations, deadlines_ms)
     with ordinality as i (id, digest, sender, board, thread_id, envelope, expiry_cap, operation, deadline_ms, ord)
-    left join messaging.messages m on m.id = i.id
-    left join messaging.tombstones t on t.id = i.id
+    cross join lateral (
+      select messaging.id_key(i.id, secret) as key,
+        messaging.id_check(decode(i.digest, 'hex'), i.sender, secret) as "check"
+    ) k
+    left join messaging.ids x on x.key = k.key
+    left join lateral messaging.find_message(case when x.key is not null then i.id end) m on true
     left join messaging.message_fences f on f.operation = i.operation
   ), due as (
     select j.ord, j.board as log, true as is_board from judged j where j.outcome = 'accepted'
@@ -93,18 +99,23 @@ begin
   ), placed as materialized (
     select d.*, l.head + row_number() over (partition by d.log order by d.ord) as position
     from due d join messaging.logs l on l.id = d.log
+  ), located as materialized (
+    select j.*, p.position, messaging.new_place(j.expiry, retention_seconds) as place
+    from judged j join placed p on p.ord = j.ord and p.is_board
+  ), taken as (
+    insert into messaging.ids (key, "check", place)
+    select l.key, l."check", l.place << 2 | 2 from located l order by l.key
   ), stored as (
     insert into messaging.messages
-      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
-    select j.id, decode(j.digest, 'hex'), j.sender, j.board, 'board', p.position, j.thread_id, j.envelope, now_seconds,
-      j.expiry, transaction_id, j.ord
-    from judged j join placed p on p.ord = j.ord and p.is_board
-    order by j.id collate "C"
+      (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+    select l.place, l.id, decode(l.digest, 'hex'), l.sender, l.board, 'board', l.position, l.thread_id, l.envelope,
+      now_seconds, l.expiry, transaction_id, l.ord
+    from located l order by l.place
   ), entered as (
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
     -- Threads are listed by the board's log alone.
-    select p.log, 'board', p.position, j.id, case when p.is_board then j.thread_id end, j.expiry
-    from placed p join judged j on j.ord = p.ord
+    select p.log, 'board', p.position, l.place, case when p.is_board then l.thread_id end, l.expiry
+    from placed p join located l on l.ord = p.ord
   ), advanced as (
     update messaging.logs l set head = n.head
     from (select p.log, max(p.position) as head from placed p group by p.log) n
@@ -113,10 +124,10 @@ begin
     select p.ord, array_agg(p.log) as logs, array_agg(p.position) as positions
     from placed p where not p.is_board group by p.ord
   ), queued as (
-    insert into messaging.outbox (logs, kinds, positions, leased_until)
-    select array_agg(p.log), array_agg('board'::text), array_agg(p.position),
+    insert into messaging.outbox (logs, kinds, positions, places, leased_until)
+    select array_agg(p.log), array_agg('board'::text), array_agg(p.position), array_agg(l.place),
       clock_timestamp() + make_interval(secs => lease_seconds)
-    from placed p where not p.is_board having count(*) > 0
+    from placed p join located l on l.ord = p.ord where not p.is_board having count(*) > 0
     returning id
   )
   select j.ord, j.outcome, now_seconds, j.expiry, a.logs, a.positions, (select q.id from queued q)

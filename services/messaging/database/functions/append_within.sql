@@ -15,7 +15,7 @@
 --   No rows, and nothing is done: without `skip_busy`, a recipient has no log yet. The caller opens it (open_logs) and
 --   calls again. To open it here, with other logs locked, would wait for keys out of order.
 -- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
---   ids by their order.
+--   keys of ids by their order.
 create or replace function messaging.append_within(
   log_ids text[], -- each recipient once
   ids text[],
@@ -31,7 +31,7 @@ create or replace function messaging.append_within(
   deadlines_ms bigint[],
   retention_seconds double precision,
   lease_seconds double precision,
-  policies text[], -- the recipient's; null: the release before
+  policies text[], -- the recipient's
   contacts text[], -- what the recipient thinks of the sender: accepted, blocked or none
   lock_wait_ms integer, -- for each lock; null: until the statement's own timeout
   skip_busy boolean
@@ -43,6 +43,10 @@ declare
   log record;
   expiry bigint;
   nothing text;
+  secret bytea;
+  id_key uuid;
+  -- Of the short way's message.
+  own_place bigint;
   -- The logs that this call has locked.
   own text[];
   -- Drawn after the locks, so that the times of one log do not run backwards.
@@ -53,6 +57,7 @@ begin
   -- The lock is taken before the transaction gets an id: an export sees by it which appends are under way (src/store/read/export.ts).
   perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
     pg_catalog.pg_advisory_xact_lock_shared(7305001);
+  select s.secret into secret from messaging.id_secret s;
 
   -- The short way, for one message that is plainly to be accepted: for the inbox, its id not taken, its reservation good, and
   -- the recipient as it was. Everything else is found out below.
@@ -67,22 +72,26 @@ begin
     now_seconds := now_ms / 1000;
     if log.standing_version = standings[1] and deadlines_ms[1] >= now_ms then
       expiry := least(now_seconds + retention_seconds, expiry_caps[1]);
+      id_key := messaging.id_key(ids[1], secret);
+      own_place := messaging.new_place(expiry, retention_seconds);
       -- A statement of its own: its snapshot is younger than the locks.
-      insert into messaging.messages
-        (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
-      select ids[1], decode(digests[1], 'hex'), senders[1], log_ids[1], 'inbox', log.next, threads[1], envelopes[1],
-        now_seconds, expiry, pg_current_xact_id()::text::bigint, 1
-      where not exists (select from messaging.messages m where m.id = ids[1])
-        and not exists (select from messaging.tombstones t where t.id = ids[1])
+      insert into messaging.ids (key, "check", place)
+      select id_key, messaging.id_check(decode(digests[1], 'hex'), senders[1], secret), own_place << 2
+      where not exists (select from messaging.ids i where i.key = id_key)
         and not exists (
           select from messaging.message_fences f where f.operation = operations[1] and f.through_ms >= deadlines_ms[1]
         );
       if found then
+        insert into messaging.messages
+          (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+        values (own_place, ids[1], decode(digests[1], 'hex'), senders[1], log_ids[1], 'inbox', log.next, threads[1],
+          envelopes[1], now_seconds, expiry, pg_current_xact_id()::text::bigint, 1);
         insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-        values (log_ids[1], 'inbox', log.next, ids[1], threads[1], expiry);
+        values (log_ids[1], 'inbox', log.next, own_place, threads[1], expiry);
         update messaging.logs l set head = log.next where l.id = log_ids[1];
-        insert into messaging.outbox (logs, kinds, positions, leased_until)
-        values (log_ids, lanes, array[log.next], clock_timestamp() + make_interval(secs => lease_seconds))
+        insert into messaging.outbox (logs, kinds, positions, places, leased_until)
+        values (log_ids, lanes, array[log.next], array[own_place],
+          clock_timestamp() + make_interval(secs => lease_seconds))
         returning id into outbox_id;
         ord := 1;
         outcome := 'accepted';
@@ -117,12 +126,13 @@ begin
   -- A statement of its own: its snapshot is younger than the locks.
   return query
   with judged as materialized (
-    select i.*, l.head, coalesce(m.lane, t.lane) as earlier_lane,
+    select i.*, l.head, k.key, k."check",
+      coalesce(m.lane, (array['inbox', 'requests', 'board'])[(x.place & 3)::integer + 1]) as earlier_lane,
       least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
       case
         when skip_busy and i.recipient <> all (own) then 'busy'
-        when m.id is not null or t.id is not null then
-          case when coalesce(m.digest, t.digest) = decode(i.digest, 'hex') and coalesce(m.sender, t.sender) = i.sender
+        when x.key is not null then
+          case when coalesce(m.digest = decode(i.digest, 'hex') and m.sender = i.sender, x."check" = k."check")
             then 'duplicate' else 'conflict' end
         when i.deadline_ms < now_ms or f.through_ms >= i.deadline_ms then 'fenced'
         when i.lane = 'requests' and p.expires_at > now_seconds then 'stale'
@@ -138,34 +148,42 @@ begin
       id, digest, sender, recipient, lane, thread_id, envelope, expiry_cap, standing, policy, contact, operation,
       deadline_ms, ord
     )
+    cross join lateral (
+      select messaging.id_key(i.id, secret) as key,
+        messaging.id_check(decode(i.digest, 'hex'), i.sender, secret) as "check"
+    ) k
     left join messaging.logs l on l.id = i.recipient
-    left join messaging.messages m on m.id = i.id
-    left join messaging.tombstones t on t.id = i.id
+    left join messaging.ids x on x.key = k.key
+    left join lateral messaging.find_message(case when x.key is not null then i.id end) m on true
     left join messaging.message_fences f on f.operation = i.operation
     left join messaging.pending p on i.lane = 'requests' and p.recipient = i.recipient and p.sender = i.sender
   ), placed as materialized (
-    select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position
+    select j.*, j.head + row_number() over (partition by j.recipient order by j.ord) as position,
+      messaging.new_place(j.expiry, retention_seconds) as place
     from judged j where j.outcome = 'accepted'
+  ), taken as (
+    insert into messaging.ids (key, "check", place)
+    select p.key, p."check", p.place << 2 | case p.lane when 'requests' then 1 else 0 end from placed p order by p.key
   ), stored as (
     insert into messaging.messages
-      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
-    select p.id, decode(p.digest, 'hex'), p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope, now_seconds,
-      p.expiry, transaction_id, p.ord
-    from placed p order by p.id collate "C"
+      (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal)
+    select p.place, p.id, decode(p.digest, 'hex'), p.sender, p.recipient, p.lane, p.position, p.thread_id, p.envelope,
+      now_seconds, p.expiry, transaction_id, p.ord
+    from placed p order by p.place
   ), entered as (
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-    select p.recipient, p.lane, p.position, p.id, p.thread_id, p.expiry from placed p
+    select p.recipient, p.lane, p.position, p.place, p.thread_id, p.expiry from placed p
   ), advanced as (
     update messaging.logs l set head = n.head
     from (select p.recipient, max(p.position) as head from placed p group by p.recipient) n
     where l.id = n.recipient
   ), asked as (
     insert into messaging.pending (recipient, sender, message, expires_at)
-    select p.recipient, p.sender, p.id, p.expiry from placed p where p.lane = 'requests'
+    select p.recipient, p.sender, p.place, p.expiry from placed p where p.lane = 'requests'
     on conflict (recipient, sender) do update set message = excluded.message, expires_at = excluded.expires_at
   ), queued as (
-    insert into messaging.outbox (logs, kinds, positions, leased_until)
-    select array_agg(p.recipient), array_agg(p.lane), array_agg(p.position),
+    insert into messaging.outbox (logs, kinds, positions, places, leased_until)
+    select array_agg(p.recipient), array_agg(p.lane), array_agg(p.position), array_agg(p.place),
       clock_timestamp() + make_interval(secs => lease_seconds)
     from placed p having count(*) > 0
     returning id

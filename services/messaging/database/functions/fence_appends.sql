@@ -15,15 +15,17 @@ declare
     select pg_catalog.pg_try_advisory_xact_lock(7305002, hashtext(o.id))
     from unnest(operations) with ordinality as o (id, ord) order by o.ord
   );
+  secret bytea;
 begin
+  select s.secret into secret from messaging.id_secret s;
   -- A statement of its own: its snapshot is younger than the locks.
   return query
   with judged as (
-    select i.ord, i.operation, i.through_ms, i.held, m.id is not null or t.id is not null as committed
+    select i.ord, i.operation, i.through_ms, i.held, x.key is not null as committed
     from unnest(operations, ids, digests, throughs_ms, held)
       with ordinality as i (operation, id, digest, through_ms, held, ord)
-    left join messaging.messages m on m.id = i.id and m.digest = decode(i.digest, 'hex')
-    left join messaging.tombstones t on t.id = i.id and t.digest = decode(i.digest, 'hex')
+    left join messaging.ids x on x.key = messaging.id_key(i.id, secret)
+      and x."check" >> 24 = messaging.id_check(decode(i.digest, 'hex'), '', secret) >> 24
   ), fenced as (
     insert into messaging.message_fences (operation, through_ms)
     select j.operation, j.through_ms from judged j where j.held and not j.committed

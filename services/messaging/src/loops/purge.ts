@@ -1,50 +1,56 @@
 import { DEFAULT_STREAM_BOUNDS } from '@svc/nats/streams/streams.ts'
-import type { Database, Tx } from '@svc/postgres/database.ts'
+import { type Database, isLockTimeout } from '@svc/postgres/database.ts'
 import { type Loop, startLoop } from '@svc/service/loop.ts'
 import type { Logger } from '@svc/telemetry/logger.ts'
 import type { Purged } from '../store/operate/expired.ts'
-import { lockExpired, purgeOutbox, purgePending, purgeVotes, removeMessages } from '../store/operate/purge.ts'
+import { purgeOutbox, purgePending, SLOTS, truncateSlot } from '../store/operate/purge.ts'
 import { purgeMessageFences } from '../store/send/message-fences.ts'
 
 /** Nothing waits for a purge, because every query leaves expired rows out. */
 const INTERVAL_MS = 5_000
-/** Rows per transaction. Small, so that an append that needs one of the rows does not wait for long. */
-const BATCH_ROWS = 200
-/** Removes expired rows in small transactions. Any number of processes may run it: each skips rows that another has locked. */
-export function startPurgeLoop(database: Database, logger: Logger, outboxSeconds: number): Loop {
-  const run = async (): Promise<boolean> => (await purgeBatch(database, outboxSeconds)).more
+/** Rows per transaction. Nobody else needs rows of these tables that are this old. */
+const BATCH_ROWS = 1_000
+/** While the purge waits for the lock of a partition, senders wait behind it. So it gives up soon, and tries again in the next pass. */
+const LOCK_WAIT_MS = 200
+
+interface PurgeOptions {
+  retentionSeconds: number
+  /**
+   * How long published outbox rows are kept. If JetStream loses events of that time they are published again. Older events
+   * are read from the logs.
+   */
+  outboxSeconds?: number
+}
+
+/**
+ * Removes what has expired: partitions at once, all else in small transactions. Any number of processes may run it: each skips
+ * what another has locked.
+ */
+export function startPurgeLoop(database: Database, logger: Logger, options: PurgeOptions): Loop {
+  const run = async (): Promise<boolean> => (await purgeBatch(database, options)).more
   return startLoop({ name: 'purge', logger, intervalMs: INTERVAL_MS, run })
 }
 
-/** Purges one batch of each kind. @returns true if there may be more. */
-export async function purgeOnce(database: Database): Promise<boolean> {
-  return (await purgeBatch(database)).more
-}
-
-/**
- * Like `purgeOnce`, and returns how many rows of each kind it removed.
- * @param outboxSeconds how long published outbox rows are kept. If JetStream loses events of that time they are published
- *   again. Older events are read from the logs.
- */
+/** Purges one batch of each kind, and every partition that can be emptied. @returns how much of each kind was removed. */
 export async function purgeBatch(
   database: Database,
-  outboxSeconds: number = DEFAULT_STREAM_BOUNDS.keepSeconds,
+  { retentionSeconds, outboxSeconds = DEFAULT_STREAM_BOUNDS.keepSeconds }: PurgeOptions,
 ): Promise<Purged> {
-  const messages = await database.transaction((tx) => purgeMessages(tx))
-  const votes = await database.run((sql) => purgeVotes(sql, BATCH_ROWS))
+  let partitions = 0
+  for (const slot of SLOTS) if (await emptySlot(database, slot, retentionSeconds)) partitions += 1
   const requests = await database.run((sql) => purgePending(sql, BATCH_ROWS))
   const outbox = await database.run((sql) => purgeOutbox(sql, outboxSeconds, BATCH_ROWS))
   const fences = await database.run((sql) => purgeMessageFences(sql, BATCH_ROWS))
-  const more = Math.max(messages, votes, requests, outbox, fences) === BATCH_ROWS
-  return { messages, votes, requests, outbox_rows: outbox, fences, more }
+  const more = Math.max(requests, outbox, fences) === BATCH_ROWS
+  return { partitions, requests, outbox_rows: outbox, fences, more }
 }
 
-/**
- * Purges in two statements, because the second one must see every change made before the first one locked the messages.
- * @returns how many messages it removed.
- */
-async function purgeMessages(tx: Tx): Promise<number> {
-  const ids = await lockExpired(tx, BATCH_ROWS)
-  if (ids.length > 0) await removeMessages(tx, ids)
-  return ids.length
+/** @returns whether anything was removed. A slot that is in use at the moment is left for the next pass. */
+async function emptySlot(database: Database, slot: number, retentionSeconds: number): Promise<boolean> {
+  try {
+    return await database.run((sql) => truncateSlot(sql, { slot, retentionSeconds, waitMs: LOCK_WAIT_MS }))
+  } catch (error) {
+    if (isLockTimeout(error)) return false
+    throw error
+  }
 }

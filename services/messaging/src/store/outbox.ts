@@ -3,6 +3,7 @@ import type { Lane } from '@svc/contracts/resources.ts'
 import type { Publication } from '@svc/nats/streams/stream-publisher.ts'
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { eventText, messageText } from '../domain/event-text.ts'
+import type { Place } from './place.ts'
 import type { CommittedEntry } from './send/append.ts'
 import type { CommittedPost } from './send/append-posts.ts'
 
@@ -73,13 +74,13 @@ function postEventOf(log: string, position: number, { id, boardId }: Omit<Commit
 /** Adds one entry to the outbox. Only the committer publishes it until the lease ends. @returns the row's id. */
 export async function insertOutbox(
   tx: Tx,
-  entry: Pick<CommittedEntry, 'log' | 'kind' | 'position'>,
+  entry: Pick<CommittedEntry, 'log' | 'kind' | 'position'> & { place: Place },
   leaseSeconds: number,
 ): Promise<number> {
   const [row] = await tx<{ id: number }[]>`
-    insert into messaging.outbox (logs, kinds, positions, leased_until)
+    insert into messaging.outbox (logs, kinds, positions, places, leased_until)
     values (
-      array[${entry.log}], array[${entry.kind}], array[${entry.position}::bigint],
+      array[${entry.log}], array[${entry.kind}], array[${entry.position}::bigint], array[${entry.place}::bigint],
       clock_timestamp() + make_interval(secs => ${leaseSeconds})
     )
     returning id`
@@ -124,14 +125,13 @@ interface EventRow {
 /** The rows with their events, as the messages are now. Messages purged since are left out. */
 export async function findOutboxRows(sql: Sql, ids: number[]): Promise<OutboxRow[]> {
   const rows = await sql<EventRow[]>`
-    select o.id, e.log, e.kind, e.position, e.message,
-      case e.kind when 'board' then m.recipient end as board, m.lane,
-      case when e.kind <> 'board' then m.envelope end as envelope, m.accepted_at, m.expires_at, m.acked,
+    select o.id, u.log, u.kind, u.position, m.id as message,
+      case u.kind when 'board' then m.recipient end as board, m.lane,
+      case when u.kind <> 'board' then m.envelope end as envelope, m.accepted_at, m.expires_at, m.acked,
       floor(extract(epoch from o.created_at) * 1000)::bigint as accepted_ms
     from messaging.outbox o
-    cross join unnest(o.logs, o.kinds, o.positions) with ordinality as u (log, kind, position, ord)
-    join messaging.entries e on e.log = u.log and e.kind = u.kind and e.position = u.position
-    join messaging.messages m on m.id = e.message
+    cross join unnest(o.logs, o.kinds, o.positions, o.places) with ordinality as u (log, kind, position, place, ord)
+    join messaging.messages m on m.place = u.place
     where o.id = any (${ids}::bigint[])
     order by o.id, u.ord`
   const byId = new Map<number, OutboxRow>(ids.map((id) => [id, { id, events: [] }]))

@@ -1,5 +1,6 @@
 import type { Sql, Tx } from '@svc/postgres/database.ts'
 import { nowSeconds } from './clock.ts'
+import { hasId } from './place.ts'
 
 /** A live post, with the voter's vote. */
 interface VotedPost {
@@ -14,27 +15,30 @@ interface VotedPost {
 export async function findPost(sql: Sql, id: string, voter: string): Promise<VotedPost | undefined> {
   const [row] = await sql<{ recipient: string; sender: string; hidden: boolean; voted: boolean }[]>`
     select m.recipient, m.sender, m.hidden,
-      exists (select from messaging.votes v where v.message = m.id and v.voter = ${voter}) as voted
+      exists (
+        select from messaging.votes v where v.message = messaging.place_of(${id}) and v.voter = ${voter}
+      ) as voted
     from messaging.messages m
-    where m.id = ${id} and m.lane = 'board' and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and m.lane = 'board' and m.expires_at > ${nowSeconds(sql)}`
   return row && { boardId: row.recipient, author: row.sender, hidden: row.hidden, voted: row.voted }
 }
 
 /** Agents whose logs have an event of the post: its subscribers when it was accepted. Leaves out the board's own log, the feed. */
 export async function listReceivers(sql: Sql, boardId: string, id: string): Promise<string[]> {
   const rows = await sql<{ log: string }[]>`
-    select e.log from messaging.entries e where e.message = ${id} and e.kind = 'board' and e.log <> ${boardId}`
+    select e.log from messaging.entries e
+    where e.message = messaging.place_of(${id}) and e.kind = 'board' and e.log <> ${boardId}`
   return rows.map(({ log }) => log)
 }
 
 /**
- * Locks a live post until the transaction ends, so that votes, hiding and restoring are serialized. The purge skips it.
+ * Locks a live post until the transaction ends, so that votes, hiding and restoring are serialized.
  * @returns whether it is hidden; undefined if the board has no such live post.
  */
 export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ hidden: boolean } | undefined> {
   const [row] = await tx<{ hidden: boolean }[]>`
     select m.hidden from messaging.messages m
-    where m.id = ${id} and m.recipient = ${boardId} and m.lane = 'board' and m.expires_at > ${nowSeconds(tx)}
+    where ${hasId(tx, id)} and m.recipient = ${boardId} and m.lane = 'board' and m.expires_at > ${nowSeconds(tx)}
     for no key update`
   return row
 }
@@ -44,17 +48,17 @@ export async function setHidden(tx: Tx, id: string, hidden: boolean): Promise<vo
   if (hidden) {
     await tx`
       with post as (
-        update messaging.messages m set hidden = true where m.id = ${id} returning m.recipient, m.position
+        update messaging.messages m set hidden = true where ${hasId(tx, id)} returning m.recipient, m.position
       )
       delete from messaging.entries e using post p
-      where e.log = p.recipient and e.kind = 'board' and e.position = p.position`
+      where e.message = messaging.place_of(${id}) and e.log = p.recipient and e.kind = 'board' and e.position = p.position`
   } else {
     await tx`
       with post as (
-        update messaging.messages m set hidden = false where m.id = ${id}
-        returning m.recipient, m.position, m.id, m.thread_id, m.expires_at
+        update messaging.messages m set hidden = false where ${hasId(tx, id)}
+        returning m.recipient, m.position, m.place, m.thread_id, m.expires_at
       )
       insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-      select p.recipient, 'board', p.position, p.id, p.thread_id, p.expires_at from post p`
+      select p.recipient, 'board', p.position, p.place, p.thread_id, p.expires_at from post p`
   }
 }

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { setContact } from '../../src/handlers/change/set-contact.ts'
 import { setMailbox } from '../../src/handlers/change/set-mailbox.ts'
 import { listContacts } from '../../src/handlers/read/list-contacts.ts'
-import { purgeOnce } from '../../src/loops/purge.ts'
 import { contextNow, type Harness, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
@@ -154,7 +153,7 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
       'it was purged',
       async (h: Harness, id: string) => {
         await h.expire(id)
-        await purgeOnce(h.deps.database)
+        await h.purge()
       },
     ],
   ])('nothing is promoted if %s', async (name, prepare) => {

@@ -304,8 +304,8 @@ test('ADR 20: publishing a day of lost events again does not delay new ones', as
   const rows = 2_500
   await h.database.run(
     (sql) => sql`
-      insert into messaging.outbox (logs, kinds, positions, leased_until, published_at, epoch, last_sequence)
-      select array['gone'], array['inbox'], array[n], clock_timestamp(), clock_timestamp(), 'epoch', n
+      insert into messaging.outbox (logs, kinds, positions, places, leased_until, published_at, epoch, last_sequence)
+      select array['gone'], array['inbox'], array[n], array[n], clock_timestamp(), clock_timestamp(), 'epoch', n
       from generate_series(1, ${rows}::bigint) n`,
   )
   stored.push(...Array.from({ length: rows }, (_, at) => `gone-${at}`))

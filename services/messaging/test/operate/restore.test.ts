@@ -18,8 +18,8 @@ function renumbering(): string {
 /** Copies all rows of all tables with COPY, as `pg_dump --data-only` does. */
 async function copyAll(from: postgres.Sql, to: postgres.Sql): Promise<void> {
   const tables = await from<{ name: string }[]>`
-    select format('%I.%I', schemaname, tablename) as name from pg_tables
-    where schemaname = 'messaging' and tablename not in ('migrations', 'functions')`
+    select c.oid::regclass::text as name from pg_class c
+    where c.relnamespace = 'messaging'::regnamespace and c.relkind = 'r' and c.relname not in ('migrations', 'functions')`
   expect(tables.length).toBeGreaterThan(8)
   for (const { name } of tables) {
     await to.unsafe(`truncate ${name}`)

@@ -5,6 +5,9 @@ import { createAppendPosts } from '../../src/store/send/append-posts.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
+/** Long after the retention has passed. */
+const FAR = 4_000_000_000
+
 const cursorsOf = (page: Awaited<ReturnType<Harness['events']>>) => page.events.map((event) => event.cursor)
 
 /** Every page, as a client that follows `next_cursor` reads them. */
@@ -132,12 +135,12 @@ describe('events of three kinds, with access checked as they are read', () => {
     await h.openAdmin()`
       with made as (
         insert into messaging.messages
-          (id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch, ordinal, hidden)
-        select 'hidden-' || n, '', 'olga', ${board}, 'board', n, '{}', 1, 9999999999, 1, n, true
-        from generate_series(1, ${hidden}::bigint) n returning id, position
+          (place, id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch, ordinal, hidden)
+        select messaging.new_place(${FAR}, 2592000), 'hidden-' || n, '', 'olga', ${board}, 'board', n, '{}', 1, ${FAR}, 1, n, true
+        from generate_series(1, ${hidden}::bigint) n returning place, position
       ), entered as (
         insert into messaging.entries (log, kind, position, message, expires_at)
-        select 'rita', 'board', position, id, 9999999999 from made
+        select 'rita', 'board', position, place, ${FAR} from made
       )
       insert into messaging.logs (id, head) values ('rita', ${hidden}), (${board}, ${hidden})`
     await h.send({ from: 'olga', to: board })

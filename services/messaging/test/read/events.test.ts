@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { purgeOnce } from '../../src/loops/purge.ts'
 import { MAX_EXAMINED } from '../../src/store/read/events.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 
@@ -80,7 +79,7 @@ describe('spec 9.3, 9.4: events', () => {
     expect((await h.events('bob')).earliest).toBe(6)
     await h.expire(...ids)
     expect((await h.events('bob')).earliest).toBe(7)
-    await purgeOnce(h.deps.database)
+    await h.purge()
     expect((await h.events('bob')).earliest).toBe(7)
   })
 
@@ -98,7 +97,7 @@ describe('spec 9.3, 9.4: events', () => {
       expect(await h.events('bob', after, limit)).toMatchObject({ latest: 6 })
     }
     await h.expire(...ids)
-    while (await purgeOnce(h.deps.database)) {}
+    await h.purge()
     expect(await h.events('bob')).toMatchObject({ events: [], next: 6, earliest: 7, latest: 6 })
   })
 
@@ -124,7 +123,7 @@ describe('spec 9.3, 9.4: events', () => {
       await h.expire(...cursors.map((cursor) => ids[cursor - 1] ?? ''))
       const pages = () => Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((after) => h.events('bob', after, 2)))
       const before = await pages()
-      expect(await purgeOnce(h.deps.database)).toBe(false)
+      await h.purge()
       expect(await pages()).toEqual(before)
     }
   })
@@ -147,7 +146,7 @@ describe('spec 9.3, 9.4: events', () => {
       { cursor: expired + 1, kind: 'inbox', lane: 'inbox', id },
     ])
     // Purged entries are no longer examined, whatever their number.
-    while (await purgeOnce(h.deps.database)) {}
+    await h.purge()
     expect((await h.events('bob')).events).toHaveLength(1)
   })
 })
@@ -159,12 +158,12 @@ async function insertExpired(h: Harness, log: string, count: number): Promise<vo
     (sql) => sql`
       with made as (
         insert into messaging.messages
-          (id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch, ordinal)
-        select ${prefix} || n, '', 'mallory', ${log}, 'inbox', n, '{}', 1, 2, pg_current_xact_id()::text::bigint, n
-        from generate_series(1, ${count}::bigint) n returning id, position
+          (place, id, digest, sender, recipient, lane, position, envelope, accepted_at, expires_at, batch, ordinal)
+        select messaging.new_place(2, 2592000), ${prefix} || n, '', 'mallory', ${log}, 'inbox', n, '{}', 1, 2, pg_current_xact_id()::text::bigint, n
+        from generate_series(1, ${count}::bigint) n returning place, position
       ), entered as (
         insert into messaging.entries (log, kind, position, message, expires_at)
-        select ${log}, 'inbox', position, id, 2 from made
+        select ${log}, 'inbox', position, place, 2 from made
       )
       insert into messaging.logs (id, head) values (${log}, ${count})`,
   )

@@ -1,8 +1,8 @@
-import type { Sql, Tx } from '@svc/postgres/database.ts'
+import type { Sql } from '@svc/postgres/database.ts'
 import postgres from 'postgres'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { listContacts } from '../../src/store/contacts.ts'
-import { lockExpired, purgePending, purgeVotes, removeMessages } from '../../src/store/operate/purge.ts'
+import { purgePending } from '../../src/store/operate/purge.ts'
 import { findPost, listReceivers } from '../../src/store/posts.ts'
 import { listArrivals, readArrivals } from '../../src/store/read/arrivals.ts'
 import { listEvents } from '../../src/store/read/events.ts'
@@ -16,6 +16,8 @@ import { type Harness, startHarness } from '../support/harness.ts'
 /** Messages in the log that is read, and as many in other logs. */
 const ROWS = 6_000
 const LIMIT = 20
+/** When messages expire; they lie in six partitions. */
+const FAR = 4_000_000_000
 
 interface PlanNode {
   'Node Type': string
@@ -33,15 +35,18 @@ interface PlanNode {
 async function fill(sql: postgres.Sql): Promise<void> {
   await sql`
     insert into messaging.messages
-      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, acked, batch, ordinal)
-    select 'message-' || n, '', case when n % 2 = 0 or n % 10 = 1 then 'alice' else 'sender-' || n % 97 end,
+      (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, acked, batch, ordinal)
+    select messaging.new_place(${FAR} - n % 6 * 432000, 2592000), 'message-' || n, '', case when n % 2 = 0 or n % 10 = 1 then 'alice' else 'sender-' || n % 97 end,
       case when n <= ${ROWS} then 'bob' else 'agent-' || n % 97 end, case n % 4 when 0 then 'requests' else 'inbox' end, n,
-      case when n % 10 = 1 and n between 2 and ${ROWS} then 'message-1' end, repeat('x', 500), 1, 9999999999,
+      case when n % 10 = 1 and n between 2 and ${ROWS} then 'message-1' end, repeat('x', 500), 1, ${FAR} - n % 6 * 432000,
       n % 100 <> 1 and (n % 10 = 1 or n % 3 <> 0), 1, n
     from generate_series(1, ${2 * ROWS}::bigint) n`
   await sql`
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-    select recipient, lane, position, id, thread_id, expires_at from messaging.messages`
+    select recipient, lane, position, place, thread_id, expires_at from messaging.messages`
+  await sql`
+    insert into messaging.ids (key, "check", place)
+    select messaging.id_key(m.id, s.secret), 0, m.place << 2 from messaging.id_secret s, messaging.messages m`
   await fillBoards(sql)
   await sql`insert into messaging.logs (id, head) select recipient, max(position) from messaging.messages group by 1`
   await sql`
@@ -50,7 +55,7 @@ async function fill(sql: postgres.Sql): Promise<void> {
     from generate_series(1, ${2 * ROWS}::bigint) n`
   await sql`
     insert into messaging.pending (recipient, sender, message, expires_at)
-    select 'bob', 'other-' || n, 'message-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
+    select 'bob', 'other-' || n, n, ${FAR} from generate_series(1, ${ROWS}::bigint) n`
 }
 
 /**
@@ -60,23 +65,27 @@ async function fill(sql: postgres.Sql): Promise<void> {
 async function fillBoards(sql: postgres.Sql): Promise<void> {
   await sql`
     insert into messaging.messages
-      (id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal, hidden)
-    select 'post-' || n, '', case when n % 10 = 0 then 'carol' else 'author-' || n % 97 end,
+      (place, id, digest, sender, recipient, lane, position, thread_id, envelope, accepted_at, expires_at, batch, ordinal, hidden)
+    select messaging.new_place(${FAR} - n % 6 * 432000, 2592000), 'post-' || n, '', case when n % 10 = 0 then 'carol' else 'author-' || n % 97 end,
       case when n <= ${ROWS} then 'board' else 'board-' || n % 97 end, 'board', n,
-      case when n % 10 < 5 and n > 10 then 'post-10' end, repeat('x', 500), 1, 9999999999, 2, n, n % 10 = 7
+      case when n % 10 < 5 and n > 10 then 'post-10' end, repeat('x', 500), 1, ${FAR} - n % 6 * 432000, 2, n, n % 10 = 7
     from generate_series(1, ${2 * ROWS}::bigint) n`
   await sql`
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-    select recipient, lane, position, id, thread_id, expires_at from messaging.messages where lane = 'board' and not hidden
+    select recipient, lane, position, place, thread_id, expires_at from messaging.messages where lane = 'board' and not hidden
     union all
-    select 'carol', lane, position, id, null, expires_at from messaging.messages where lane = 'board'`
+    select 'carol', lane, position, place, null, expires_at from messaging.messages where lane = 'board'`
   await sql`
-    insert into messaging.votes (message, voter, expires_at)
-    select 'post-' || n % 100, 'voter-' || n, 9999999999 from generate_series(1, ${ROWS}::bigint) n`
+    insert into messaging.ids (key, "check", place)
+    select messaging.id_key(m.id, s.secret), 0, m.place << 2 | 2
+    from messaging.id_secret s, messaging.messages m where m.lane = 'board'`
+  await sql`
+    insert into messaging.votes (message, voter)
+    select messaging.place_of('post-' || n % 100 + 1), 'voter-' || n from generate_series(1, ${ROWS}::bigint) n`
   await sql`insert into messaging.logs (id, head) values ('carol', ${2 * ROWS})`
   await sql`
-    insert into messaging.outbox (logs, kinds, positions, leased_until, published_at, epoch, last_sequence)
-    select array['bob'], array['inbox'], array[n], now(), case when n > ${LIMIT} then now() end, 'epoch', n
+    insert into messaging.outbox (logs, kinds, positions, places, leased_until, published_at, epoch, last_sequence)
+    select array['bob'], array['inbox'], array[n], array[n], now(), case when n > ${LIMIT} then now() end, 'epoch', n
     from generate_series(1, ${ROWS}::bigint) n`
 }
 
@@ -144,10 +153,6 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
       ),
   ],
   ['contacts', (sql) => listContacts(sql, 'bob', 'other-3', LIMIT)],
-  ['messages to purge', (sql) => lockExpired(sql as unknown as Tx, LIMIT)],
-  ['what is purged with a message', (sql) => removeMessages(sql as unknown as Tx, ['message-8'])],
-  ['what is purged with a post', (sql) => removeMessages(sql as unknown as Tx, ['post-8'])],
-  ['votes to purge', (sql) => purgeVotes(sql, LIMIT)],
   ['requests to purge', (sql) => purgePending(sql, LIMIT)],
 ]
 

@@ -23,7 +23,9 @@ async function startHarness() {
     entriesOf: (log: string) =>
       database.run(
         (sql) => sql<{ position: number; message: string; kind: string; thread_id: string | null }[]>`
-          select position, message, kind, thread_id from messaging.entries where log = ${log} order by position`,
+          select e.position, m.id as message, e.kind, e.thread_id
+          from messaging.entries e join messaging.messages m on m.place = e.message
+          where e.log = ${log} order by e.position`,
       ),
   }
 }

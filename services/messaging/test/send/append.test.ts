@@ -41,7 +41,14 @@ async function startHarness() {
   }
 }
 
-const QUESTION = { id: 'message-1', sender: 'alice', recipient: 'bob', replyTo: null, threadId: null }
+const QUESTION = {
+  id: 'message-1',
+  digest: 'ab'.repeat(32),
+  sender: 'alice',
+  recipient: 'bob',
+  replyTo: null,
+  threadId: null,
+}
 
 function message(changes: Partial<Append> = {}): Append {
   const id = changes.id ?? randomBytes(12).toString('base64url')
@@ -74,13 +81,18 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
         e.thread_id as entry_thread, e.expires_at = m.expires_at as together, l.head, p.message is not null as pending,
         (
           select array_agg(q.kind || (o.leased_until > o.created_at))
-          from messaging.outbox o, unnest(o.logs, o.kinds, o.positions) as q (log, kind, position)
-          where q.log = m.recipient and q.position = m.position
-        ) as queued
+          from messaging.outbox o, unnest(o.logs, o.kinds, o.positions, o.places) as q (log, kind, position, place)
+          where q.log = m.recipient and q.position = m.position and q.place = m.place
+        ) as queued,
+        -- What stays of it when it is purged.
+        (
+          select (i.place & 3) || case when i."check" = messaging.id_check(m.digest, m.sender, s.secret) then ' known' end
+          from messaging.id_secret s, messaging.ids i where i.place >> 2 = m.place and i.key = messaging.id_key(m.id, s.secret)
+        ) as taken, m.place >> 23 = m.expires_at + (messaging.slot_of(m.expires_at, ${RETENTION_SECONDS})::bigint << 33) as located
       from messaging.messages m
       join messaging.logs l on l.id = m.recipient
-      left join messaging.entries e on e.log = m.recipient and e.message = m.id
-      left join messaging.pending p on p.message = m.id
+      left join messaging.entries e on e.log = m.recipient and e.message = m.place
+      left join messaging.pending p on p.message = m.place
       where m.recipient = ${sent.recipient} order by m.position`,
   )
   return [...rows]
@@ -209,23 +221,6 @@ describe('ADR 19: an append', () => {
     },
   )
 
-  test('the previous release, which does not name the state it decided on, decides again after any change', async () => {
-    await using h = await startHarness()
-    await h.append(message())
-    const outcomes = () =>
-      h.database.run(
-        (sql) => sql<{ outcome: string }[]>`
-        select a.outcome from messaging.append(
-          array['bob'], array[${message().id}], array[${'ab'.repeat(32)}], array['alice'], array['bob'], array['inbox'],
-          array[null]::text[], array['{}'], array[null]::bigint[], array[0]::bigint[], array['operation'],
-          array[${Date.now() + 60_000}]::bigint[], 60, 5
-        ) a`,
-      )
-    expect(await outcomes()).toEqual([{ outcome: 'accepted' }])
-    await h.database.run((sql) => sql`update messaging.logs set standing_version = 7`)
-    expect(await outcomes()).toEqual([{ outcome: 'stale' }])
-  })
-
   test.each([
     ['no ttl: retention', null, RETENTION_SECONDS],
     ['a shorter ttl', 60, 60],
@@ -294,9 +289,10 @@ describe('ADR 10: a message has the same outcome alone and in a batch', () => {
       const at = randomBytes(6).toString('hex')
       await h.append(message({ recipient: at, id: `there-${at}`, digest: 'ab'.repeat(32) }))
       await h.append(message({ recipient: at, lane: 'requests', sender: 'asked' }))
+      await h.append(message({ recipient: 'past', id: `gone-${at}`, digest: 'ab'.repeat(32) }))
       await h.database.run((sql) =>
         sql.unsafe(`
-          insert into messaging.tombstones values ('gone-${at}', decode('${'ab'.repeat(32)}', 'hex'), 'alice', 'inbox');
+          delete from messaging.messages where id = 'gone-${at}';
           insert into messaging.message_fences values ('fenced-${at}', ${FENCED_MS});
           ${change.replaceAll(`'at'`, `'${at}'`)}`),
       )
@@ -399,12 +395,6 @@ describe('ADR 21: fences of messages', () => {
       await tx`select pg_advisory_xact_lock_shared(7305002, hashtext(${contested.operation}))`
       expect(await h.fences.fence([contested, other])).toEqual([undefined, false])
       expect((await h.append(message())).outcome).toBe('accepted')
-      // The previous release is told to ask again.
-      const before = h.database.run(
-        (sql) => sql`select * from messaging.fence_messages(
-          array[${contested.operation}], array[${contested.id}], array[${contested.digest}], array[0]::bigint[])`,
-      )
-      await expect(before).rejects.toMatchObject({ code: 'unavailable' })
     })
     expect(await h.fences.fence([contested])).toEqual([false])
   })
@@ -481,16 +471,17 @@ describe('preflight: all facts for the decision, in one statement', () => {
     await using h = await startHarness()
     const sent = message()
     await h.append(sent)
-    const found = { digest: sent.digest, sender: 'alice', lane: 'inbox' }
-    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
-    await h.database.run(
-      (sql) => sql`
-      with gone as (delete from messaging.messages where id = ${sent.id} returning id, digest, sender, lane)
-      insert into messaging.tombstones (id, digest, sender, lane) select * from gone`,
-    )
-    expect((await h.preflight({ ...QUESTION, id: sent.id })).earlier).toEqual(found)
-    expect((await h.append(sent)).outcome).toBe('duplicate')
-    expect((await h.append(message({ id: sent.id }))).outcome).toBe('conflict')
+    const { id, digest } = sent
+    for (const purged of [false, true]) {
+      if (purged) await h.database.run((sql) => sql`delete from messaging.messages where id = ${id}`)
+      const earlier = async (question: object) => (await h.preflight({ ...QUESTION, id, digest, ...question })).earlier
+      expect(await earlier({})).toEqual({ isIdentical: true, lane: 'inbox' })
+      expect(await earlier({ sender: 'mallory' })).toEqual({ isIdentical: false, lane: 'inbox' })
+      expect(await earlier({ digest: 'ab'.repeat(32) })).toEqual({ isIdentical: false, lane: 'inbox' })
+      expect((await h.append(sent)).outcome).toBe('duplicate')
+      expect((await h.append({ ...sent, sender: 'mallory' })).outcome).toBe('conflict')
+      expect((await h.append(message({ id }))).outcome).toBe('conflict')
+    }
   })
 
   test.each([

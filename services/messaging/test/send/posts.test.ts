@@ -60,7 +60,8 @@ describe('spec 7.1, 7.3, 8.8, 9.2: a post', () => {
     const { id } = await h.send({ from: 'olga', to: board, body: 'x'.repeat(32 * 1024 - 2) })
 
     const admin = h.openAdmin()
-    const entries = await admin`select log, kind, position::int, xmin from messaging.entries where message = ${id}`
+    const entries =
+      await admin`select log, kind, position::int, xmin from messaging.entries where message = messaging.place_of(${id})`
     expect(entries.map(({ log }) => log).sort()).toEqual([board, ...subscribers].sort())
     expect(new Set(entries.map(({ kind, position }) => `${kind} ${position}`))).toEqual(new Set(['board 1']))
     const bodies = await admin`select xmin from messaging.messages where octet_length(envelope) > 32 * 1024`

@@ -10,13 +10,15 @@ export function addPurge({ group, io }: AdminGroup): void {
   group
     .command('purge')
     .option(...DRY_RUN)
-    .description('remove expired data now; it is invisible already, and would otherwise be removed within seconds')
+    .description(
+      'remove expired data now; it is invisible already, and would otherwise be removed within seconds of the end of its partition',
+    )
     .addHelpText('after', '\nExamples:\n  svc admin purge --dry-run\n  svc admin purge')
     .action(async (options: { dryRun?: boolean }, command: Command) => {
       const dryRun = options.dryRun === true
       await operate(io, command, async ({ ask }, { out, signal }) => {
         const { purgeExpired } = await import('@svc/contracts/admin.ts')
-        const total: Purged = { messages: 0, votes: 0, requests: 0, outbox_rows: 0, fences: 0, more: true }
+        const total: Purged = { partitions: 0, requests: 0, outbox_rows: 0, fences: 0, more: true }
         while (total.more) {
           signal.throwIfAborted()
           const batch = await ask(purgeExpired, { dry_run: dryRun })
@@ -33,8 +35,7 @@ export function addPurge({ group, io }: AdminGroup): void {
 }
 
 const NAMES = {
-  messages: 'messages',
-  votes: 'votes',
+  partitions: 'partitions',
   requests: 'pending requests',
   outbox_rows: 'outbox rows',
   fences: 'fences',

@@ -79,10 +79,10 @@ async function change(
   if ((await contactState(tx, agent_id, other)) === state) return undefined
   await saveContactState(tx, agent_id, other, state)
   const position = head + 1
-  const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))
-  await raiseStanding(tx, agent_id, promoted ? position : head)
-  if (!promoted) return { outboxId: undefined }
-  return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position }, PUBLISH_LEASE_SECONDS) }
+  const place = state === 'accepted' ? await promoteRequest(tx, agent_id, other, position) : undefined
+  await raiseStanding(tx, agent_id, place === undefined ? head : position)
+  if (place === undefined) return { outboxId: undefined }
+  return { outboxId: await insertOutbox(tx, { log: agent_id, kind: 'inbox', position, place }, PUBLISH_LEASE_SECONDS) }
 }
 
 /** Publishes the promoted message as it is now. The change is committed, so after a failure the outbox loop publishes it. */

@@ -16,8 +16,8 @@ import { runReport } from '@svc/postgres/report.ts'
 import type { Deps } from '../../deps.ts'
 import {
   type AuditedMessage,
+  findAccepted,
   findAudited,
-  findBuried,
   findLogPage,
   findWrongLogs,
   listAudited,
@@ -62,15 +62,16 @@ export function verifyMessages(
 /** The `judge` of auditEndpoints (libs/charging). A message's row is the record of its charge; others are in `operations`. */
 export async function judgeMessages(tx: Tx, operations: readonly string[]): Promise<(Verdict | undefined)[]> {
   const named = operations.map(parseMessageOperation)
-  const ids = named.flatMap((message) => message?.id ?? [])
-  if (ids.length === 0) return []
+  const messages = named.filter((message) => message !== undefined)
+  if (messages.length === 0) return []
+  const ids = messages.map(({ id }) => id)
   const live = new Map((await findAudited(tx, ids)).map((message) => [`${message.id}:${message.digest}`, message]))
-  const buried = await findBuried(tx, ids)
+  const accepted = await findAccepted(tx, messages)
   return named.map((message) => {
     if (message === undefined) return undefined
     const key = `${message.id}:${message.digest}`
     const found = live.get(key)
-    return { done: found !== undefined || buried.has(key), charge: found === undefined ? null : chargeOf(found) }
+    return { done: found !== undefined || accepted.has(key), charge: found === undefined ? null : chargeOf(found) }
   })
 }
 

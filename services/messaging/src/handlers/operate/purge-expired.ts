@@ -6,8 +6,11 @@ import { countExpired } from '../../store/operate/expired.ts'
 
 /** Runs one pass of the purge loop now and answers the numbers. A dry run only counts. */
 export async function purgeExpired(
-  { database }: Pick<Deps, 'database'>,
+  { database, retentionDays }: Pick<Deps, 'database' | 'retentionDays'>,
   { dry_run: dryRun }: RequestOf<typeof purgeExpiredCall>,
 ): Promise<ReplyOf<typeof purgeExpiredCall>> {
-  return dryRun ? database.run(countExpired) : purgeBatch(database)
+  const retentionSeconds = retentionDays * 86_400
+  return dryRun
+    ? database.run((sql) => countExpired(sql, retentionSeconds))
+    : purgeBatch(database, { retentionSeconds })
 }

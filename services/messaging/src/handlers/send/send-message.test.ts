@@ -123,12 +123,12 @@ describe('spec 7.2: a repeated decision checks in the same order', () => {
   test.each([
     [
       'spec 7.4: another attempt at the same message succeeded: a duplicate, whatever the standing is now',
-      later({ earlier: { digest: DIGEST, sender: ALICE, lane: 'requests' }, standing: pending }),
+      later({ earlier: { isIdentical: true, lane: 'requests' }, standing: pending }),
       { duplicate: true, lane: 'requests' },
     ],
     [
       'spec 7.4: another envelope took the id: a conflict, whatever the standing is now',
-      later({ earlier: { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' }, standing: pending }),
+      later({ earlier: { isIdentical: false, lane: 'inbox' }, standing: pending }),
       'id_conflict',
     ],
     ['spec 6.2: the recipient was revoked', later({ recipientRevoked: true }), 'recipient_unavailable'],
@@ -177,7 +177,7 @@ describe('the remembered standing of a pair saves a query and changes no answer'
   })
 
   test('spec 7.4, 11.2: a message that was not reserved ahead is looked up first, so a repeat is answered even while budget is down', async () => {
-    const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+    const earlier = { isIdentical: true, lane: 'inbox' as const }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
     expect(await outcome(deps)).toMatchObject({ duplicate: true })
     expect(deps.taken).toEqual([])
@@ -235,13 +235,13 @@ describe('the remembered standing of a pair saves a query and changes no answer'
   test('spec 7.4: if the append finds the id taken, a repeat is a duplicate, and another envelope is a conflict', async () => {
     const repeated = depsWith([friend], [{ outcome: 'duplicate', lane: 'inbox' }])
     expect(await outcome(await knowing(repeated), prepared)).toMatchObject({ duplicate: true })
-    const earlier = { digest: 'cd'.repeat(32), sender: BOB, lane: 'inbox' as const }
+    const earlier = { isIdentical: false, lane: 'inbox' as const }
     const taken = depsWith([{ ...friend, earlier }], [{ outcome: 'conflict', lane: 'inbox' }])
     expect(await outcome(await knowing(taken), prepared)).toBe('id_conflict')
   })
 
   test('spec 7.2, 7.4: retry and conflict are checked before the time window', async () => {
-    const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+    const earlier = { isIdentical: true, lane: 'inbox' as const }
     const late = { ...prepared, facts: { ...request.facts, ts_ms: 0 } }
     const deps = await knowing(depsWith([{ ...friend, earlier }], [accepted]))
     expect(await outcome(deps, late)).toMatchObject({ duplicate: true })
@@ -258,7 +258,7 @@ describe('the remembered standing of a pair saves a query and changes no answer'
 
     test.each([
       ['a refusal', { ...friend, recipientRevoked: true }, 'recipient_unavailable'],
-      ['a conflict', { ...friend, earlier: { digest: '', sender: BOB, lane: 'inbox' as const } }, 'id_conflict'],
+      ['a conflict', { ...friend, earlier: { isIdentical: false, lane: 'inbox' as const } }, 'id_conflict'],
     ])('spec 11.3; ADR 21: is released with %s', async (_name, known, expected) => {
       const deps = depsWith([known], [accepted])
       expect(await outcome(deps, prepared)).toBe(expected)
@@ -266,7 +266,7 @@ describe('the remembered standing of a pair saves a query and changes no answer'
     })
 
     test('spec 7.4: is released for a repeat that was charged before', async () => {
-      const earlier = { digest: DIGEST, sender: ALICE, lane: 'inbox' as const }
+      const earlier = { isIdentical: true, lane: 'inbox' as const }
       const deps = depsWith([{ ...friend, earlier }], [accepted])
       expect(await outcome(deps, prepared)).toMatchObject({ duplicate: true })
       expect(deps.given).toHaveLength(1)

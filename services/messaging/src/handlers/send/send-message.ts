@@ -71,7 +71,7 @@ async function decide(
   let recipient: string
   try {
     if (known.earlier !== undefined) {
-      const answer = answerRetry(known.earlier, request)
+      const answer = answerRetry(known.earlier, facts.id)
       if (prepared !== undefined) await deps.charging.cancel(prepared, context)
       return answer
     }
@@ -125,7 +125,7 @@ async function appendDecided(
     known = await findOut(deps, request)
     // The append may be stale because another attempt at this message was accepted.
     if (known.earlier !== undefined) {
-      return { outcome: 'duplicate', lane: answerRetry(known.earlier, request).lane }
+      return { outcome: 'duplicate', lane: answerRetry(known.earlier, facts.id).lane }
     }
     recipientId(request, known)
     checkReferences(known.replyTo, known.thread)
@@ -156,6 +156,7 @@ function reservedOf({ id, digest }: Request['facts'], reserved: NonNullable<Requ
 function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request): Promise<Preflight> {
   return preflight({
     id: facts.id,
+    digest: facts.digest,
     sender: signer,
     recipient: recipient.kind === 'agent' ? recipient.id : null,
     replyTo: facts.reply_to,
@@ -167,9 +168,9 @@ function findOut({ preflight }: SendDeps, { signer, recipient, facts }: Request)
  * A retry has the same id, sender and JCS bytes (spec 7.4). It is answered with the lane where the message is now (spec
  * 7.3).
  */
-function answerRetry(earlier: NonNullable<Preflight['earlier']>, { signer, facts }: Request): Result {
-  if (earlier.sender !== signer || earlier.digest !== facts.digest) throw new ServiceError('id_conflict')
-  return resultOf(facts.id, earlier.lane, true)
+function answerRetry(earlier: NonNullable<Preflight['earlier']>, id: string): Result {
+  if (!earlier.isIdentical) throw new ServiceError('id_conflict')
+  return resultOf(id, earlier.lane, true)
 }
 
 /**

@@ -33,10 +33,17 @@ export async function sendPost(
   context: CallContext,
 ): Promise<Result> {
   const { id, digest } = facts
-  const known = await deps.preflight({ id, boardId, replyTo: facts.reply_to, threadId: facts.thread_id })
+  const known = await deps.preflight({
+    id,
+    digest,
+    sender: signer,
+    boardId,
+    replyTo: facts.reply_to,
+    threadId: facts.thread_id,
+  })
   if (known.earlier !== undefined) {
     // A retry has the same id, sender and JCS bytes (spec 7.4), even if the board has changed since.
-    if (known.earlier.sender !== signer || known.earlier.digest !== digest) throw new ServiceError('id_conflict')
+    if (!known.earlier.isIdentical) throw new ServiceError('id_conflict')
     return resultOf(id, true)
   }
   checkTime(facts, Date.now())

@@ -31,7 +31,7 @@ interface LogRange {
 export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, limit: number): Promise<Discrepancy[]> {
   return tx<Discrepancy[]>`
     with purged as materialized (
-      select exists (select from messaging.tombstones) as any
+      select exists (select from messaging.slots s where s.emptied_at is not null) as any
     ), held as (
       select l.id, l.head, e.entries, e.positions, e.highest, e.orphans,
         -- Only boards have posts. For an agent this would read everything that it has received.
@@ -41,8 +41,8 @@ export async function findWrongLogs(tx: Tx, { after, last, only }: LogRange, lim
       from messaging.logs l
       cross join lateral (
         select count(*) as entries, count(distinct e.position) as positions, coalesce(max(e.position), 0) as highest,
-          count(*) filter (where m.id is null) as orphans
-        from messaging.entries e left join messaging.messages m on m.id = e.message where e.log = l.id
+          count(*) filter (where m.place is null) as orphans
+        from messaging.entries e left join messaging.messages m on m.place = e.message where e.log = l.id
       ) e
       where l.id > ${after} and (${last}::text is null or l.id <= ${last}) and (${only}::text is null or l.id = ${only})
     )
@@ -96,13 +96,21 @@ export async function listAudited(
 /** The messages with these ids that still exist. */
 export async function findAudited(tx: Tx, ids: readonly string[]): Promise<AuditedMessage[]> {
   return tx<AuditedMessage[]>`
-    select ${audited(tx, 0)} from messaging.messages m where m.id = any (${[...ids]}::text[])`
+    select ${audited(tx, 0)} from unnest(${[...ids]}::text[]) i (id)
+    cross join lateral (select f.place from messaging.find_message(i.id) f) f
+    join messaging.messages m on m.place = f.place`
 }
 
-/** Those of the messages that were purged, as `<id>:<digest>`. */
-export async function findBuried(tx: Tx, ids: readonly string[]): Promise<Set<string>> {
+/** Those of the messages that were ever accepted, as `<id>:<digest>`. They may have been purged. */
+export async function findAccepted(tx: Tx, messages: readonly { id: string; digest: string }[]): Promise<Set<string>> {
   const rows = await tx<{ key: string }[]>`
-    select t.id || ':' || encode(t.digest, 'hex') as key from messaging.tombstones t where t.id = any (${[...ids]}::text[])`
+    select q.id || ':' || q.digest as key
+    from unnest(
+      ${messages.map(({ id }) => id)}::text[], ${messages.map(({ digest }) => digest)}::text[]
+    ) q (id, digest)
+    cross join messaging.id_secret s
+    join messaging.ids i on i.key = messaging.id_key(q.id, s.secret)
+      and i."check" >> 24 = messaging.id_check(decode(q.digest, 'hex'), '', s.secret) >> 24`
   return new Set(rows.map((row) => row.key))
 }
 
@@ -111,14 +119,14 @@ function audited(tx: Tx, recentMs: number) {
     m.id, encode(m.digest, 'hex') as digest, m.sender, m.recipient, m.lane, m.envelope, m.batch, m.ordinal,
     m.accepted_at * 1000 > extract(epoch from statement_timestamp()) * 1000 - ${recentMs}::bigint as recent,
     case when m.lane = 'board' then (
-      select count(*) from messaging.entries e where e.kind = 'board' and e.message = m.id and e.log <> m.recipient
+      select count(*) from messaging.entries e where e.kind = 'board' and e.message = m.place and e.log <> m.recipient
     ) else 0 end as subscribers,
     exists (
       select from messaging.entries e
-      where e.log = m.recipient and e.kind = m.lane and e.position = m.position and e.message = m.id
+      where e.log = m.recipient and e.kind = m.lane and e.position = m.position and e.message = m.place
     ) <> m.hidden
     and (m.request_position is null or exists (
       select from messaging.entries e
-      where e.log = m.recipient and e.kind = 'requests' and e.position = m.request_position and e.message = m.id
+      where e.log = m.recipient and e.kind = 'requests' and e.position = m.request_position and e.message = m.place
     )) as entered`
 }

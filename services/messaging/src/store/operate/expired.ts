@@ -1,9 +1,10 @@
 import type { Sql } from '@svc/postgres/database.ts'
 import { nowSeconds } from '../clock.ts'
+import { SLOTS } from './purge.ts'
 
 export interface Purged {
-  messages: number
-  votes: number
+  /** Partitions of messages, entries and votes. */
+  partitions: number
   requests: number
   outbox_rows: number
   fences: number
@@ -14,14 +15,20 @@ export interface Purged {
 /** Counting stops here. */
 const COUNTED = 10_000
 
-/** Counts the rows that a purge would remove now, up to 10,000 of each kind. */
-export async function countExpired(sql: Sql): Promise<Purged> {
+/** Counts what a purge would remove now, up to 10,000 rows of each kind. */
+export async function countExpired(sql: Sql, retentionSeconds: number): Promise<Purged> {
   const now = nowSeconds(sql)
   const [row] = await sql<Purged[]>`
     with counted as materialized (
       select
-        (select count(*) from (select from messaging.messages m where m.expires_at <= ${now} limit ${COUNTED}) x) as messages,
-        (select count(*) from (select from messaging.votes v where v.expires_at <= ${now} limit ${COUNTED}) x) as votes,
+        (
+          select count(*) from unnest(${[...SLOTS]}::integer[]) s (slot)
+          where s.slot <> messaging.slot_of(${now}, ${retentionSeconds}::float8) and (
+            select m.expires_at from messaging.messages m
+            where m.place >= s.slot::bigint << 56 and m.place < (s.slot + 1)::bigint << 56
+            order by m.place desc limit 1
+          ) <= ${now}
+        ) as partitions,
         (select count(*) from (select from messaging.pending p where p.expires_at <= ${now} limit ${COUNTED}) x) as requests,
         (
           select count(*) from (
@@ -34,7 +41,7 @@ export async function countExpired(sql: Sql): Promise<Purged> {
           ) x
         ) as fences
     )
-    select c.*, greatest(c.messages, c.votes, c.requests, c.outbox_rows, c.fences) = ${COUNTED} as more from counted c`
+    select c.*, greatest(c.requests, c.outbox_rows, c.fences) = ${COUNTED} as more from counted c`
   if (row === undefined) throw new Error('an aggregate answers one row')
   return row
 }

@@ -24,7 +24,7 @@ export async function listArrivals(
   limit: number,
 ): Promise<Arrivals[]> {
   const rows = await sql<Row[]>`
-    select u.ordinal as log, l.head, e.position as cursor, e.message as message_id
+    select u.ordinal as log, l.head, e.position as cursor, e.id as message_id
     from unnest(
       ${logs.map(({ agent_id }) => agent_id)}::text[], ${logs.map(({ after }) => after)}::bigint[]
     ) with ordinality u (id, after, ordinal)
@@ -32,7 +32,7 @@ export async function listArrivals(
       select coalesce((select l.head from messaging.logs l where l.id = u.id), 0) as head
     ) l
     left join lateral (
-      select e.position, e.message from messaging.entries e
+      select e.position, m.id from messaging.entries e join messaging.messages m on m.place = e.message
       where l.head > u.after and e.log = u.id and e.kind = 'inbox' and e.position > u.after
       order by e.position limit ${limit}
     ) e on true
@@ -69,7 +69,7 @@ export async function readArrivals(
         ${entries.map(({ agent_id }) => agent_id)}::text[], ${entries.map(({ cursor }) => cursor)}::bigint[]
       ) with ordinality u (log, position, ordinal)
       join messaging.entries e on e.log = u.log and e.kind = 'inbox' and e.position = u.position
-      join messaging.messages m on m.id = e.message
+      join messaging.messages m on m.place = e.message
       where m.expires_at > ${nowSeconds(sql)}
     ) p
     order by p.ordinal`

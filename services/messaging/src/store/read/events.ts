@@ -81,7 +81,7 @@ export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPa
       cross join lateral (
         select e.position, case m.lane when 'board' then m.recipient end as board, m.upvotes,
           m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-        from messaging.entries e join messaging.messages m on m.id = e.message
+        from messaging.entries e join messaging.messages m on m.place = e.message
         where e.log = k.log and e.kind = k.kind and e.position > k.after
           and e.position <= (select examined from bounds) and e.expires_at > k.now
           and not m.hidden and m.recipient <> all (${[...withoutBoards]}::text[])

@@ -2,6 +2,7 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { Fragment } from 'postgres'
 import type { ListedRow } from '../../domain/pages.ts'
 import { nowSeconds } from '../clock.ts'
+import { hasId } from '../place.ts'
 import { listedColumns } from './listed.ts'
 
 export interface ExportQuery {
@@ -132,7 +133,7 @@ function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
       union all
       (${ordered(sql, query, authored)})
       union all
-      (${ordered(sql, query, sql`m.id = ${threadId} and m.thread_id is null and ${participant}`)})
+      (${ordered(sql, query, sql`${hasId(sql, threadId)} and m.thread_id is null and ${participant}`)})
     ) m
     order by m.batch, m.ordinal limit ${query.limit}`
 }

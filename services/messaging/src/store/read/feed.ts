@@ -2,6 +2,7 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { Fragment } from 'postgres'
 import type { ListedRow } from '../../domain/pages.ts'
 import { nowSeconds } from '../clock.ts'
+import { hasId } from '../place.ts'
 import { listedColumns } from './listed.ts'
 
 interface FeedQuery {
@@ -35,7 +36,7 @@ function threadOf(sql: Sql, query: FeedQuery, threadId: string): Fragment {
     union all
     (select m.position, m.upvotes, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
-    where m.id = ${threadId} and m.thread_id is null and m.recipient = ${query.boardId} and m.lane = 'board'
+    where ${hasId(sql, threadId)} and m.thread_id is null and m.recipient = ${query.boardId} and m.lane = 'board'
       and not m.hidden and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)})
     order by position limit ${query.limit}`
 }
@@ -43,7 +44,7 @@ function threadOf(sql: Sql, query: FeedQuery, threadId: string): Fragment {
 function entriesOf(sql: Sql, { boardId, after, limit }: FeedQuery, which: Fragment): Fragment {
   return sql`
     select e.position, m.upvotes, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-    from messaging.entries e join messaging.messages m on m.id = e.message
+    from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${boardId} and e.kind = 'board' and e.position > ${after} and e.expires_at > ${nowSeconds(sql)}
       and ${which}
     order by e.position limit ${limit}`

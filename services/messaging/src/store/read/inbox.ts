@@ -2,6 +2,7 @@ import type { Sql } from '@svc/postgres/database.ts'
 import type { Fragment } from 'postgres'
 import type { ListedRow } from '../../domain/pages.ts'
 import { nowSeconds } from '../clock.ts'
+import { hasId } from '../place.ts'
 import { listedColumns } from './listed.ts'
 
 interface InboxQuery {
@@ -38,7 +39,7 @@ function candidates(sql: Sql, query: InboxQuery): Fragment {
 function lane(sql: Sql, query: InboxQuery): Fragment {
   return sql`
     select e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-    from messaging.entries e join messaging.messages m on m.id = e.message
+    from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${query.agentId} and e.kind = ${query.lane} and e.position > ${query.after}
       and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind
     order by e.position limit ${query.limit}`
@@ -60,7 +61,7 @@ function threadOf(sql: Sql, query: InboxQuery, threadId: string): Fragment {
     union all
     (select m.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
-    where m.id = ${threadId} and m.thread_id is null and m.recipient = ${query.agentId} and m.lane = ${query.lane}
+    where ${hasId(sql, threadId)} and m.thread_id is null and m.recipient = ${query.agentId} and m.lane = ${query.lane}
       and m.position > ${query.after} and m.expires_at > ${nowSeconds(sql)} and not (${query.unacked} and m.acked))
     order by position limit ${query.limit}`
 }
@@ -68,7 +69,7 @@ function threadOf(sql: Sql, query: InboxQuery, threadId: string): Fragment {
 function members(sql: Sql, query: InboxQuery, threadId: string): Fragment {
   return sql`
     select e.position, m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
-    from messaging.entries e join messaging.messages m on m.id = e.message
+    from messaging.entries e join messaging.messages m on m.place = e.message
     where e.log = ${query.agentId} and e.thread_id = ${threadId} and e.kind = ${query.lane} and e.position > ${query.after}
       and e.expires_at > ${nowSeconds(sql)} and m.lane = e.kind
     order by e.position limit ${query.limit}`

@@ -1,6 +1,7 @@
 import type { Sql } from '@svc/postgres/database.ts'
 import type { ListedRow } from '../../domain/pages.ts'
 import { nowSeconds } from '../clock.ts'
+import { hasId } from '../place.ts'
 
 /** A message as its readers see it. For a post, the boards service decides who they are. */
 interface FoundMessage extends ListedRow {
@@ -16,7 +17,7 @@ export async function findMessage(sql: Sql, viewer: string | null, id: string): 
     select case m.lane when 'board' then m.recipient end as board, m.hidden, m.upvotes,
       m.lane, m.accepted_at, m.expires_at, m.acked, m.envelope
     from messaging.messages m
-    where m.id = ${id} and (m.lane = 'board' or ${viewer} in (m.sender, m.recipient)) and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and (m.lane = 'board' or ${viewer} in (m.sender, m.recipient)) and m.expires_at > ${nowSeconds(sql)}`
   return row
 }
 
@@ -27,11 +28,12 @@ export async function findMessage(sql: Sql, viewer: string | null, id: string): 
 export async function ackMessage(sql: Sql, agentId: string, id: string): Promise<{ isRecipient: boolean } | undefined> {
   const [row] = await sql<{ is_recipient: boolean }[]>`
     with found as (
-      select m.id, m.recipient = ${agentId} as is_recipient
+      select m.recipient = ${agentId} as is_recipient
       from messaging.messages m
-      where m.id = ${id} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}
+      where ${hasId(sql, id)} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}
     ), marked as (
-      update messaging.messages m set acked = true from found f where m.id = f.id and f.is_recipient and not m.acked
+      update messaging.messages m set acked = true
+      where ${hasId(sql, id)} and not m.acked and exists (select from found f where f.is_recipient)
     )
     select f.is_recipient from found f`
   return row && { isRecipient: row.is_recipient }
@@ -46,6 +48,6 @@ export async function findReceipt(
   const [row] = await sql<{ accepted_at: number; acked: boolean }[]>`
     select m.accepted_at, m.acked
     from messaging.messages m
-    where m.id = ${id} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}`
+    where ${hasId(sql, id)} and m.lane <> 'board' and ${agentId} in (m.sender, m.recipient) and m.expires_at > ${nowSeconds(sql)}`
   return row && { acceptedAt: row.accepted_at, acked: row.acked }
 }

@@ -36,10 +36,10 @@ async function fenceMessages(sql: Sql, items: Reservation[]): Promise<(boolean |
 const KEPT_SECONDS = 24 * 60 * 60
 
 export async function purgeMessageFences(sql: Sql, limit: number): Promise<number> {
-  const rows = await sql`
+  const removed = await sql`
     delete from messaging.message_fences f using (
       select operation from messaging.message_fences
       where fenced_at < clock_timestamp() - make_interval(secs => ${KEPT_SECONDS}) limit ${limit} for update skip locked
-    ) old where f.operation = old.operation returning 1`
-  return rows.length
+    ) old where f.operation = old.operation`
+  return removed.count
 }

@@ -3,9 +3,13 @@ import { ServiceError } from '@svc/contracts/errors.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Reference } from '../../domain/acceptance.ts'
 import { nowSeconds } from '../clock.ts'
+import { earlierColumns, earlierJoins } from './earlier.ts'
 
 export interface PostQuestion {
   id: string
+  /** SHA-256 of the JCS bytes, lower-case hex. */
+  digest: string
+  sender: string
   boardId: string
   replyTo: string | null
   threadId: string | null
@@ -14,15 +18,15 @@ export interface PostQuestion {
 /** What the database knows about a post before boards is asked. */
 export interface PostPreflight {
   /** The message that has this id already, even if it was purged. */
-  earlier: { digest: string; sender: string } | undefined
+  earlier: { isIdentical: boolean } | undefined
   /** Undefined if the envelope has no such reference. Only a live post of the same board that is not hidden counts (spec 6.9). */
   replyTo: Reference | undefined
   thread: Reference | undefined
 }
 
 interface Row {
-  earlier_digest: string | null
-  earlier_sender: string | null
+  /** Null if the id is not taken. */
+  identical: boolean | null
   reply_found: boolean
   thread_found: boolean
   thread_root: boolean
@@ -37,21 +41,20 @@ export function createPostPreflight(database: Database): Batcher<PostQuestion, P
       const rows = await database.run(
         (sql) => sql<Row[]>`
         select
-          coalesce(encode(m.digest, 'hex'), encode(t.digest, 'hex')) as earlier_digest,
-          coalesce(m.sender, t.sender) as earlier_sender,
-          r.id is not null as reply_found,
-          h.id is not null as thread_found,
-          h.id is not null and h.thread_id is null as thread_root
+          ${earlierColumns(sql)},
+          r.place is not null as reply_found,
+          h.place is not null as thread_found,
+          h.place is not null and h.thread_id is null as thread_root
         from unnest(
-          ${questions.map((q) => q.id)}::text[], ${questions.map((q) => q.boardId)}::text[],
+          ${questions.map((q) => q.id)}::text[], ${questions.map((q) => q.digest)}::text[],
+          ${questions.map((q) => q.sender)}::text[], ${questions.map((q) => q.boardId)}::text[],
           ${questions.map((q) => q.replyTo)}::text[], ${questions.map((q) => q.threadId)}::text[]
-        ) with ordinality as q (id, board, reply_to, thread_id, ord)
-        left join messaging.messages m on m.id = q.id
-        left join messaging.tombstones t on t.id = q.id
-        left join messaging.messages r
-          on r.id = q.reply_to and r.recipient = q.board and r.lane = 'board' and not r.hidden and r.expires_at > ${nowSeconds(sql)}
-        left join messaging.messages h
-          on h.id = q.thread_id and h.recipient = q.board and h.lane = 'board' and not h.hidden and h.expires_at > ${nowSeconds(sql)}
+        ) with ordinality as q (id, digest, sender, board, reply_to, thread_id, ord)
+        ${earlierJoins(sql)}
+        left join lateral messaging.find_message(q.reply_to) r
+          on r.recipient = q.board and r.lane = 'board' and not r.hidden and r.expires_at > ${nowSeconds(sql)}
+        left join lateral messaging.find_message(q.thread_id) h
+          on h.recipient = q.board and h.lane = 'board' and not h.hidden and h.expires_at > ${nowSeconds(sql)}
         order by q.ord`,
       )
       return rows.map((row, index) => preflightOf(row, questions[index]))
@@ -60,9 +63,8 @@ export function createPostPreflight(database: Database): Batcher<PostQuestion, P
 }
 
 function preflightOf(row: Row, question: PostQuestion | undefined): PostPreflight {
-  const { earlier_digest: digest, earlier_sender: sender } = row
   return {
-    earlier: digest === null || sender === null ? undefined : { digest, sender },
+    earlier: row.identical === null ? undefined : { isIdentical: row.identical },
     replyTo: question?.replyTo == null ? undefined : { sameConversation: row.reply_found, root: false },
     thread: question?.threadId == null ? undefined : { sameConversation: row.thread_found, root: row.thread_root },
   }

@@ -4,9 +4,12 @@ import type { InboxPolicy, Lane } from '@svc/contracts/resources.ts'
 import type { Database } from '@svc/postgres/database.ts'
 import type { Reference } from '../../domain/acceptance.ts'
 import type { Standing } from '../../domain/admission.ts'
+import { earlierColumns, earlierJoins } from './earlier.ts'
 
 export interface PreflightQuestion {
   id: string
+  /** SHA-256 of the JCS bytes, lower-case hex. */
+  digest: string
   sender: string
   /** Null if the recipient is not an agent here. Then only an earlier message with this id can be found. */
   recipient: string | null
@@ -17,7 +20,7 @@ export interface PreflightQuestion {
 /** Everything that is judged before the cost is reserved. */
 export interface Preflight {
   /** The message that has this id already, even if it was purged. */
-  earlier: { digest: string; sender: string; lane: Lane } | undefined
+  earlier: { isIdentical: boolean; lane: Lane } | undefined
   recipientRevoked: boolean
   standing: Standing
   /** The append compares this first: if the recipient has changed nothing since, the standing is the same. */
@@ -28,8 +31,8 @@ export interface Preflight {
 }
 
 interface Row {
-  earlier_digest: string | null
-  earlier_sender: string | null
+  /** Null if the id is not taken. */
+  identical: boolean | null
   earlier_lane: Lane | null
   policy: InboxPolicy | null
   revoked: boolean | null
@@ -53,32 +56,30 @@ export function createPreflight(database: Database): Batcher<PreflightQuestion, 
       const rows = await database.run(
         (sql) => sql<Row[]>`
         select
-          coalesce(encode(m.digest, 'hex'), encode(t.digest, 'hex')) as earlier_digest,
-          coalesce(m.sender, t.sender) as earlier_sender,
-          coalesce(m.lane, t.lane) as earlier_lane,
+          ${earlierColumns(sql)},
           l.policy, l.revoked, l.standing_version,
           c.state as contact,
           p.message is not null as pending,
-          r.id is not null as reply_found,
-          h.id is not null as thread_found,
-          h.id is not null and h.thread_id is null as thread_root
+          r.place is not null as reply_found,
+          h.place is not null as thread_found,
+          h.place is not null and h.thread_id is null as thread_root
         from unnest(
-          ${questions.map((q) => q.id)}::text[], ${questions.map((q) => q.sender)}::text[],
+          ${questions.map((q) => q.id)}::text[], ${questions.map((q) => q.digest)}::text[],
+          ${questions.map((q) => q.sender)}::text[],
           ${questions.map((q) => q.recipient)}::text[], ${questions.map((q) => q.replyTo)}::text[],
           ${questions.map((q) => q.threadId)}::text[]
-        ) with ordinality as q (id, sender, recipient, reply_to, thread_id, ord)
+        ) with ordinality as q (id, digest, sender, recipient, reply_to, thread_id, ord)
         cross join (select floor(extract(epoch from clock_timestamp()))::bigint as seconds) as now
-        left join messaging.messages m on m.id = q.id
-        left join messaging.tombstones t on t.id = q.id
+        ${earlierJoins(sql)}
         left join messaging.logs l on l.id = q.recipient
         left join messaging.contacts c on c.owner = q.recipient and c.other = q.sender
         left join messaging.pending p
           on p.recipient = q.recipient and p.sender = q.sender and p.expires_at > now.seconds
-        left join messaging.messages r
-          on r.id = q.reply_to and r.expires_at > now.seconds
+        left join lateral messaging.find_message(q.reply_to) r
+          on r.expires_at > now.seconds
           and (r.sender, r.recipient) in ((q.sender, q.recipient), (q.recipient, q.sender))
-        left join messaging.messages h
-          on h.id = q.thread_id and h.expires_at > now.seconds
+        left join lateral messaging.find_message(q.thread_id) h
+          on h.expires_at > now.seconds
           and (h.sender, h.recipient) in ((q.sender, q.recipient), (q.recipient, q.sender))
         order by q.ord`,
       )
@@ -88,12 +89,9 @@ export function createPreflight(database: Database): Batcher<PreflightQuestion, 
 }
 
 function preflightOf(row: Row, question: PreflightQuestion | undefined): Preflight {
-  const { earlier_digest, earlier_sender, earlier_lane } = row
+  const { identical, earlier_lane } = row
   return {
-    earlier:
-      earlier_digest === null || earlier_sender === null || earlier_lane === null
-        ? undefined
-        : { digest: earlier_digest, sender: earlier_sender, lane: earlier_lane },
+    earlier: identical === null || earlier_lane === null ? undefined : { isIdentical: identical, lane: earlier_lane },
     recipientRevoked: row.revoked ?? false,
     standing: { policy: row.policy ?? 'requests', contact: row.contact ?? 'none', pending: row.pending },
     standingVersion: row.standing_version ?? 0,

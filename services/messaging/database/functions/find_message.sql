@@ -1,0 +1,23 @@
+-- messaging.find_message, revision 1
+-- The stored message with an id, expired or not. As a function, because a query that joins messages by place would set up
+-- all partitions for each of its runs, and mostly there is no message to be found.
+--
+-- In: the id; null: nothing is found.
+-- Out: at most one row.
+-- Locks: none.
+create or replace function messaging.find_message(id text) returns table (
+  place bigint, digest bytea, sender text, recipient text, lane text, thread_id text, hidden boolean, expires_at bigint
+) language plpgsql stable strict rows 1 as $$
+#variable_conflict use_column
+declare
+  found_at bigint := messaging.place_of(find_message.id);
+begin
+  if found_at is not null then
+    return query
+    select m.place, m.digest, m.sender, m.recipient, m.lane, m.thread_id, m.hidden, m.expires_at
+    from messaging.messages m where m.place = found_at and m.id = find_message.id;
+  end if;
+end
+$$;
+
+grant execute on function messaging.find_message to messaging;

@@ -1,0 +1,15 @@
+-- messaging.id_check, revision 1
+-- What messaging.ids keeps of a message's digest and sender: 40 and 24 bits (ADR 29). A fence knows the digest alone, and
+-- compares the bits above the lowest 24.
+--
+-- In: the digest; the sender; the secret of messaging.id_secret.
+-- Out: the check.
+-- Locks: none.
+create or replace function messaging.id_check(digest bytea, sender text, secret bytea) returns bigint
+language sql stable strict as $$
+  select ('x' || encode(
+    substr(sha256(secret || digest), 1, 5) || substr(sha256(secret || convert_to(sender, 'UTF8')), 1, 3), 'hex'
+  ))::bit(64)::bigint
+$$;
+
+grant execute on function messaging.id_check to messaging;

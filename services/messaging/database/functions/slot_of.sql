@@ -1,0 +1,14 @@
+-- messaging.slot_of, revision 1
+-- The partition of what expires at a time. The time is cut into periods of a sixth of the retention, and each period has
+-- one of the 8 partitions in turn. So 6 or 7 hold what is live, and the one before them has a period to be truncated in
+-- before it is used again.
+--
+-- In: Unix seconds; the retention.
+-- Out: 0 to 7.
+-- Locks: none.
+create or replace function messaging.slot_of(expires_at bigint, retention_seconds double precision) returns integer
+language sql immutable as $$
+  select (expires_at / greatest(ceil(retention_seconds / 6), 1)::bigint % 8)::integer
+$$;
+
+grant execute on function messaging.slot_of to messaging;

@@ -1,0 +1,41 @@
+-- messaging.truncate_slot, revision 1
+-- Empties the partitions of a slot if everything in them has expired. Places are ordered by expiry, so the last one tells.
+-- Rows that are still being added keep it from getting the locks, so none is lost.
+--
+-- In: the slot; the retention; how long it waits at most for each lock. Past that it raises 55P03 (lock_not_available), and
+--   nothing has changed; meanwhile every statement on the tables waits behind it.
+-- Out: whether there was something to remove. It never empties the slot of the present, so that short times to live do not
+--   make it lock that slot again and again.
+-- Locks: the slot (7305003, without waiting), then its three partitions (access exclusive).
+create or replace function messaging.truncate_slot(
+  slot_number integer, retention_seconds double precision, lock_wait_ms integer
+) returns boolean language plpgsql as $$
+declare
+  now_seconds bigint := floor(extract(epoch from clock_timestamp()));
+  newest text := format('select (max(m.place) >> 23) & 8589934591 from messaging.messages_%s m', slot_number);
+  expires_at bigint;
+begin
+  if messaging.slot_of(now_seconds, retention_seconds) = slot_number then
+    return false;
+  end if;
+  execute newest into expires_at;
+  if expires_at is null or expires_at > now_seconds
+    or not pg_catalog.pg_try_advisory_xact_lock(7305003, slot_number) then
+    return false;
+  end if;
+  perform set_config('lock_timeout', lock_wait_ms::text, true);
+  execute format(
+    'lock table messaging.entries_%1$s, messaging.messages_%1$s, messaging.votes_%1$s in access exclusive mode', slot_number
+  );
+  -- A statement of its own: its snapshot is younger than the locks.
+  execute newest into expires_at;
+  if expires_at is null or expires_at > now_seconds then
+    return false;
+  end if;
+  execute format('truncate messaging.entries_%1$s, messaging.messages_%1$s, messaging.votes_%1$s', slot_number);
+  update messaging.slots s set emptied_at = clock_timestamp() where s.slot = slot_number;
+  return true;
+end
+$$;
+
+grant execute on function messaging.truncate_slot to messaging;
