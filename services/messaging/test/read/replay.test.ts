@@ -83,8 +83,8 @@ describe('the calls of a stream process', () => {
       await using h = await startHarness()
       await h.deps.database.run(
         (sql) => sql`
-          insert into messaging.outbox (logs, kinds, positions, leased_until)
-          select array['log-' || n], array['inbox'], array[1], clock_timestamp() from generate_series(0, ${LATE_MAX.rows}::integer) n`,
+          insert into messaging.outbox (logs, kinds, positions, places, leased_until)
+          select array['log-' || n], array['inbox'], array[1], array[1], clock_timestamp() from generate_series(0, ${LATE_MAX.rows}::integer) n`,
       )
       expect(await ask(h)).toMatchObject({ logs: [], revoked: [], is_complete: false })
     })
