@@ -34,7 +34,7 @@ interface FinalBoard {
 /** A row of messaging.messages, or what is left of a message that was purged: its id is taken. */
 interface StoredMessage {
   readonly id: string
-  readonly sender: string | null
+  readonly sender: string
   readonly recipient: string | null
   readonly lane: string
   readonly position: number | null
@@ -162,7 +162,7 @@ export async function readFinal({ scene, history }: Round, system: FaultSystem):
   try {
     const ids = scene.actors.map(({ agent }) => agent.id)
     await history.flush()
-    const sent = sentIds(await readHistory(history.path))
+    const sent = sendersOf(await readHistory(history.path))
     // One snapshot: a row must not be in one table and missing from another. A partition that is truncated meanwhile is empty
     // even in an older snapshot, so the locks come first.
     const stored = await sql.begin('isolation level repeatable read', async (tx) => {
@@ -205,16 +205,20 @@ async function got({ client, agent }: Actor, call: Call): Promise<Body | undefin
   throw new Error(`${agent.name} was told ${status} ${body.code} when all was at rest: ${JSON.stringify(call)}`)
 }
 
-function sentIds(entries: readonly Entry[]): string[] {
-  return [
-    ...new Set(
-      entries.flatMap((entry) => (entry.type === 'call' && entry.call.kind === 'send' ? [entry.call.sent.id] : [])),
-    ),
-  ]
+interface Sender {
+  readonly id: string
+  readonly from: string
+}
+
+/** The ids of messages that were sent, each with everybody who sent it. */
+function sendersOf(entries: readonly Entry[]): Sender[] {
+  const sent = entries.flatMap((entry) =>
+    entry.type === 'call' && entry.call.kind === 'send' ? [entry.call.sent] : [],
+  )
+  return [...new Map(sent.map(({ id, from }) => [`${id} ${from}`, { id, from }])).values()]
 }
 
 const NOTHING_LEFT = {
-  sender: null,
   recipient: null,
   position: null,
   request_position: null,
@@ -245,19 +249,19 @@ async function readEvents(actor: Actor): Promise<Seen[]> {
 async function readSchemas(
   sql: postgres.TransactionSql<{ bigint: bigint }>,
   ids: string[],
-  sent: string[],
+  sent: readonly Sender[],
 ): Promise<Omit<Final, 'agents' | 'boards'>> {
   const messages = await sql<StoredMessage[]>`
     select id, sender, recipient, lane, position::int, request_position::int, upvotes, hidden, false as purged
     from messaging.messages where sender = any (${ids})`
-  const taken = await sql<{ id: string; lane: string }[]>`
-    select u.id, (array['inbox', 'requests', 'board'])[(i.place & 3)::integer + 1] as lane
-    from unnest(${sent}::text[]) u (id), messaging.id_secret s, messaging.ids i
-    where i.key = messaging.id_key(u.id, s.secret)`
+  const taken = await sql<{ id: string; sender: string; lane: string }[]>`
+    select u.id, u.sender, (array['inbox', 'requests', 'board'])[(i.place & 3)::integer + 1] as lane
+    from unnest(${sent.map(({ id }) => id)}::text[], ${sent.map(({ from }) => from)}::text[]) u (id, sender),
+      messaging.id_secret s, messaging.ids i
+    where i.key = messaging.id_key(u.id, s.secret)
+      and i."check" & 16777215 = messaging.id_check('', u.sender, s.secret) & 16777215`
   const live = new Set(messages.map(({ id }) => id))
-  const purged = taken
-    .filter(({ id }) => !live.has(id))
-    .map(({ id, lane }) => ({ ...NOTHING_LEFT, id, lane, purged: true }))
+  const purged = taken.filter(({ id }) => !live.has(id)).map((row) => ({ ...NOTHING_LEFT, ...row, purged: true }))
   const entries = await sql<StoredEntry[]>`
     select e.log, e.kind, e.position::int, m.id as message
     from messaging.entries e join messaging.messages m on m.place = e.message
