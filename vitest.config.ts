@@ -3,7 +3,11 @@ import { WaitingFirst } from './test/support/run/waiting-first.ts'
 
 export default defineConfig({
   test: {
-    include: ['{libs,services}/*/{src,test}/**/*.test.ts', 'deploy/{image,local,npm}/**/*.test.ts', 'test/**/*.test.ts'],
+    include: [
+      '{libs,services}/*/{src,test}/**/*.test.ts',
+      'deploy/{image,local,npm}/**/*.test.ts',
+      'test/**/*.test.ts',
+    ],
     exclude: ['**/node_modules/**'],
     globalSetup: ['test/support/run/global-setup.ts'],
     setupFiles: ['test/support/run/past-midnight.ts'],
