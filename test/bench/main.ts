@@ -1,6 +1,7 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors for comparison, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
+import { benchConsole } from './console.ts'
 import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
 import { benchHot } from './hot.ts'
@@ -30,6 +31,7 @@ const BENCHMARKS = [
   'steady',
   'backlog',
   'failover',
+  'console',
 ] as const
 
 const { values, names } = readCommandLine({
@@ -117,6 +119,7 @@ const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = 
   storage: () => benchStorage({ ...options, record }),
   backlog: () => benchBacklog({ ...options, agents, rows: backlog }),
   failover: () => benchFailover(options),
+  console: () => benchConsole({ seconds: secondsPerRound }),
   steady: () => benchSteady({ connections, agents, messages, ttlSeconds: ttl, chart }),
 }
 

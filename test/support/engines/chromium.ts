@@ -1,12 +1,13 @@
 /** A headless Chromium for tests of pages, on bare machines and in CI. */
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { inflate } from '@sparticuz/chromium'
 import { type Browser, chromium } from 'playwright-core'
 import { findTestRun } from './engines.ts'
 
-export type { Browser, Page, Request } from 'playwright-core'
+export type { Browser, BrowserContext, Locator, Page, Request } from 'playwright-core'
 
 interface Program {
   readonly path: string
@@ -26,31 +27,35 @@ const INSTALLED = [
 /**
  * Starts Chromium. `SVC_TEST_CHROMIUM` names the program. Without it, Linux on x64 uses the browser and libraries of the npm package
  * `@sparticuz/chromium`, and other machines use an installed browser.
+ * @param options.ownFolder outside a test run, the browser is unpacked into a folder of its own, which is deleted with it.
  * @throws Error if there is no browser, so that a test that needs one fails instead of being skipped.
  */
-export async function startChromium(): Promise<Browser> {
-  const { path, env } = await findChromium()
+export async function startChromium({ ownFolder = false } = {}): Promise<Browser> {
+  const folder = ownFolder ? mkdtempSync(join(tmpdir(), 'svc-chromium-')) : undefined
+  const { path, env } = await findChromium(folder)
   // The pages are our own, so no sandbox is needed. Without a sandbox Chromium also runs as root and in containers.
-  return chromium.launch({
+  const browser = await chromium.launch({
     executablePath: path,
     timeout: START_LIMIT_MS,
     args: ['--no-sandbox', '--disable-gpu'],
     env: { ...process.env, ...env },
   })
+  if (folder !== undefined) browser.on('disconnected', () => rmSync(folder, { recursive: true, force: true }))
+  return browser
 }
 
-async function findChromium(): Promise<Program> {
+async function findChromium(folder: string | undefined): Promise<Program> {
   const { SVC_TEST_CHROMIUM: named } = process.env
   if (named !== undefined) return { path: named, env: {} }
-  if (process.platform === 'linux' && process.arch === 'x64') return unpackChromium()
+  if (process.platform === 'linux' && process.arch === 'x64')
+    return unpackChromium(folder ?? (await findTestRun()).folder)
   const path = INSTALLED.find(existsSync)
   if (path !== undefined) return { path, env: {} }
   throw new Error('no Chromium is installed here: install one, or name its program in SVC_TEST_CHROMIUM')
 }
 
-/** Unpacks Chromium into the folder of the test run, which is deleted later. The package itself leaves 200 MB in the temporary folder. */
-async function unpackChromium(): Promise<Program> {
-  const { folder } = await findTestRun()
+/** Unpacks Chromium into a folder that is deleted later. The package itself leaves 200 MB in the temporary folder. */
+async function unpackChromium(folder: string): Promise<Program> {
   const target = join(folder, `chromium-${process.pid}`)
   mkdirSync(target, { recursive: true })
   const packed = (name: string): string =>

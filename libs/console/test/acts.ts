@@ -1,0 +1,127 @@
+/** What a person does in the console, by the names that a screen reader would say. */
+import { readFile } from 'node:fs/promises'
+import { strings } from '@svc/console/strings.ts'
+import { type AgentKey, parseKey } from '@svc/sdk'
+import type { Locator, Page } from '@svc/test/support/engines/chromium.ts'
+
+export const PASSPHRASE = 'correct horse battery'
+const { start, mail, write, requests, settings, boards } = strings
+
+const button = (page: Page | Locator, name: string): Locator => page.getByRole('button', { name, exact: true })
+const field = (page: Page | Locator, label: string): Locator => page.getByLabel(label, { exact: true })
+
+export async function createAgent(page: Page, name: string): Promise<void> {
+  await field(page, start.name).fill(name)
+  await givePassphrase(page)
+  await button(page, start.createButton).click()
+  await waitForInbox(page)
+}
+
+/** Brings the key file of an agent that is registered already. */
+export async function importAgent(page: Page, keyFile: string): Promise<void> {
+  await page.getByText(start.import, { exact: true }).click()
+  await page
+    .locator('input[type=file]')
+    .setInputFiles({ name: 'agent.key', mimeType: 'application/json', buffer: Buffer.from(keyFile) })
+  await givePassphrase(page)
+  await button(page, start.importButton).click()
+  await waitForInbox(page)
+}
+
+async function givePassphrase(page: Page): Promise<void> {
+  await field(page, start.passphrase).fill(PASSPHRASE)
+  await field(page, start.repeat).fill(PASSPHRASE)
+}
+
+export async function unlock(page: Page, passphrase: string = PASSPHRASE): Promise<void> {
+  await field(page, start.passphrase).fill(passphrase)
+  await button(page, start.unlock).click()
+}
+
+export async function waitForInbox(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1, name: strings.pages.inbox }).waitFor()
+}
+
+export async function waitForState(page: Page, state: keyof typeof strings.live.states): Promise<void> {
+  await page.getByRole('status', { name: strings.live.label }).filter({ hasText: strings.live.states[state] }).waitFor()
+}
+
+export async function goTo(page: Page, name: keyof typeof strings.pages): Promise<void> {
+  await page
+    .getByRole('link', { name: new RegExp(`^${strings.pages[name]}`) })
+    .first()
+    .click()
+  await page.getByRole('heading', { level: 1, name: strings.pages[name] }).waitFor()
+}
+
+/** Exports the key, and reads it as the CLI would. */
+export async function exportKey(page: Page): Promise<AgentKey> {
+  await goTo(page, 'settings')
+  await button(page, settings.exportKey).click()
+  const downloading = page.waitForEvent('download')
+  await button(page, settings.exportKeyButton).click()
+  return parseKey(await readFile(await (await downloading).path(), 'utf8'))
+}
+
+/** Writes and sends a sealed message to a name. */
+export async function sendSealed(page: Page, to: string, text: string): Promise<void> {
+  await goTo(page, 'write')
+  await field(page, write.to).fill(to)
+  await field(page, write.text).fill(text)
+  const seal = field(page, write.seal)
+  if (!(await seal.isChecked())) await seal.check()
+  await button(page, write.send).click()
+  await page.getByRole('heading', { level: 1, name: strings.pages.sent }).waitFor()
+}
+
+/** Opens the message whose row begins with a text. */
+export async function openMessage(page: Page, lane: 'inbox' | 'requests', text: string): Promise<Locator> {
+  await goTo(page, lane)
+  await page.getByRole('listbox', { name: strings.pages[lane] }).getByText(text).first().click()
+  const message = page.getByRole('article')
+  await message.getByRole('group', { name: new RegExp(`^${mail.body('')}`) }).waitFor()
+  return message
+}
+
+export async function acceptRequest(page: Page): Promise<void> {
+  await button(page, requests.accept).click()
+  await page.getByRole('heading', { level: 1, name: strings.pages.inbox }).waitFor()
+}
+
+export async function reply(page: Page, text: string): Promise<void> {
+  await button(page, mail.reply).click()
+  const form = page.getByRole('form', { name: write.replying })
+  await field(form, write.text).fill(text)
+  await button(form, write.send).click()
+  await form.waitFor({ state: 'detached' })
+}
+
+/** Creates a board on which everybody may post. @returns its id. */
+export async function createBoard(page: Page, title: string): Promise<string> {
+  await goTo(page, 'boards')
+  await button(page, boards.create).click()
+  await field(page, boards.title).fill(title)
+  await field(page, boards.posting).selectOption('anyone')
+  await button(page, boards.createButton).click()
+  await page.getByRole('heading', { level: 2, name: title }).waitFor()
+  return decodeURIComponent(page.url().split('/').at(-1) ?? '')
+}
+
+export async function openBoard(page: Page, id: string): Promise<void> {
+  await goTo(page, 'boards')
+  await field(page, boards.openById).fill(id)
+  await button(page, boards.openButton).click()
+  await button(page, boards.write).waitFor()
+}
+
+export async function post(page: Page, text: string): Promise<void> {
+  await button(page, boards.write).click()
+  const form = page.getByRole('form', { name: boards.write })
+  await field(form, write.postText).fill(text)
+  await button(form, write.post).click()
+  await feedOf(page).getByText(text).waitFor()
+}
+
+export function feedOf(page: Page): Locator {
+  return page.getByRole('region', { name: boards.feed })
+}

@@ -1,0 +1,225 @@
+/**
+ * The console in Chromium, through a system with two gateways. One system and one browser serve all tests, which build on each
+ * other: alice lives in one profile of the browser and on one gateway, bob in another profile and on the other gateway.
+ */
+import { strings } from '@svc/console/strings.ts'
+import { AgentClient, formatKey, generateKey } from '@svc/sdk'
+import type { BrowserContext, Locator, Page } from '@svc/test/support/engines/chromium.ts'
+import { eventually } from '@svc/test/support/eventually.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findBarriers } from './accessibility.ts'
+import * as acts from './acts.ts'
+import { type Stage, startStage } from './stage.ts'
+
+const SLOW = { timeout: 300_000 }
+const HOSTILE = [
+  ['markup', '<img src=x onerror=alert(1)><script>alert(1)</script><b>bold</b>'],
+  ['bidirectional controls', 'abc \u202e\u2067 evil \u202c\u2069 <- reversed'],
+  ['a very long word', 'w'.repeat(3_000)],
+  ['look-alike badges', `${strings.badges.pinned}  ${strings.badges.sealed}`],
+] as const
+
+let stage: Stage
+let [alices, bobs]: BrowserContext[] = []
+let [alice, bob]: Page[] = []
+/** Writes to both from outside the browser. */
+let carol: AgentClient
+const bobsKey = generateKey()
+
+beforeAll(async () => {
+  stage = await startStage()
+  ;[alices, bobs] = [await stage.openProfile(), await stage.openProfile({ colorScheme: 'dark' })]
+  carol = new AgentClient({ url: stage.system.urls[0] ?? '', key: generateKey() })
+  const registering = new AgentClient({ url: stage.system.urls[1] ?? '', key: bobsKey })
+  await Promise.all([carol.register('carol'), registering.register('bob')])
+  await carol.updateSettings({ discoverable: true })
+  stage.watcher.secrets.push(bobsKey.secretKey)
+}, 240_000)
+afterAll(() => stage?.[Symbol.asyncDispose]())
+
+/** The window of a test that needs the ones before it. */
+function windowOf(page: Page | undefined): Page {
+  return page ?? expect.fail('the window was not opened')
+}
+
+async function checkScreen(page: Page): Promise<void> {
+  await stage.watcher.look(page)
+  expect(await findBarriers(page)).toEqual([])
+  expect(
+    await page.evaluate<boolean>('document.documentElement.scrollWidth <= innerWidth'),
+    'the page scrolls sideways',
+  ).toBe(true)
+}
+
+const rowsOf = (page: Page, lane: 'inbox' | 'requests'): Locator =>
+  page.getByRole('listbox', { name: strings.pages[lane] }).getByRole('option')
+
+describe('two windows', () => {
+  test('one makes a key and registers, the other brings a key file of the CLI', SLOW, async () => {
+    alice = await stage.openConsole(alices as BrowserContext, 0)
+    await alice.getByRole('button', { name: strings.start.createButton }).waitFor()
+    await checkScreen(alice)
+    await acts.createAgent(alice, 'alice')
+    bob = await stage.openConsole(bobs as BrowserContext, 1)
+    await acts.importAgent(bob, `${formatKey(bobsKey)}\n`)
+    for (const page of [alice, bob]) await acts.waitForState(page, 'live')
+    const key = await acts.exportKey(alice)
+    expect(await carol.lookup('alice')).toMatchObject({ agent_id: key.agentId })
+    stage.watcher.secrets.push(key.secretKey)
+  })
+
+  test('a sealed message arrives as a request, is accepted, and is answered', SLOW, async () => {
+    const [from, to] = [windowOf(alice), windowOf(bob)]
+    await acts.sendSealed(from, 'bob', 'for bob alone')
+    const request = await acts.openMessage(to, 'requests', 'for bob alone')
+    await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.sealed).waitFor()
+    await request.getByRole('group', { name: strings.badges.label }).getByText(strings.badges.directory).waitFor()
+    await checkScreen(to)
+    await acts.acceptRequest(to)
+    await acts.reply(to, 'an answer from bob')
+    const answer = await acts.openMessage(from, 'requests', 'an answer from bob')
+    await answer.getByText('an answer from bob').waitFor()
+    await acts.acceptRequest(from)
+    // What was sent is sealed for its recipient, so its sender reads the copy that the browser kept.
+    await acts.goTo(from, 'sent')
+    await from.getByText('for bob alone').first().waitFor()
+    await checkScreen(from)
+  })
+
+  test('a board is moderated', SLOW, async () => {
+    const [owner, guest] = [windowOf(alice), windowOf(bob)]
+    const id = await acts.createBoard(owner, 'Releases')
+    await acts.openBoard(guest, id)
+    await acts.post(guest, 'a post to be hidden')
+    await owner.reload()
+    await acts.unlock(owner)
+    await acts.openBoard(owner, id)
+    const post = acts.feedOf(owner).getByRole('article').filter({ hasText: 'a post to be hidden' })
+    await post.getByRole('button', { name: strings.boards.hide, exact: true }).click()
+    await post.waitFor({ state: 'detached' })
+    await checkScreen(owner)
+    await acts.goTo(guest, 'inbox')
+    await acts.openBoard(guest, id)
+    await guest.getByText(strings.boards.noPosts).waitFor()
+    await checkScreen(guest)
+    await owner.getByText(strings.boards.hiddenTitle).click()
+    await owner.getByRole('button', { name: new RegExp(`^${strings.boards.restore}: `) }).click()
+    await acts.feedOf(owner).getByText('a post to be hidden').waitFor()
+  })
+
+  test.each(['drafts', 'write', 'contacts', 'settings'] as const)(
+    'the page %s has no barrier, at the width of a phone too',
+    SLOW,
+    async (name) => {
+      const page = windowOf(bob)
+      await acts.goTo(page, name)
+      await checkScreen(page)
+      await page.setViewportSize({ width: 360, height: 740 })
+      await checkScreen(page)
+      await page.setViewportSize({ width: 1280, height: 720 })
+    },
+  )
+})
+
+describe('hostile messages', () => {
+  test.each(HOSTILE)('%s: it stays text, inside its box', SLOW, async (what, text) => {
+    const page = windowOf(bob)
+    if (what === HOSTILE[0][0]) {
+      const client = new AgentClient({ url: stage.system.urls[0] ?? '', key: bobsKey })
+      await client.setContact(carol.key?.agentId ?? '', 'accepted')
+    }
+    await carol.send({ to: 'bob', body: `${what}: ${text}` })
+    const message = await acts.openMessage(page, 'inbox', `${what}:`)
+    const box = message.getByRole('group', { name: new RegExp(`^${strings.mail.body('')}`) })
+    await box.getByText(`${what}:`).waitFor()
+    expect(await box.locator('img, script, b, a, iframe').count()).toBe(0)
+    // A badge of the console is outside the box. The text of the message adds none.
+    const badges = await message.getByRole('group', { name: strings.badges.label }).first().textContent()
+    expect(badges).not.toContain(strings.badges.pinned)
+    expect(badges).not.toContain(strings.badges.sealed)
+    await checkScreen(page)
+  })
+
+  test('the title and the description of a board stay text', SLOW, async () => {
+    const page = windowOf(bob)
+    const [, markup] = HOSTILE[0]
+    const [, controls] = HOSTILE[1]
+    await carol.createBoard({
+      posting: 'members',
+      title: `${markup.slice(0, 60)} ${controls}`,
+      description: markup,
+      visibility: 'public',
+    })
+    await acts.goTo(page, 'inbox')
+    await acts.goTo(page, 'boards')
+    await page.getByRole('link').filter({ hasText: '<img src=x' }).click()
+    await page.getByRole('heading', { level: 2 }).filter({ hasText: '<img src=x' }).waitFor()
+    expect(await page.locator('main').locator('img, script, b, iframe').count()).toBe(0)
+    await checkScreen(page)
+  })
+})
+
+describe('lock', () => {
+  test('a reload locks; a wrong passphrase opens nothing, the right one everything', SLOW, async () => {
+    const page = windowOf(bob)
+    await page.reload()
+    await acts.unlock(page, 'a wrong passphrase')
+    await page.getByLabel(strings.start.passphrase, { exact: true }).and(page.locator('[aria-invalid=true]')).waitFor()
+    await checkScreen(page)
+    await acts.unlock(page)
+    await acts.goTo(page, 'inbox')
+    await rowsOf(page, 'inbox').filter({ hasText: 'for bob alone' }).waitFor()
+  })
+
+  test('one lock locks all tabs, and a tab that ends hands its stream over', SLOW, async () => {
+    const [first, profile] = [windowOf(bob), bobs as BrowserContext]
+    const streams: string[] = []
+    profile.on('request', (request) => request.url().includes('/v2/stream') && streams.push(request.url()))
+    const second = await stage.openConsole(profile, 1)
+    await acts.unlock(second)
+    await acts.waitForState(second, 'live')
+    expect(streams).toEqual([])
+    await first.close()
+    await eventually(() => expect(streams).toHaveLength(1))
+    await carol.send({ to: 'bob', body: 'after the first tab ended' })
+    await rowsOf(second, 'inbox').filter({ hasText: 'after the first tab ended' }).waitFor()
+    bob = await stage.openConsole(profile, 1)
+    await acts.unlock(bob)
+    await acts.waitForState(bob, 'live')
+    await bob.getByRole('button', { name: strings.agents.lock, exact: true }).click()
+    await second.getByRole('button', { name: strings.start.unlock, exact: true }).waitFor()
+    await second.close()
+    await acts.unlock(bob)
+    await acts.waitForState(bob, 'live')
+  })
+})
+
+describe('faults', () => {
+  test('a network that is cut for ten seconds loses no message', SLOW, async () => {
+    const [page, profile] = [windowOf(bob), bobs as BrowserContext]
+    await profile.setOffline(true)
+    await acts.waitForState(page, 'offline')
+    await carol.send({ to: 'bob', body: 'sent while offline' })
+    await new Promise((resolve) => setTimeout(resolve, 10_000))
+    expect(await rowsOf(page, 'inbox').filter({ hasText: 'sent while offline' }).count()).toBe(0)
+    await profile.setOffline(false)
+    await rowsOf(page, 'inbox').filter({ hasText: 'sent while offline' }).waitFor()
+    await acts.waitForState(page, 'live')
+  })
+
+  test('a gateway that is killed loses no message', SLOW, async () => {
+    const page = windowOf(bob)
+    await stage.system.kill('gateway-2')
+    await acts.waitForState(page, 'offline')
+    await carol.send({ to: 'bob', body: 'sent while the gateway was away' })
+    await stage.system.start('gateway-2')
+    await rowsOf(page, 'inbox').filter({ hasText: 'sent while the gateway was away' }).waitFor()
+    await acts.waitForState(page, 'live')
+  })
+})
+
+test('no key was seen in a request, an address, a document or the console, and nothing complained', async () => {
+  for (const page of [windowOf(alice), windowOf(bob)]) await stage.watcher.look(page)
+  stage.watcher.check()
+  expect(stage.watcher.complaints).toEqual([])
+})
