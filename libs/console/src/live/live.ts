@@ -9,7 +9,7 @@ import { type LiveMessage, openChannel } from './channel.ts'
 import { type LiveState, lead } from './leader.ts'
 import { createReader } from './reader.ts'
 
-export interface LiveOptions {
+interface LiveOptions {
   readonly client: AgentClient
   readonly agentId: string
   /** Cursor of the last event that the views know. `client.latestCursor()`, asked before the lists are read, loses nothing. */

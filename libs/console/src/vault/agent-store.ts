@@ -22,7 +22,7 @@ export interface AgentStore {
   readonly preferences: Records<unknown>
 }
 
-export interface Records<Value> {
+interface Records<Value> {
   get(id: string): Promise<Value | undefined>
   put(id: string, value: Value): Promise<void>
   delete(id: string): Promise<void>
@@ -54,14 +54,14 @@ export interface SentPlaintext {
   readonly sentAtMs: number
 }
 
-export interface PinnedKey {
+interface PinnedKey {
   /** `ed25519:<HEX>`. */
   readonly pubkey: string
   readonly name: string | undefined
   readonly pinnedAtMs: number
 }
 
-export interface ReadMark {
+interface ReadMark {
   /** Cursor of the last event that the owner has seen. */
   readonly cursor: number
   /** Events after it that the owner has seen too, by cursor. */

@@ -1,5 +1,5 @@
 /** What the console needs of a browser. Check it before anything else, and show a page that says what is missing. */
-export type Missing = 'secure_context' | 'storage' | 'locks' | 'channels'
+type Missing = 'secure_context' | 'storage' | 'locks' | 'channels'
 
 /**
  * WebCrypto exists only in a secure context: HTTPS, or a loopback address.

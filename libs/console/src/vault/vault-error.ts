@@ -7,7 +7,7 @@
  * - `unknown_agent`: the vault has no key of this agent.
  * - `storage_failed`: the browser did not store or read it, for example because the disk is full. Nothing was done.
  */
-export type VaultErrorCode =
+type VaultErrorCode =
   | 'wrong_passphrase'
   | 'weak_passphrase'
   | 'exists'
