@@ -136,7 +136,14 @@ describe('spec 7.7: accepting a contact moves its pending request into the inbox
     expect(h.published).toEqual([
       {
         id: expect.any(Number),
-        events: [{ subject: 'accepted.bob.inbox', messageId: 'bob:2', text: expect.any(String) }],
+        events: [
+          {
+            subject: 'accepted.bob.inbox',
+            messageId: 'bob:2',
+            text: expect.any(String),
+            acceptedMs: expect.any(Number),
+          },
+        ],
       },
     ])
     expect(JSON.parse(h.published[0]?.events[0]?.text ?? '')).toEqual({ cursor: 2, kind: 'inbox', message })
