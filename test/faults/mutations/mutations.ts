@@ -67,8 +67,8 @@ export const MUTATIONS: readonly Mutation[] = [
       {
         // Makes two statements overlap on a machine of any speed.
         file: 'services/messaging/database/functions/append_within.sql',
-        find: 'coalesce(m.lane, t.lane) as earlier_lane,',
-        replace: 'coalesce(m.lane, t.lane) as earlier_lane, pg_sleep(0.1) as meanwhile,',
+        find: '[(x.place & 3)::integer + 1]) as earlier_lane,',
+        replace: '[(x.place & 3)::integer + 1]) as earlier_lane, pg_sleep(0.1) as meanwhile,',
       },
     ],
     args: ['--round-seconds', '20', '--faults', 'kill-process'],
@@ -124,9 +124,8 @@ export const MUTATIONS: readonly Mutation[] = [
     edits: [
       {
         file: 'services/messaging/src/handlers/change/set-contact.ts',
-        find: "const promoted = state === 'accepted' && (await promoteRequest(tx, agent_id, other, position))",
-        replace:
-          "const promoted = state === 'accepted' && other === '' && (await promoteRequest(tx, agent_id, other, position))",
+        find: "const place = state === 'accepted' ? await promoteRequest(",
+        replace: "const place = state === 'accepted' && other === '' ? await promoteRequest(",
       },
     ],
     args: ['--round-seconds', '15', '--faults', 'kill-process'],
