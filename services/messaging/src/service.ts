@@ -1,7 +1,8 @@
 /**
  * Owns envelopes, logs, contacts, admission, acknowledgements, votes, hidden posts and the outbox (schema `messaging`).
- * Scale: any number of processes. They share calls by queue group, and outbox rows and purges by `skip locked`. A process
- * caches only hints that the append checks (store/standings.ts), and boards that are open to everybody for ever (boards.ts).
+ * Scale: any number of processes. They share calls by queue group, outbox rows by lease, and partitions to purge by advisory
+ * lock. A process caches only hints that the append checks (store/send/standings.ts), and boards that are open to everybody
+ * for ever (calls/boards.ts).
  * Limit: one Postgres primary. An agent's log is the unit of sharding. Keep pool size x processes under max_connections.
  */
 import { createCharging } from '@svc/charging/charging.ts'

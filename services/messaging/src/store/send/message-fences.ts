@@ -2,7 +2,7 @@ import type { Fences, Reservation } from '@svc/charging/fences.ts'
 import { parseMessageOperation } from '@svc/contracts/message-operation.ts'
 import type { Database, Sql } from '@svc/postgres/database.ts'
 
-/** Fences for messages, whose own rows are the record of their operations. Other operations go to `operations`. */
+/** Fences for messages, whose operations are recorded by `messaging.ids`. Other operations go to `operations`. */
 export function createFences(database: Database, operations: Fences): Fences {
   return {
     async fence(items) {
