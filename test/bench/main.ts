@@ -1,6 +1,7 @@
 /** `npx pnpm bench [<name>]`: measures the system and the floors for comparison, in one run. */
 import { takeTurns } from '@svc/local/processes/scheduling.ts'
 import { readCommandLine } from '../support/run/command-line.ts'
+import { benchCompare } from './compare.ts'
 import { benchConsole } from './console.ts'
 import { benchFailover } from './failover.ts'
 import { benchHostile } from './hostile/hostile.ts'
@@ -18,6 +19,7 @@ import { benchStorage } from './storage/storage.ts'
 
 const BENCHMARKS = [
   'send',
+  'compare',
   'reads',
   'posts',
   'live',
@@ -85,6 +87,11 @@ const { values, names } = readCommandLine({
     },
     chart: { kind: 'text', placeholder: 'file', what: 'send, reads, steady: writes an SVG chart to this file' },
     record: { kind: 'flag', what: 'send, idle, storage: records the figures for the plans of docs/operating/scale.md' },
+    with: {
+      kind: 'text',
+      placeholder: 'variants',
+      what: 'compare: folders of other checkouts, or settings (SVC_REPLICAS=gateway:2), separated by spaces',
+    },
     many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: stored messages in the end' },
   },
   names: { of: BENCHMARKS, what: 'default: send' },
@@ -103,10 +110,12 @@ const {
   backlog,
   chart,
   record,
+  with: variants = '',
 } = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
   send: () => benchSend({ ...options, agents, chart, record }),
+  compare: () => benchCompare({ ...options, agents, with: variants }),
   reads: () => benchReads({ ...options, few, many, chart }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),

@@ -5,9 +5,10 @@
 
 import { writeFileSync } from 'node:fs'
 import { lineChart } from '../support/charts/line-chart.ts'
-import { startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
-import { createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
+import { type BenchSystem, startBenchSystem, startFloor, startGenerator, stop } from './bench-system.ts'
+import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import { median } from './load/http-load.ts'
+import { type Load, loadsOf, REST_MS } from './load/loads.ts'
 import { canMeasureCpu, cpuMs } from './process-cpu.ts'
 import { record } from './record.ts'
 import { cpuPerRequest, printRefused, type Round, rateOf, runRound } from './rounds.ts'
@@ -34,15 +35,13 @@ interface Contender {
   cpu: () => Record<string, number>
 }
 
-/** How requests arrive. */
-interface Load {
-  name: string
-  connections: number
-  seconds: number
-  /** Requests to prepare for one second, if fewer than the contender needs. */
-  perSecond?: number
-  /** The pause between an answer and the next request. */
-  restMs?: number
+/** The servers that the system is compared with. */
+interface Floors {
+  fastify: Contender
+  /** Verifies signatures with `node:crypto`. All targets mean this one. */
+  floor: Contender
+  /** The same with libsodium, which the system uses where it can. */
+  sodiumFloor: Contender
 }
 
 /** One contender under one load. */
@@ -52,13 +51,7 @@ interface Measured {
   rounds: Round[]
 }
 
-/**
- * By then the work after an answer is done, even on a slow machine: publishing, and settling, which begins 25 ms after the
- * answer.
- */
-const REST_MS = 60
 const IDLE_SECONDS = 4
-const MOST_CONNECTIONS = 256
 /** Further loads for the points of the chart. */
 const CHARTED_CONNECTIONS = [4, 16]
 /** The warm-up: code is compiled, plans are cached and every pair of agents is introduced. */
@@ -70,37 +63,13 @@ export async function benchSend(options: SendOptions): Promise<void> {
   const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
   for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
 
-  const fixed = await startFloor('fixed')
-  floors.defer(() => stop(fixed.child))
-  const one = await startFloor('one-process', {
-    FLOOR_DATABASE_URL: system.adminUrl,
-    FLOOR_AUTHORITY: system.authority,
-    FLOOR_KEYS: JSON.stringify(
-      Object.fromEntries(agents.map((agent) => [agent.agentId, Buffer.from(agent.publicKey).toString('hex')])),
-    ),
-  })
-  floors.defer(() => stop(one.child))
   const generator = startGenerator()
   floors.defer(() => {
     generator.kill()
   })
 
-  const fastify: Contender = {
-    name: 'Fastify, fixed 202',
-    port: fixed.port,
-    perSecond: 1_000,
-    cycle: true,
-    cpu: () => ({ floor: cpuMs(fixed.child.pid ?? 0) }),
-  }
-  const floor: Contender = {
-    name: 'one process',
-    port: one.port,
-    perSecond: 16_000,
-    cycle: false,
-    cpu: () => ({ floor: cpuMs(one.child.pid ?? 0), postgres: system.cpu().postgres ?? 0 }),
-  }
-  const ours: Contender = { name: 'the system', port: system.port, perSecond: 12_000, cycle: false, cpu: system.cpu }
-  const contenders = [fastify, floor, ours]
+  const { fastify, floor, sodiumFloor, ours } = await startContenders(system, agents, floors)
+  const contenders = [fastify, floor, sodiumFloor, ours]
   const measure = ({ port, perSecond, cycle, cpu }: Contender, load: Load): Promise<Round> =>
     runRound(generator, cpu, {
       work: { kind: 'messages' },
@@ -114,7 +83,8 @@ export async function benchSend(options: SendOptions): Promise<void> {
       agents: agents.map(dataOf),
     })
 
-  const loads = loadsOf(options)
+  const further = options.chart === undefined ? [] : CHARTED_CONNECTIONS
+  const loads = loadsOf({ ...options, idleSeconds: IDLE_SECONDS, further })
   const all: Measured[] = loads.flatMap((load) => contenders.map((contender) => ({ contender, load, rounds: [] })))
   for (const each of contenders)
     await measure(each, { name: 'warm-up', connections: options.connections, seconds: WARM_UP_SECONDS })
@@ -122,7 +92,7 @@ export async function benchSend(options: SendOptions): Promise<void> {
     for (const each of all) each.rounds.push(await measure(each.contender, each.load))
   }
 
-  printTable(all, { fastify, floor }, options)
+  printTable(all, { fastify, floor, sodiumFloor }, options)
   const main = all.filter(({ load }) => load.connections === options.connections)
   if (canMeasureCpu) printCpu(main)
   for (const { contender, rounds } of all) printRefused(contender.name, rounds)
@@ -134,37 +104,48 @@ export async function benchSend(options: SendOptions): Promise<void> {
   if (options.record) recordSystem(ofSystem, options)
 }
 
-function loadsOf({ connections, secondsPerRound, chart }: SendOptions): Load[] {
-  const charted = chart === undefined ? [] : CHARTED_CONNECTIONS
-  const counts = new Set([...charted, connections, MOST_CONNECTIONS])
-  const busy = [...counts]
-    .toSorted((a, b) => a - b)
-    .map((count) => ({
-      name: String(count),
-      connections: count,
-      seconds: secondsPerRound,
-    }))
-  return [
-    {
-      name: '1, at rest',
-      connections: 1,
-      seconds: IDLE_SECONDS,
-      perSecond: Math.ceil(1_000 / REST_MS),
-      restMs: REST_MS,
-    },
-    { name: '1', connections: 1, seconds: 1, perSecond: 1_000 },
-    ...busy,
-  ]
+/** Starts the floors. The system runs already. */
+async function startContenders(
+  system: BenchSystem,
+  agents: readonly BenchAgent[],
+  floors: AsyncDisposableStack,
+): Promise<Floors & { ours: Contender }> {
+  const fixed = await startFloor('fixed')
+  floors.defer(() => stop(fixed.child))
+  const fastify: Contender = {
+    name: 'Fastify, fixed 202',
+    port: fixed.port,
+    perSecond: 1_000,
+    cycle: true,
+    cpu: () => ({ floor: cpuMs(fixed.child.pid ?? 0) }),
+  }
+  const oneProcess = async (name: string, engine: 'node:crypto' | 'libsodium'): Promise<Contender> => {
+    const { child, port } = await startFloor('one-process', {
+      FLOOR_DATABASE_URL: system.adminUrl,
+      FLOOR_AUTHORITY: system.authority,
+      FLOOR_ENGINE: engine,
+      FLOOR_KEYS: JSON.stringify(
+        Object.fromEntries(agents.map((agent) => [agent.agentId, Buffer.from(agent.publicKey).toString('hex')])),
+      ),
+    })
+    floors.defer(() => stop(child))
+    const cpu = () => ({ floor: cpuMs(child.pid ?? 0), postgres: system.cpu().postgres ?? 0 })
+    return { name, port, perSecond: 16_000, cycle: false, cpu }
+  }
+  const floor = await oneProcess('one process', 'node:crypto')
+  const sodiumFloor = await oneProcess('one process with libsodium', 'libsodium')
+  const ours: Contender = { name: 'the system', port: system.port, perSecond: 12_000, cycle: false, cpu: system.cpu }
+  return { fastify, floor, sodiumFloor, ours }
 }
 
 function printTable(
   all: readonly Measured[],
-  { fastify, floor }: { fastify: Contender; floor: Contender },
+  { fastify, floor, sodiumFloor }: Floors,
   { rounds, secondsPerRound }: SendOptions,
 ): void {
   console.log(`Direct messages, medians of ${rounds} rounds of ${secondsPerRound} s\n`)
   console.log(
-    '| connections | | accepted/s | of one process | of Fastify | p50 ms | of one process | p99 ms |\n|---|---|---|---|---|---|---|---|',
+    '| connections | | accepted/s | of one process | of one with libsodium | of Fastify | p50 ms | of one process | p99 ms |\n|---|---|---|---|---|---|---|---|---|',
   )
   for (const { contender, load, rounds: own } of all) {
     const roundsOf = (other: Contender): Round[] =>
@@ -174,6 +155,7 @@ function printTable(
       contender.name,
       rateOf(own).toFixed(0),
       (rateOf(own) / rateOf(roundsOf(floor))).toFixed(2),
+      (rateOf(own) / rateOf(roundsOf(sodiumFloor))).toFixed(2),
       (rateOf(own) / rateOf(roundsOf(fastify))).toFixed(3),
       p50Of(own).toFixed(2),
       (p50Of(own) / p50Of(roundsOf(floor))).toFixed(1),

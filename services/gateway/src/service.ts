@@ -45,12 +45,13 @@ import { exportRoutes } from './routes/export.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { inboxRoutes } from './routes/inbox.ts'
 import { meRoutes } from './routes/me.ts'
-import { type MessageDeps, messageRoutes } from './routes/messages.ts'
+import { messageRoutes } from './routes/messages.ts'
 import { postRoutes } from './routes/posts.ts'
 import { registrationRoutes } from './routes/registration.ts'
 import { type StreamDeps, streamRoutes } from './routes/stream.ts'
 import { webhookRoutes } from './routes/webhook.ts'
 import { createRecipients } from './send/recipients.ts'
+import type { SendDeps } from './send/send-message.ts'
 
 interface RunningGateway extends RunningService {
   /** The port that the gateway listens on. */
@@ -145,7 +146,7 @@ export async function startGateway(
 }
 
 /** Every operation of the API. The routes and the OpenAPI description are both built from this list. */
-export function createOperations(deps: HealthDeps & ContactDeps & MessageDeps & StreamDeps): Operation[] {
+export function createOperations(deps: HealthDeps & ContactDeps & SendDeps & StreamDeps): Operation[] {
   return [
     ...healthRoutes(deps),
     ...registrationRoutes(deps),

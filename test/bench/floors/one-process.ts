@@ -1,21 +1,24 @@
 /**
  * Floor: one process that verifies the request signature and inserts nonce and message in one transaction, grouped by
  * the same natural batching, durable at 202. No names, no policies, no budget, no log, no outbox. Prints its port.
- * Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex).
+ * Environment: FLOOR_DATABASE_URL, FLOOR_AUTHORITY, FLOOR_KEYS (JSON: agent id → public key in hex), FLOOR_ENGINE (`libsodium`,
+ * as in the system where it can be loaded, or `node:crypto`).
  */
 import { createHash } from 'node:crypto'
 import { createBatcher } from '@svc/batching/batcher.ts'
 import { parseAuthorization } from '@svc/svc1/headers.ts'
+import { ENGINE, NODE_ENGINE } from '@svc/svc1/node/engine.ts'
 import { importPublicKey, type VerifyKey, verifyRequestNode } from '@svc/svc1/node/verify-node.ts'
 import { signedString } from '@svc/svc1/signed-string.ts'
 import Fastify from 'fastify'
 import postgres from 'postgres'
 
 const authority = process.env.FLOOR_AUTHORITY ?? ''
+const engine = process.env.FLOOR_ENGINE === 'libsodium' ? ENGINE : NODE_ENGINE
 const keys = new Map<string, VerifyKey>(
   Object.entries(JSON.parse(process.env.FLOOR_KEYS ?? '{}') as Record<string, string>).map(([id, hex]) => [
     id,
-    importPublicKey(Buffer.from(hex, 'hex')),
+    importPublicKey(Buffer.from(hex, 'hex'), engine),
   ]),
 )
 const sql = postgres(process.env.FLOOR_DATABASE_URL ?? '', { max: 4, onnotice: () => {} })

@@ -26,6 +26,8 @@ export type Work =
 export interface Order {
   work: Work
   port: number
+  /** As in `LoadOptions`. */
+  gateways?: number
   connections: number
   /** The most requests to prepare. Fewer are sent if the time ends first. */
   count: number

@@ -5,7 +5,10 @@ import { connect, type Socket } from 'node:net'
  * end, so that the generator costs little compared with the measured system.
  */
 interface LoadOptions {
+  /** Of the first gateway. */
   port: number
+  /** Gateways on this port and the next ones, which the connections take in turn. */
+  gateways?: number
   connections: number
   /** Ready-made requests. Any free connection takes the next. */
   requests: Buffer[]
@@ -33,6 +36,7 @@ export interface LoadResult {
 
 export async function runLoad({
   port,
+  gateways = 1,
   connections,
   requests,
   cycle = false,
@@ -45,14 +49,14 @@ export async function runLoad({
   let next = 0
   const begin = performance.now()
   const end = begin + limitMs
-  await Promise.all(Array.from({ length: connections }, () => runConnection()))
+  await Promise.all(Array.from({ length: connections }, (_, index) => runConnection(port + (index % gateways))))
   const elapsedMs = performance.now() - begin
   latenciesMs.sort((a, b) => a - b)
   return { accepted: latenciesMs.length, refused, elapsedMs, latenciesMs }
 
-  function runConnection(): Promise<void> {
+  function runConnection(gatewayPort: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      const socket: Socket = connect({ port, host: '127.0.0.1', noDelay: true })
+      const socket: Socket = connect({ port: gatewayPort, host: '127.0.0.1', noDelay: true })
       let sentAt = 0
       let buffered = ''
       const send = (): void => {

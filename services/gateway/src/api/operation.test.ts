@@ -11,68 +11,46 @@ const INPUT: RawInput = {
   headers: {},
   body: { bytes: Buffer.alloc(0), contentType: undefined, contentEncoding: undefined },
 }
-const REFUSAL = new ServiceError('unavailable')
-const FAULT = new TypeError('undefined is not a function')
-const NOT_ADMITTED = new ServiceError('nonce_replayed')
 
-interface Steps {
-  readonly getReady: () => Promise<string>
-  readonly undo?: (ready: string) => Promise<void>
-}
+const declared = defineOperation({
+  id: 'x',
+  method: 'POST',
+  path: '/v2/x',
+  tag: 'X',
+  summary: 'x',
+  auth: 'required',
+  responses: {},
+})
 
-function workOf({ getReady, undo = async () => {} }: Steps) {
-  const { prepare } = defineOperation({
-    id: 'x',
-    method: 'POST',
-    path: '/v2/x',
-    tag: 'X',
-    summary: 'x',
-    auth: 'required',
-    responses: {},
-    getReady,
-    undo,
-    handle: async ({ ready }) => jsonAnswer(200, { ready: ready ?? null }),
-  })
-  return (admitted: Promise<void>) => prepare(INPUT)('signer', CONTEXT, admitted)
-}
-
-describe('what getReady throws', () => {
-  test('a refusal of the early work is ignored, and the work begins again after the admission', async () => {
-    const work = workOf({ getReady: () => Promise.reject(REFUSAL) })
-    expect((await work(Promise.resolve())).text).toBe('{"ready":null}')
-  })
-
-  test('an internal error is thrown, even if it happens long before the admission', async () => {
+describe('spec 3.5: work and admission', () => {
+  test('handle: the work begins when the request is admitted', async () => {
+    const work = vi.fn(async () => jsonAnswer(200, {}))
     const admitted = Promise.withResolvers<void>()
-    const answered = workOf({ getReady: () => Promise.reject(FAULT) })(admitted.promise)
-    await new Promise((resolve) => setImmediate(resolve)) // an unhandled rejection would fail the test here
+    const answered = declared.handle(work).prepare(INPUT)('signer', CONTEXT, admitted.promise)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(work).not.toHaveBeenCalled()
     admitted.resolve()
-    await expect(answered).rejects.toBe(FAULT)
+    expect((await answered).status).toBe(200)
   })
 
-  test.each([
-    ['a refusal is dropped: the request is refused for what it was not admitted for', REFUSAL, NOT_ADMITTED],
-    ['a fault of this process is thrown', FAULT, FAULT],
-  ])('if the request is not admitted, %s', async (_, thrown, expected) => {
-    const undo = vi.fn(async () => {})
-    await expect(workOf({ getReady: () => Promise.reject(thrown), undo })(refused())).rejects.toBe(expected)
-    expect(undo).not.toHaveBeenCalled()
+  test('handle: the work of a refused request never begins', async () => {
+    const work = vi.fn(async () => jsonAnswer(200, {}))
+    const refusal = new ServiceError('nonce_replayed')
+    await expect(declared.handle(work).prepare(INPUT)('signer', CONTEXT, Promise.reject(refusal))).rejects.toBe(refusal)
+    expect(work).not.toHaveBeenCalled()
+  })
+
+  test('handleEarly: the work begins at once, and awaits the admission itself', async () => {
+    const admitted = Promise.withResolvers<void>()
+    const began = Promise.withResolvers<void>()
+    const operation = declared.handleEarly(async (request) => {
+      began.resolve()
+      await request.admitted
+      return jsonAnswer(200, { signer: request.signer })
+    })
+    const answered = operation.prepare(INPUT)('signer', CONTEXT, admitted.promise)
+    await began.promise
+    admitted.resolve()
+    expect((await answered).text).toBe('{"signer":"signer"}')
   })
 })
-
-describe('what undo throws', () => {
-  test.each([
-    ['a refusal is dropped', REFUSAL, NOT_ADMITTED],
-    ['a fault of this process is thrown', FAULT, FAULT],
-  ])('%s', async (_, thrown, expected) => {
-    const work = workOf({ getReady: async () => 'ready', undo: () => Promise.reject(thrown) })
-    await expect(work(refused())).rejects.toBe(expected)
-  })
-})
-
-/** Marks the rejection as handled; the test awaits it later. */
-function refused(): Promise<void> {
-  const admitted = Promise.reject(NOT_ADMITTED)
-  admitted.catch(() => {})
-  return admitted
-}

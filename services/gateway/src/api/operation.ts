@@ -3,7 +3,7 @@ import type { Static, TObject, TSchema, TString } from '@sinclair/typebox'
 import { TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import type { CallContext } from '@svc/contracts/define.ts'
-import { type ErrorCode, ServiceError, unlessFault } from '@svc/contracts/errors.ts'
+import { type ErrorCode, ServiceError } from '@svc/contracts/errors.ts'
 import type { JsonOutline, ParsedJson } from '@svc/envelope/i-json.ts'
 import type { Answer } from '../http/answer.ts'
 import { parseJsonBody, type RequestBody, refuseBody } from '../http/body.ts'
@@ -102,87 +102,71 @@ export interface BodyRule<B> extends BodyDocs {
   readonly read: (parsed: ParsedJson | JsonOutline) => B
 }
 
-/** A request whose parts have been checked. */
-interface OperationRequest<
-  Auth,
-  Params extends string,
-  Query extends QueryRules,
-  Body,
-  Headers extends QueryRules = Record<never, never>,
-> {
-  readonly signer: Auth extends 'required' ? string : string | null
-  readonly params: Readonly<Record<Params, string>>
-  readonly query: QueryOf<Query>
-  readonly headers: QueryOf<Headers>
-  readonly body: Body
-  readonly context: CallContext
-}
-
-interface OperationDefinition<
-  Auth extends 'optional' | 'required',
-  Params extends string,
-  Query extends QueryRules,
-  Body,
-  Ready,
-  Headers extends QueryRules,
-> extends Omit<OperationDocs, 'auth' | 'params' | 'query' | 'headers' | 'body' | 'errors'> {
-  readonly auth: Auth
+/** What an operation declares. Everything else about it follows from this. */
+interface Declaration extends Omit<OperationDocs, 'params' | 'query' | 'body' | 'errors'> {
   readonly keyFrom?: 'body'
   readonly allowRevoked?: true
   readonly isRegistration?: true
   /** Without it, an operation is bulk if it has pages. */
   readonly isBulk?: true
-  readonly params?: Readonly<Record<Params, ParamRule>>
-  readonly query?: Query
-  readonly headers?: Headers
-  readonly body?: BodyRule<Body>
+  readonly params?: Readonly<Record<string, ParamRule>>
+  readonly query?: QueryRules
+  readonly body?: BodyRule<unknown>
   readonly errors?: readonly ErrorCode[]
-  /**
-   * Prepares `handle` while the request is still being admitted. The request may yet be refused, so every effect must expire by
-   * itself. If this throws a ServiceError, it is ignored and `ready` is undefined. Any other error is a bug, and `internal`.
-   */
-  readonly getReady?: (request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<Ready>
-  /**
-   * Undoes the effects of `getReady` if the request was not admitted, before the refusal is sent. A ServiceError from it is
-   * ignored, because the effects expire by themselves.
-   */
-  readonly undo?: (ready: Ready, request: OperationRequest<Auth, Params, Query, Body, Headers>) => Promise<void>
-  /** Does the work. An error that it throws becomes the answer. */
-  readonly handle: (
-    request: OperationRequest<Auth, Params, Query, Body, Headers> & { ready: Ready | undefined },
-  ) => Promise<Answer>
 }
 
-export function defineOperation<
-  Auth extends 'optional' | 'required',
-  Params extends string = never,
-  Query extends QueryRules = Record<never, never>,
-  Body = undefined,
-  Ready = never,
-  Headers extends QueryRules = Record<never, never>,
->(definition: OperationDefinition<Auth, Params, Query, Body, Ready, Headers>): Operation {
-  const {
-    getReady,
-    undo,
-    handle,
-    keyFrom = 'directory',
-    allowRevoked = false,
-    isRegistration = false,
-    isBulk = Object.hasOwn(definition.query ?? {}, 'limit'),
-    errors = [],
-    ...docs
-  } = definition
-  const params: Readonly<Record<string, ParamRule>> = definition.params ?? {}
-  const query: QueryRules = definition.query ?? {}
-  const headers: QueryRules = definition.headers ?? {}
-  const { body } = definition
+/** A request to an operation, whose parts have been checked as the operation declares them. */
+interface RequestTo<D extends Declaration> {
+  readonly signer: D['auth'] extends 'required' ? string : string | null
+  readonly params: { readonly [Name in keyof D['params']]: string }
+  readonly query: ReadBy<D['query']>
+  readonly headers: ReadBy<D['headers']>
+  readonly body: D['body'] extends BodyRule<infer Body> ? Body : undefined
+  readonly context: CallContext
+}
+
+type ReadBy<Rules> = Rules extends QueryRules ? QueryOf<Rules> : Record<never, never>
+
+/** A request that is still being admitted. It may yet be refused. */
+interface EarlyRequest<D extends Declaration> extends RequestTo<D> {
+  /** As in `Work`. */
+  readonly admitted: Promise<void>
+}
+
+type Handle<Request> = (request: Request) => Promise<Answer>
+
+/** An operation without its work. */
+interface Declared<D extends Declaration> {
+  /** Does the work of an admitted request. An error that it throws becomes the answer. */
+  handle(work: Handle<RequestTo<D>>): Operation
+  /** Begins while the request is being admitted. The work awaits `admitted` before its first lasting effect. */
+  handleEarly(work: Handle<EarlyRequest<D>>): Operation
+}
+
+/** A misspelled name is a type error. */
+type Exact<D> = D & Record<Exclude<keyof D, keyof Declaration>, never>
+
+export function defineOperation<const D extends Declaration>(declaration: Exact<D>): Declared<D> {
+  return {
+    handle: (work) =>
+      operationOf<D>(declaration, async ({ admitted, ...request }) => {
+        await admitted
+        return work(request)
+      }),
+    handleEarly: (work) => operationOf<D>(declaration, work),
+  }
+}
+
+function operationOf<D extends Declaration>(declaration: D, work: Handle<EarlyRequest<D>>): Operation {
+  const { keyFrom = 'directory', allowRevoked = false, isRegistration = false, errors = [], body } = declaration
+  const { params = {}, query = {}, headers = {} } = declaration
   const checks = Object.entries(params).map(([name, { schema }]) => [name, new RegExp(schema.pattern ?? '')] as const)
   return {
-    ...docs,
+    ...declaration,
     keyFrom,
     allowRevoked,
     isRegistration,
-    isBulk,
+    isBulk: declaration.isBulk ?? Object.hasOwn(query, 'limit'),
     params,
     query,
     headers,
@@ -196,30 +180,15 @@ export function defineOperation<
         if (!pattern.test(input.params[name] ?? '')) throw new ServiceError('not_found')
       }
       const checked = {
-        params: input.params as Record<Params, string>,
-        query: readQuery(query, input.target) as QueryOf<Query>,
-        headers: readHeaders(headers, input.headers) as QueryOf<Headers>,
-        // If no rule is declared, the type parameter `Body` defaults to undefined.
-        body: readBodyBy(body, input.body) as Body,
+        params: input.params,
+        query: readQuery(query, input.target),
+        headers: readHeaders(headers, input.headers),
+        body: readBodyBy(body, input.body),
       }
-      return async (signer, context, admitted) => {
-        // The cast is safe: if a signature is required, the pipeline has refused unsigned requests.
-        const request = {
-          ...checked,
-          signer: signer as OperationRequest<Auth, Params, Query, Body, Headers>['signer'],
-          context,
-        }
-        const getting = getReady?.(request).catch(unlessFault(undefined))
-        getting?.catch(() => {}) // both branches below await it; until then a rejection would have no handler
-        try {
-          await admitted
-        } catch (error) {
-          const ready = await getting
-          if (ready !== undefined) await undo?.(ready, request).catch(unlessFault(undefined))
-          throw error
-        }
-        return handle({ ...request, ready: await getting })
-      }
+      // The cast is safe: the parts were read by the rules that the type names. If a signature is required, the pipeline has
+      // refused unsigned requests.
+      return (signer, context, admitted) =>
+        work({ ...checked, signer, context, admitted } as unknown as EarlyRequest<D>)
     },
   }
 }

@@ -19,8 +19,7 @@ export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       auth: 'optional',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: AgentList, example: EXAMPLES.agentList } },
-      handle: async ({ query, context }) => jsonAnswer(200, await bus.call(listAgents, query, context)),
-    }),
+    }).handle(async ({ query, context }) => jsonAnswer(200, await bus.call(listAgents, query, context))),
     defineOperation({
       id: 'getAgent',
       method: 'GET',
@@ -32,11 +31,10 @@ export function agentRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { name: { schema: AgentName, description: 'Exact name' } },
       responses: { 200: { description: 'The agent', schema: Agent, example: EXAMPLES.agent } },
       errors: ['not_found'],
-      handle: async ({ params, context }) => {
-        const { agent } = await bus.call(findAgentByName, params, context)
-        if (agent === null) throw new ServiceError('not_found')
-        return jsonAnswer(200, agent)
-      },
+    }).handle(async ({ params, context }) => {
+      const { agent } = await bus.call(findAgentByName, params, context)
+      if (agent === null) throw new ServiceError('not_found')
+      return jsonAnswer(200, agent)
     }),
   ]
 }

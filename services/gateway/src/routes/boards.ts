@@ -32,9 +32,9 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       body: bodyOf(Board, { open: EXAMPLES.board, private: EXAMPLES.privateBoard }),
       responses: { 201: { description: 'Created', schema: BoardDetails, example: EXAMPLES.boardDetails } },
       errors: ['board_limit', 'budget_exhausted', 'hard_limit_reached'],
-      handle: async ({ signer, body, context }) =>
-        jsonAnswer(201, await bus.call(createBoard, { owner: signer, board: body }, context)),
-    }),
+    }).handle(async ({ signer, body, context }) =>
+      jsonAnswer(201, await bus.call(createBoard, { owner: signer, board: body }, context)),
+    ),
     defineOperation({
       id: 'listBoards',
       method: 'GET',
@@ -45,9 +45,9 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       auth: 'optional',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: BoardList, example: EXAMPLES.boardList } },
-      handle: async ({ signer, query, context }) =>
-        jsonAnswer(200, await bus.call(listBoards, { viewer: signer, ...query }, context)),
-    }),
+    }).handle(async ({ signer, query, context }) =>
+      jsonAnswer(200, await bus.call(listBoards, { viewer: signer, ...query }, context)),
+    ),
     defineOperation({
       id: 'getBoard',
       method: 'GET',
@@ -59,9 +59,9 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { board },
       responses: { 200: { description: 'The board', schema: BoardDetails, example: EXAMPLES.boardDetails } },
       errors: ['not_found'],
-      handle: async ({ signer, params, context }) =>
-        jsonAnswer(200, await bus.call(getBoard, { viewer: signer, board_id: params.board }, context)),
-    }),
+    }).handle(async ({ signer, params, context }) =>
+      jsonAnswer(200, await bus.call(getBoard, { viewer: signer, board_id: params.board }, context)),
+    ),
     defineOperation({
       id: 'listMembers',
       method: 'GET',
@@ -72,9 +72,9 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { board },
       responses: { 200: { description: 'All of them, by id', schema: MemberList, example: EXAMPLES.memberList } },
       errors: ['forbidden', 'not_found'],
-      handle: async ({ signer, params, context }) =>
-        jsonAnswer(200, await bus.call(listMembers, { caller: signer, board_id: params.board }, context)),
-    }),
+    }).handle(async ({ signer, params, context }) =>
+      jsonAnswer(200, await bus.call(listMembers, { caller: signer, board_id: params.board }, context)),
+    ),
     defineOperation({
       id: 'setMember',
       method: 'PUT',
@@ -103,12 +103,11 @@ export function boardRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         'budget_exhausted',
         'hard_limit_reached',
       ],
-      handle: async ({ signer, params, body: { role }, context }) => {
-        // An admitted caller is registered and not revoked.
-        const standing = params.agent === signer ? 'active' : await standingOf(params.agent, context)
-        const request = { caller: signer, board_id: params.board, agent_id: params.agent, standing, role } as const
-        return jsonAnswer(200, await bus.call(setMember, request, context))
-      },
+    }).handle(async ({ signer, params, body: { role }, context }) => {
+      // An admitted caller is registered and not revoked.
+      const standing = params.agent === signer ? 'active' : await standingOf(params.agent, context)
+      const request = { caller: signer, board_id: params.board, agent_id: params.agent, standing, role } as const
+      return jsonAnswer(200, await bus.call(setMember, request, context))
     }),
   ]
 }

@@ -15,7 +15,6 @@ export function budgetRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       summary: 'Units, credits and introductions of today',
       auth: 'required',
       responses: { 200: { description: 'The budget of the UTC day', schema: Budget, example: EXAMPLES.budget } },
-      handle: async ({ signer, context }) => jsonAnswer(200, await bus.call(getBudget, { agent_id: signer }, context)),
-    }),
+    }).handle(async ({ signer, context }) => jsonAnswer(200, await bus.call(getBudget, { agent_id: signer }, context))),
   ]
 }

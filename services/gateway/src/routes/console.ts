@@ -65,14 +65,13 @@ type Files = ReadonlyMap<string, ConsoleFile>
 export function consoleRoutes(logger: Logger): Operation[] {
   const getFiles = singleFlight(logger)
   const page = ['/console', '/console/'].map((path) =>
-    defineOperation({ ...OPEN, path, handle: async ({ context }) => answer(await getFiles(context.deadlineMs), PAGE) }),
+    defineOperation({ ...OPEN, path }).handle(async ({ context }) => answer(await getFiles(context.deadlineMs), PAGE)),
   )
   const file = defineOperation({
     ...OPEN,
     path: '/console/{file}',
     params: { file: { schema: Type.String({ pattern: '^[\\w-]+\\.(?:css|js|svg)$' }), description: 'Its name' } },
-    handle: async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file),
-  })
+  }).handle(async ({ params, context }) => answer(await getFiles(context.deadlineMs), params.file))
   return [...page, file]
 }
 

@@ -25,9 +25,9 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       auth: 'required',
       query: { after: afterKey, limit },
       responses: { 200: { description: 'A page', schema: ContactList, example: EXAMPLES.contactList } },
-      handle: async ({ signer, query, context }) =>
-        jsonAnswer(200, await bus.call(listContacts, { agent_id: signer, ...query }, context)),
-    }),
+    }).handle(async ({ signer, query, context }) =>
+      jsonAnswer(200, await bus.call(listContacts, { agent_id: signer, ...query }, context)),
+    ),
     defineOperation({
       id: 'setContact',
       method: 'PUT',
@@ -43,12 +43,11 @@ export function contactRoutes({ bus, directory }: ContactDeps): Operation[] {
       body: bodyOf(Contact, { accept: EXAMPLES.contact, block: { state: 'blocked' }, forget: { state: 'none' } }),
       responses: { 200: { description: 'The present state', schema: Contact, example: EXAMPLES.contact } },
       errors: ['not_found', 'budget_exhausted', 'hard_limit_reached'],
-      handle: async ({ signer, params: { agent }, body: { state }, context }) => {
-        if (agent === signer) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
-        // An agent whose key the directory finds is registered. An unknown id is 404 (spec 7.7).
-        if ((await directory.findKey(agent, context)) === undefined) throw new ServiceError('not_found')
-        return jsonAnswer(200, await bus.call(setContact, { agent_id: signer, other: agent, state }, context))
-      },
+    }).handle(async ({ signer, params: { agent }, body: { state }, context }) => {
+      if (agent === signer) throw new ServiceError('invalid_request', { detail: 'you cannot be your own contact' })
+      // An agent whose key the directory finds is registered. An unknown id is 404 (spec 7.7).
+      if ((await directory.findKey(agent, context)) === undefined) throw new ServiceError('not_found')
+      return jsonAnswer(200, await bus.call(setContact, { agent_id: signer, other: agent, state }, context))
     }),
   ]
 }

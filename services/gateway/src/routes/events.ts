@@ -26,10 +26,9 @@ export function eventRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         },
       },
       errors: ['invalid_cursor'],
-      handle: async ({ signer, query, context }) => {
-        const { meta, text } = await bus.callText(listEvents, { agent_id: signer, ...query }, context)
-        return textAnswer(200, text, cursorHeaders({ earliest: meta.earliest, latest: meta.latest }))
-      },
+    }).handle(async ({ signer, query, context }) => {
+      const { meta, text } = await bus.callText(listEvents, { agent_id: signer, ...query }, context)
+      return textAnswer(200, text, cursorHeaders({ earliest: meta.earliest, latest: meta.latest }))
     }),
   ]
 }

@@ -18,10 +18,9 @@ export function exportRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       query: { after: afterCursor, limit, thread_id: threadId },
       responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.messageList } },
       errors: ['invalid_cursor'],
-      handle: async ({ signer, query, context }) => {
-        const { text } = await bus.callText(exportMessages, { agent_id: signer, ...query }, context)
-        return textAnswer(200, text)
-      },
+    }).handle(async ({ signer, query, context }) => {
+      const { text } = await bus.callText(exportMessages, { agent_id: signer, ...query }, context)
+      return textAnswer(200, text)
     }),
   ]
 }

@@ -57,12 +57,11 @@ export function healthRoutes({ bus, isReady }: HealthDeps): Operation[] {
         200: { description: 'Ready', schema: Health, example: EXAMPLES.healthy },
         503: { description: 'Not ready', schema: Health, example: EXAMPLES.unhealthy },
       },
-      handle: async ({ context }) => {
-        const ready = isReady() && (await areReady(context))
-        const status = ready ? 'ok' : 'unavailable'
-        const answer = jsonAnswer(ready ? 200 : 503, { status, service: SERVICE.name, version: SERVICE.version })
-        return ready ? answer : { ...answer, headers: RETRY_SOON }
-      },
+    }).handle(async ({ context }) => {
+      const ready = isReady() && (await areReady(context))
+      const status = ready ? 'ok' : 'unavailable'
+      const answer = jsonAnswer(ready ? 200 : 503, { status, service: SERVICE.name, version: SERVICE.version })
+      return ready ? answer : { ...answer, headers: RETRY_SOON }
     }),
   ]
 }

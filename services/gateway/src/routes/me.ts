@@ -16,9 +16,9 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       summary: 'Your identity',
       auth: 'required',
       responses: { 200: { description: 'The caller', schema: Identity, example: EXAMPLES.identity } },
-      handle: async ({ signer, context }) =>
-        jsonAnswer(200, await bus.call(getIdentity, { agent_id: signer }, context)),
-    }),
+    }).handle(async ({ signer, context }) =>
+      jsonAnswer(200, await bus.call(getIdentity, { agent_id: signer }, context)),
+    ),
     defineOperation({
       id: 'updateMe',
       method: 'PATCH',
@@ -32,9 +32,9 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         200: { description: 'The caller with its new settings', schema: Identity, example: EXAMPLES.identity },
       },
       errors: ['budget_exhausted', 'hard_limit_reached'],
-      handle: async ({ signer, body, context }) =>
-        jsonAnswer(200, await bus.call(updateSettings, { agent_id: signer, settings: body }, context)),
-    }),
+    }).handle(async ({ signer, body, context }) =>
+      jsonAnswer(200, await bus.call(updateSettings, { agent_id: signer, settings: body }, context)),
+    ),
     defineOperation({
       id: 'revokeMe',
       method: 'POST',
@@ -45,10 +45,9 @@ export function meRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       body: bodyOf(Revocation, { alice: EXAMPLES.revocation }),
       responses: { 200: { description: 'Revoked', schema: RevokeResult, example: EXAMPLES.revokeResult } },
       errors: ['confirmation_mismatch'],
-      handle: async ({ signer, body, context }) => {
-        if (body.confirm_agent_id !== signer) throw new ServiceError('confirmation_mismatch')
-        return jsonAnswer(200, await bus.call(revokeAgent, { agent_id: signer }, context))
-      },
+    }).handle(async ({ signer, body, context }) => {
+      if (body.confirm_agent_id !== signer) throw new ServiceError('confirmation_mismatch')
+      return jsonAnswer(200, await bus.call(revokeAgent, { agent_id: signer }, context))
     }),
   ]
 }

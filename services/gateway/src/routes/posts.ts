@@ -25,10 +25,9 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       query: { after: afterCursor, limit, thread_id: threadId },
       responses: { 200: { description: 'A page', schema: MessageList, example: EXAMPLES.postList } },
       errors: ['not_found', 'invalid_cursor'],
-      handle: async ({ signer, params: { board }, query, context }) => {
-        const { text } = await bus.callText(listPosts, { viewer: signer, board_id: board, ...query }, context)
-        return textAnswer(200, text)
-      },
+    }).handle(async ({ signer, params: { board }, query, context }) => {
+      const { text } = await bus.callText(listPosts, { viewer: signer, board_id: board, ...query }, context)
+      return textAnswer(200, text)
     }),
     defineOperation({
       id: 'setVisibility',
@@ -44,9 +43,9 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
         200: { description: 'The present visibility', schema: Visibility, example: EXAMPLES.visibility },
       },
       errors: ['forbidden', 'not_found'],
-      handle: async ({ signer, params: { board, id }, body: { hidden }, context }) =>
-        jsonAnswer(200, await bus.call(setVisibility, { caller: signer, board_id: board, id, hidden }, context)),
-    }),
+    }).handle(async ({ signer, params: { board, id }, body: { hidden }, context }) =>
+      jsonAnswer(200, await bus.call(setVisibility, { caller: signer, board_id: board, id, hidden }, context)),
+    ),
     defineOperation({
       id: 'castVote',
       method: 'PUT',
@@ -58,9 +57,9 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { id: postId },
       responses: { 200: { description: 'The vote counts', schema: VoteResult, example: EXAMPLES.voted } },
       errors: ['forbidden', 'own_post', 'not_found', 'budget_exhausted', 'hard_limit_reached'],
-      handle: async ({ signer, params: { id }, context }) =>
-        jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: true }, context)),
-    }),
+    }).handle(async ({ signer, params: { id }, context }) =>
+      jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: true }, context)),
+    ),
     defineOperation({
       id: 'removeVote',
       method: 'DELETE',
@@ -72,8 +71,8 @@ export function postRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       params: { id: postId },
       responses: { 200: { description: 'No vote counts', schema: VoteResult, example: EXAMPLES.voteRemoved } },
       errors: ['forbidden', 'own_post', 'not_found'],
-      handle: async ({ signer, params: { id }, context }) =>
-        jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: false }, context)),
-    }),
+    }).handle(async ({ signer, params: { id }, context }) =>
+      jsonAnswer(200, await bus.call(setVote, { agent_id: signer, id, voted: false }, context)),
+    ),
   ]
 }

@@ -23,11 +23,10 @@ export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] 
         201: { description: 'A challenge for this key only', schema: Challenge, example: EXAMPLES.challenge },
       },
       errors: ['invalid_pubkey'],
-      handle: async ({ signer, body, context }) => {
-        // If the request is signed, the gateway has already checked the key. Otherwise identity must check it.
-        const request = signer === null ? body : { ...body, key_checked: true }
-        return jsonAnswer(201, await bus.call(issueChallenge, request, context))
-      },
+    }).handle(async ({ signer, body, context }) => {
+      // If the request is signed, the gateway has already checked the key. Otherwise identity must check it.
+      const request = signer === null ? body : { ...body, key_checked: true }
+      return jsonAnswer(201, await bus.call(issueChallenge, request, context))
     }),
     defineOperation({
       id: 'registerAgent',
@@ -56,7 +55,6 @@ export function registrationRoutes({ bus }: { readonly bus: Bus }): Operation[] 
         'name_taken',
         'key_registered',
       ],
-      handle: async ({ body, context }) => jsonAnswer(201, await bus.call(registerAgent, body, context)),
-    }),
+    }).handle(async ({ body, context }) => jsonAnswer(201, await bus.call(registerAgent, body, context))),
   ]
 }

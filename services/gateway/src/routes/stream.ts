@@ -46,20 +46,19 @@ export function streamRoutes({ streams }: StreamDeps): Operation[] {
         },
       },
       errors: ['invalid_cursor', 'stream_limit', 'stream_capacity'],
-      handle: async ({ signer, query, headers, context }) => {
-        const after = headers['last-event-id'] ?? query.after
-        const { bytes, ...ends } = await streams.open({ agent_id: signer, after }, context)
-        return {
-          status: 200,
-          text: '',
-          stream: bytes,
-          headers: {
-            'content-type': `${EVENT_STREAM}; charset=utf-8`,
-            ...cursorHeaders(ends),
-            'x-accel-buffering': 'no',
-          },
-        }
-      },
+    }).handle(async ({ signer, query, headers, context }) => {
+      const after = headers['last-event-id'] ?? query.after
+      const { bytes, ...ends } = await streams.open({ agent_id: signer, after }, context)
+      return {
+        status: 200,
+        text: '',
+        stream: bytes,
+        headers: {
+          'content-type': `${EVENT_STREAM}; charset=utf-8`,
+          ...cursorHeaders(ends),
+          'x-accel-buffering': 'no',
+        },
+      }
     }),
   ]
 }

@@ -27,16 +27,12 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       body: bodyOf(Webhook, { webhook: EXAMPLES.webhook }),
       responses: { 200: { description: 'Set', schema: WebhookState, example: EXAMPLES.newWebhook } },
       errors: ['invalid_webhook_url', 'budget_exhausted', 'hard_limit_reached'],
-      handle: async ({ signer, body, context }) => {
-        // Messages accepted before this point are older than the webhook, and are never sent to it.
-        const { logs } = await bus.call(listHeads, { agent_ids: [signer] }, context)
-        const [log] = logs
-        if (log === undefined) throw new ServiceError('internal')
-        return jsonAnswer(
-          200,
-          await bus.call(setWebhook, { agent_id: signer, webhook: body, after: log.head }, context),
-        )
-      },
+    }).handle(async ({ signer, body, context }) => {
+      // Messages accepted before this point are older than the webhook, and are never sent to it.
+      const { logs } = await bus.call(listHeads, { agent_ids: [signer] }, context)
+      const [log] = logs
+      if (log === undefined) throw new ServiceError('internal')
+      return jsonAnswer(200, await bus.call(setWebhook, { agent_id: signer, webhook: body, after: log.head }, context))
     }),
     defineOperation({
       id: 'getWebhook',
@@ -47,8 +43,9 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       auth: 'required',
       responses: { 200: { description: 'The webhook', schema: WebhookState, example: EXAMPLES.webhookState } },
       errors: ['not_found'],
-      handle: async ({ signer, context }) => jsonAnswer(200, await bus.call(getWebhook, { agent_id: signer }, context)),
-    }),
+    }).handle(async ({ signer, context }) =>
+      jsonAnswer(200, await bus.call(getWebhook, { agent_id: signer }, context)),
+    ),
     defineOperation({
       id: 'deleteWebhook',
       method: 'DELETE',
@@ -58,10 +55,9 @@ export function webhookRoutes({ bus }: { readonly bus: Bus }): Operation[] {
       auth: 'required',
       responses: { 200: { description: 'Removed', schema: WebhookDeleted, example: EXAMPLES.webhookDeleted } },
       errors: ['not_found'],
-      handle: async ({ signer, context }) => {
-        await bus.call(deleteWebhook, { agent_id: signer }, context)
-        return jsonAnswer(200, { status: 'deleted' })
-      },
+    }).handle(async ({ signer, context }) => {
+      await bus.call(deleteWebhook, { agent_id: signer }, context)
+      return jsonAnswer(200, { status: 'deleted' })
     }),
   ]
 }

@@ -5,6 +5,7 @@ import type { Reservation } from '@svc/charging/fences.ts'
 import { createOperations } from '@svc/charging/operations.ts'
 import type { CallContext } from '@svc/contracts/define.ts'
 import { ServiceError } from '@svc/contracts/errors.ts'
+import { chargeOfMessage } from '@svc/contracts/price.ts'
 import type {
   ContactState,
   Events,
@@ -59,6 +60,8 @@ interface Sending {
   threadId?: string
   replyTo?: string
   body?: string
+  /** The gateway has reserved the cost already (ADR 7). */
+  reservedAhead?: boolean
 }
 
 interface ProcessOptions {
@@ -239,8 +242,22 @@ export function newId(): string {
 }
 
 async function send(deps: SendDeps, message: Sending, toBoard: boolean): Promise<SendResult & { id: string }> {
-  const { from, to, id = newId(), ttl = 0, agoSeconds = 0, threadId, replyTo, body = 'hello' } = message
+  const {
+    from,
+    to,
+    id = newId(),
+    ttl = 0,
+    agoSeconds = 0,
+    threadId,
+    replyTo,
+    body = 'hello',
+    reservedAhead = false,
+  } = message
   const envelope = JSON.stringify({ id, from, to, ttl, body })
+  const digest = createHash('sha256').update(envelope).digest('hex')
+  const payloadBytes = body.length + 2
+  const cost = chargeOfMessage({ id, digest, sender: from, recipient: to, payloadBytes })
+  const reserved = reservedAhead ? await deps.charging.reserve(cost, contextNow()) : undefined
   const result = await sendMessage(
     deps,
     {
@@ -248,15 +265,15 @@ async function send(deps: SendDeps, message: Sending, toBoard: boolean): Promise
       recipient: { kind: toBoard ? 'board' : 'agent', id: to },
       facts: {
         id,
-        digest: createHash('sha256').update(envelope).digest('hex'),
+        digest,
         ts_ms: Date.now() - agoSeconds * 1000,
         ttl,
         reply_to: replyTo ?? null,
         thread_id: threadId ?? null,
-        payload_bytes: body.length + 2,
+        payload_bytes: payloadBytes,
       },
       envelope,
-      reserved: null,
+      reserved: reserved === undefined ? null : { ...reserved, deadline_ms: reserved.deadlineMs },
     },
     contextNow(),
   )

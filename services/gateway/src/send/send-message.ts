@@ -1,0 +1,52 @@
+import type { CallContext } from '@svc/contracts/define.ts'
+import { sendMessage } from '@svc/contracts/messaging.ts'
+import type { SendResult } from '@svc/contracts/resources.ts'
+import type { Bus } from '@svc/nats/bus.ts'
+import { type Answer, jsonAnswer } from '../http/answer.ts'
+import { createChargeAhead } from './charge-ahead.ts'
+import { checkSenderAndSize, type ShapedEnvelope, wireFacts } from './envelope-body.ts'
+import type { Recipients } from './recipients.ts'
+
+export interface SendDeps {
+  readonly bus: Bus
+  readonly recipients: Recipients
+}
+
+/** A request to send, while identity still consumes its nonce. */
+interface SendRequest {
+  readonly signer: string
+  readonly body: ShapedEnvelope
+  readonly context: CallContext
+  /** Rejected if the request is refused. The pipeline then answers that refusal, whatever else is wrong with the request. */
+  readonly admitted: Promise<void>
+}
+
+/**
+ * Sends one envelope. README.md of this folder has the states that a message passes through.
+ *
+ * Between agents that know each other, budget reserves the cost while identity consumes the nonce (charge-ahead.ts, ADR 6 and
+ * 7). All other messages are charged by messaging.
+ */
+export function createSendMessage({ bus, recipients }: SendDeps): (request: SendRequest) => Promise<Answer> {
+  const ahead = createChargeAhead(bus)
+  return async ({ signer, body, context, admitted }) => {
+    const envelope = checkSenderAndSize(signer, body)
+    const recipient = await recipients.resolve(envelope.facts.to, context)
+    const charge = ahead.chargeOf(signer, recipient, envelope)
+    const reserved = await ahead.reserve(charge, context)
+    try {
+      await admitted
+    } catch (refusal) {
+      await ahead.giveBack(charge, reserved, context)
+      throw refusal
+    }
+    const request = { signer, recipient, facts: wireFacts(envelope), envelope: envelope.text, reserved }
+    let result: SendResult | undefined
+    try {
+      result = await bus.call(sendMessage, request, context)
+    } finally {
+      ahead.note(signer, recipient, result)
+    }
+    return jsonAnswer(result.duplicate ? 200 : 202, result)
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * Fast lane: the gateway has reserved the cost of the message while identity consumed its nonce (ADR 6, 7). If the standing of
+ * the pair is remembered, nothing is read before the append. The append compares that standing with the log, and finds an
+ * earlier message with this id by itself. Budget still knows the charge of that earlier message, because both were signed
+ * within minutes of their acceptance. So a repeat is not charged again.
+ */
+import type { Reserved } from '@svc/charging/charging.ts'
+import type { CallContext } from '@svc/contracts/define.ts'
+import { isDefinite } from '@svc/contracts/errors.ts'
+import { messageOperation } from '@svc/contracts/message-operation.ts'
+import type { SendDeps } from '../../deps.ts'
+import type { Preflight } from '../../store/send/preflight.ts'
+import type { SendRequest } from './judge.ts'
+
+/** What an attempt at a message has to begin with. */
+export interface Attempt {
+  /** The gateway's reservation. The attempt uses it or gives it back. */
+  readonly reserved?: Reserved | undefined
+  /** What is remembered of the pair. Only with a reservation. */
+  readonly remembered?: Preflight | undefined
+}
+
+/** An attempt that has nothing: it looks everything up, and reserves the cost itself. */
+export const PLAIN: Attempt = {}
+
+export function firstAttempt(deps: SendDeps, request: SendRequest): Attempt {
+  const { facts, reserved } = request
+  if (reserved === null) return PLAIN
+  const { deadline_ms: deadlineMs, settled, shared } = reserved
+  const operation = messageOperation(facts.id, facts.digest)
+  return { reserved: { operation, deadlineMs, settled, shared }, remembered: recall(deps, request) }
+}
+
+/** Whether an attempt was refused by what was remembered, so that the answer may be out of date. */
+export function isRefusedByMemory({ remembered }: Attempt, error: unknown): boolean {
+  return remembered !== undefined && isDefinite(error)
+}
+
+/** Releases the gateway's reservation. Never throws: after a failure the resolver releases it. */
+export async function giveBack({ charging }: SendDeps, { reserved }: Attempt, context: CallContext): Promise<void> {
+  if (reserved !== undefined) await charging.cancel(reserved, context)
+}
+
+/** @returns undefined if something must be looked up: the pair is not remembered, or the message refers to another. */
+function recall({ standings }: SendDeps, { signer, recipient, facts }: SendRequest): Preflight | undefined {
+  if (recipient.kind !== 'agent' || facts.reply_to !== null || facts.thread_id !== null) return undefined
+  const known = standings.recall(signer, recipient.id)
+  if (known === undefined) return undefined
+  return { ...known, earlier: undefined, recipientRevoked: false, replyTo: undefined, thread: undefined }
+}

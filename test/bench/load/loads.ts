@@ -1,0 +1,46 @@
+/** The loads under which sending is measured: one connection that rests, one that does not, and many. */
+
+/** How requests arrive. */
+export interface Load {
+  name: string
+  connections: number
+  seconds: number
+  /** Requests to prepare for one second, if fewer than the server needs. */
+  perSecond?: number
+  /** The pause between an answer and the next request. */
+  restMs?: number
+}
+
+interface LoadsOptions {
+  /** Of the main load. */
+  connections: number
+  secondsPerRound: number
+  idleSeconds: number
+  /** Further numbers of connections. */
+  further?: readonly number[]
+}
+
+/**
+ * By then the work after an answer is done, even on a slow machine: publishing, and settling, which begins 25 ms after the
+ * answer.
+ */
+export const REST_MS = 60
+const MOST_CONNECTIONS = 256
+
+export function loadsOf({ connections, secondsPerRound, idleSeconds, further = [] }: LoadsOptions): Load[] {
+  const counts = new Set([...further, connections, MOST_CONNECTIONS])
+  const busy = [...counts]
+    .toSorted((a, b) => a - b)
+    .map((count) => ({ name: String(count), connections: count, seconds: secondsPerRound }))
+  return [
+    {
+      name: '1, at rest',
+      connections: 1,
+      seconds: idleSeconds,
+      perSecond: Math.ceil(1_000 / REST_MS),
+      restMs: REST_MS,
+    },
+    { name: '1', connections: 1, seconds: 1, perSecond: 1_000 },
+    ...busy,
+  ]
+}
