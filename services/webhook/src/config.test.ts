@@ -17,6 +17,7 @@ test('spec 10.7: defaults', () => {
     attemptSeconds: 10,
     leaseSeconds: 15,
     reconcileSeconds: 30,
+    streamManagement: 'create',
   })
 })
 

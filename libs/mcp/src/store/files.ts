@@ -113,6 +113,8 @@ export function touchFile(path: string): boolean {
  * @throws StateError.
  */
 export function removeIfStill(path: string, content: string): boolean {
+  // Most processes that are late stop here. One that goes on moves a newer file away for a moment, and a third could create one.
+  if (readIfThere(path)?.toString('utf8') !== content) return false
   const moved = `${path}.${randomBytes(6).toString('hex')}.tmp`
   try {
     renameSync(path, moved)
