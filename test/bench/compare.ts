@@ -5,11 +5,13 @@
  */
 import { existsSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
+import postgres from 'postgres'
 import { type BenchSystem, startBenchSystem, startGenerator } from './bench-system.ts'
 import { type BenchAgent, createBenchAgent, dataOf, registerAgent } from './load/bench-agents.ts'
 import { median, percentile } from './load/http-load.ts'
 import { type Load, loadsOf } from './load/loads.ts'
 import { printRefused, type Round, rateOf, runRound } from './rounds.ts'
+import { storeMessages } from './storage/store-messages.ts'
 
 interface CompareOptions {
   connections: number
@@ -21,6 +23,8 @@ interface CompareOptions {
    * joined by `+`.
    */
   with: string
+  /** Messages that each system stores before the load. */
+  stored: number
 }
 
 interface Variant {
@@ -83,6 +87,7 @@ export async function benchCompare(options: CompareOptions): Promise<void> {
     const system = stack.use(await startBenchSystem(variant.settings, variant.root))
     const agents = Array.from({ length: options.agents }, (_, index) => createBenchAgent(`bench-${index}`))
     for (const agent of agents) await registerAgent(agent, `http://${system.authority}`, system.authority)
+    await prepareStored(system, agents, options.stored)
     running.push({ ...variant, system, agents, perSecond: PER_SECOND })
   }
   const generator = stack.adopt(startGenerator(), (child) => void child.kill())
@@ -123,6 +128,18 @@ export async function benchCompare(options: CompareOptions): Promise<void> {
     )
   }
   for (const { running: variant, rounds } of all) printRefused(variant.name, rounds)
+}
+
+async function prepareStored(system: BenchSystem, agents: readonly BenchAgent[], count: number): Promise<void> {
+  const [reader, writer] = agents
+  if (count === 0 || reader === undefined || writer === undefined) return
+  const sql = postgres(system.adminUrl, { max: 1, onnotice: () => {} })
+  try {
+    const who = { reader: reader.agentId, writer: writer.agentId, board: 'bench-board' }
+    await storeMessages(sql, who, count)
+  } finally {
+    await sql.end()
+  }
 }
 
 /** @throws RangeError if a part is neither a checkout nor a setting. */

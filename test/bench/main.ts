@@ -92,6 +92,13 @@ const { values, names } = readCommandLine({
       placeholder: 'variants',
       what: 'compare: folders of other checkouts, or settings (SVC_REPLICAS=gateway:2), separated by spaces',
     },
+    stored: {
+      kind: 'number',
+      whole: true,
+      min: 0,
+      default: 0,
+      what: 'compare: messages that each variant stores beforehand',
+    },
     many: { kind: 'number', whole: true, min: 1, default: 1_000_000, what: 'reads: stored messages in the end' },
   },
   names: { of: BENCHMARKS, what: 'default: send' },
@@ -110,12 +117,13 @@ const {
   backlog,
   chart,
   record,
+  stored,
   with: variants = '',
 } = values
 const options = { connections, rounds, secondsPerRound }
 const benchmarks: Record<(typeof BENCHMARKS)[number], () => Promise<unknown>> = {
   send: () => benchSend({ ...options, agents, chart, record }),
-  compare: () => benchCompare({ ...options, agents, with: variants }),
+  compare: () => benchCompare({ ...options, agents, stored, with: variants }),
   reads: () => benchReads({ ...options, few, many, chart }),
   posts: () => benchPosts(options),
   live: () => benchLive(options),
