@@ -44,10 +44,10 @@ function startVerifier(options: Omit<VerifierOptions, 'logger'> = {}) {
 describe('spec 3.4: both threads give the same verdict', () => {
   test.each<[string, Omit<VerifierOptions, 'logger'>]>([
     ['two threads', {}],
-    ['two threads, where tickets start over', { firstTicket: LAST_TICKET - 10 }],
+    ['two threads, with ticket numbers that wrap around', { firstTicket: LAST_TICKET - 10 }],
     ['a thread that hangs', { thread: HANGING }],
     ['a thread that has failed', { thread: FAILING }],
-    ['no thread to be had', { thread: new URL('https://x.test/thread.ts'), restartMs: 0 }],
+    ['a thread that cannot be started', { thread: new URL('https://x.test/thread.ts'), restartMs: 0 }],
     ['one processor', { processors: 1 }],
   ])('property: %s', async (_, options) => {
     await using verifier = startVerifier(options)
