@@ -52,7 +52,7 @@ create table messaging.messages (
   accepted_at bigint not null,
   expires_at bigint not null,
   -- The transaction that accepted it and the place in it: the order of export. A page ends before the oldest
-  -- transaction under way, so that no late commit appears behind a cursor (ADR 19).
+  -- transaction in progress, so that no late commit appears before a cursor that was already handed out (ADR 19).
   batch bigint not null,
   ordinal integer not null,
   -- For a post: its number of rows in messaging.votes, updated in the transaction that changes them (spec 8.10).
