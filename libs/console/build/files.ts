@@ -1,6 +1,6 @@
 /**
  * The built files of the console, for the gateway. The image brings them (`libs/console/built`). Elsewhere the first request
- * has them built, in a process of its own, and the result is kept until a source changes.
+ * builds them in a process of its own, and the result is kept until a source changes.
  */
 import { execFile } from 'node:child_process'
 import { hash, randomUUID } from 'node:crypto'
@@ -38,7 +38,7 @@ export interface ConsoleFile extends FileEntry {
 const ROOT = join(FOLDER, '../..')
 const BUILT = join(FOLDER, 'built')
 const COMMAND = join(FOLDER, 'build/main.ts')
-/** Whatever a bundle is made of. The lockfile stands for the packages. */
+/** Everything that a bundle is made of. The lockfile represents the packages. */
 const SOURCES = ['libs/{console,contracts,envelope,sdk,svc1}/**/*.{ts,tsx,css,html,svg}', 'pnpm-lock.yaml']
 
 /** Reads the built files, by name, and builds them first if necessary. @throws Error if they cannot be built. */

@@ -15,7 +15,7 @@ export interface Stage extends AsyncDisposable {
 
 /** A slow machine derives a key for some seconds. */
 const PATIENCE_MS = 90_000
-/** A hundred messages are more than the daily allowance, and no test wants to wait for tomorrow. */
+/** The tests send a hundred messages, which is more than the default daily allowance. */
 const PLENTY = { SVC_DAILY_FREE_UNITS: '100000', SVC_DAILY_HARD_LIMIT: '100000', SVC_DAILY_INTRODUCTIONS: '1000' }
 
 export async function startStage(): Promise<Stage> {

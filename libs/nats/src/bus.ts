@@ -41,12 +41,12 @@ const callsWaiting = defineLevel({
   labels: [],
 })
 
-/** The most unanswered calls of one process; past that a call is refused at once. */
+/** Maximum number of unanswered calls of one process; past that a call is refused at once. */
 const MAX_IN_FLIGHT = 20_000
-/** The most request characters in one NATS message: under the server's max_payload of 1 MiB, with room for one more item. */
+/** Maximum number of request characters in one NATS message: under the server's max_payload of 1 MiB, with room for one more item. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 /**
- * The most unanswered messages on one subject. Calls made meanwhile share the next message. A message without an answer for
+ * Maximum number of unanswered messages on one subject. Later calls share the next message. A message without an answer for
  * `SLOW_ROUND_MS` no longer counts, so a slow item does not delay the others.
  */
 const ROUNDS_PER_SUBJECT = 2
@@ -54,7 +54,7 @@ const SLOW_ROUND_MS = 50
 /** Deadlines are checked at this interval, with one timer for all calls instead of one for each. */
 const SWEEP_INTERVAL_MS = 50
 
-/** The part of a call that sending it needs. */
+/** The part of a call that is needed to send it. */
 type AnyCall = Pick<Call<never, never>, 'subject' | 'name'>
 
 interface Waiting {

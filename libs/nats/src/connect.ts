@@ -123,9 +123,9 @@ async function untilConnected(options: ConnectionOptions, logFailure: LogFailure
 }
 
 /**
- * Tries the servers of the URL alone, and connects for good when one of them took the connection. The client gives a first
- * connection up when it has tried every server that it knows. In a cluster each attempt makes all of them known again, so a
- * connection that every server refuses would be tried for ever, without a word in the log.
+ * Tries only the servers of the URL, and connects for good when one of them has accepted a connection. The client gives up a
+ * first connection when it has tried every server that it knows. In a cluster each attempt makes it learn all servers again.
+ * So if every server refuses, the client would retry for ever and log nothing.
  */
 async function connectOrFail(options: ConnectionOptions): Promise<NatsConnection> {
   const trial = await connect({ ...options, ignoreClusterUpdates: true })

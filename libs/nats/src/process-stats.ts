@@ -6,11 +6,11 @@ import type { Nats } from './connect.ts'
  * and never sees one of them fail.
  */
 export interface ProcessStats {
-  /** Since the start. */
+  /** Calls since the start. */
   readonly calls: number
-  /** Those that failed with `internal` or `unavailable`. */
+  /** Calls that failed with `internal` or `unavailable`. */
   readonly failed: number
-  /** Under way. */
+  /** Calls in progress. */
   readonly working: number
   /** The total time of all calls. */
   readonly seconds: number

@@ -62,7 +62,7 @@ interface ServeOptions {
   endpoints: Endpoint[]
   /** The statistics that the process reports (process-stats.ts). Default: those of its calls. */
   stats?: () => ProcessStats
-  /** The most concurrent items in this process; past that an item is answered `unavailable` at once. */
+  /** Maximum number of concurrent items in this process; past that an item is answered `unavailable` at once. */
   maxInFlight?: number
 }
 
@@ -95,7 +95,7 @@ const servedWorking = defineLevel({
 const MIN_TIME_LEFT_MS = 5
 /** About as many items as one process finishes before their deadlines. Past that the work would be wasted. */
 const DEFAULT_MAX_IN_FLIGHT = 2_048
-/** The most characters in one reply message: under the server's max_payload of 1 MiB. */
+/** Maximum number of characters in one reply message: under the server's max_payload of 1 MiB. */
 const MAX_MESSAGE_CHARACTERS = 256 * 1024
 
 /**

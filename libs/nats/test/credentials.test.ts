@@ -76,7 +76,7 @@ async function connectService(env: Record<string, string>) {
   return { nats, lines }
 }
 
-/** Whether the server answers, so that a connection that is about to be refused does not count. */
+/** Whether the server answers. An open connection alone is no proof, because it may be about to be refused. */
 function answers(nats: Awaited<ReturnType<typeof connectNats>>): Promise<boolean> {
   return Promise.race([
     nats.connection.flush().then(
@@ -167,7 +167,7 @@ describe('SVC_NATS_CERT_FILE and SVC_NATS_KEY_FILE', () => {
   })
 })
 
-/** A kind of login: how a server knows it, and how a process has it. */
+/** A kind of login: how the server is configured for it, and how a process gets it. */
 interface Login {
   readonly config: string
   readonly text: string

@@ -1,4 +1,4 @@
-/** SVC_NATS_STREAMS=verify: others make the stream and the consumer, and the logins of the services may not. */
+/** SVC_NATS_STREAMS=verify: others create the stream and the consumer, and the logins of the services may not. */
 import { readFileSync } from 'node:fs'
 import { createLogger } from '@svc/telemetry/logger.ts'
 import { startConfiguredNats } from '@svc/test/support/engines/engines.ts'
@@ -16,12 +16,12 @@ const read = (name: string): string => readFileSync(new URL(name, DEPLOY), 'utf8
 const STREAM = JSON.parse(read('jetstream/ACCEPTED.json'))
 const CONSUMER = JSON.parse(read('jetstream/webhook.json'))
 
-test('deploy/nats/jetstream has what the services would make', () => {
+test('deploy/nats/jetstream has what the services would create', () => {
   expect(STREAM).toEqual(acceptedStream(3))
   expect(CONSUMER).toEqual(WEBHOOK_CONSUMER.config)
 })
 
-/** A server on which the services' logins may make nothing, and a login of the platform that may do everything. */
+/** A server on which the services' logins may create nothing, and a login of the platform that may do everything. */
 async function startScene() {
   await using stack = new AsyncDisposableStack()
   const users = read('users.conf')
@@ -52,7 +52,7 @@ async function startScene() {
 const pullOne = (consumer: StreamConsumer): Promise<boolean> =>
   consumer.pull({ maxEvents: 1, waitMs: 4_000, signal: new AbortController().signal })
 
-test('the services make nothing, say what is missing, and work with what others have made', async () => {
+test('the services create nothing, say what is missing, and work with what others have created', async () => {
   await using scene = await startScene()
   const { stream, consumer, platform, heard } = scene
   for (const call of [() => stream.state(), () => stream.align()]) {
@@ -92,7 +92,7 @@ test.each([
 ])('a stream that is managed elsewhere: %s', async (_, change, fault) => {
   const check = verifyStream(managerOf({ ...STREAM, max_msgs: -1, ...change }), acceptedStream(3))
   if (fault === '') await check
-  else await expect(check).rejects.toThrow(`the stream ACCEPTED is managed elsewhere and does not serve: ${fault}`)
+  else await expect(check).rejects.toThrow(`the stream ACCEPTED is managed elsewhere and must be changed: ${fault}`)
 })
 
 test.each([
@@ -108,6 +108,6 @@ test.each([
   if (fault === '') await check
   else
     await expect(check).rejects.toThrow(
-      `the consumer webhook of the stream ACCEPTED is managed elsewhere and does not serve: ${fault}`,
+      `the consumer webhook of the stream ACCEPTED is managed elsewhere and must be changed: ${fault}`,
     )
 })

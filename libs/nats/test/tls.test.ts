@@ -108,7 +108,7 @@ test('a service logs why it cannot connect, retries, and connects when the serve
 test('a lost connection is reopened with TLS or not at all, also to servers that the cluster announces', async () => {
   const host = '127.0.0.1'
   const plain = await start()
-  // Its certificate is for the name that the cluster advertises. Anybody could advertise a name, and have a certificate for it.
+  // Its certificate is for the name that the cluster advertises. An attacker could advertise a name and have a certificate for it.
   const misnamed = await start({ credentials: await authority.issue({ addresses: [] }) })
   const credentials = await authority.issue({ names: [], addresses: [host] })
   const later = await start()

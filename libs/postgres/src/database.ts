@@ -19,7 +19,7 @@ export interface DatabaseOptions {
   /** Shown in pg_stat_activity. */
   application: string
   logger: Logger
-  /** The most connections. Pool size × processes must stay under the server's max_connections. */
+  /** Maximum number of connections. Pool size × processes must stay under the server's max_connections. */
   poolSize?: number
   /** The server cancels a statement after this time. The client waits `QUERY_GRACE_MS` longer. */
   statementTimeoutMs?: number
@@ -31,18 +31,18 @@ const DEFAULT_POOL_SIZE = 8
  * the other half is kept free for single statements.
  */
 const TRANSACTION_SHARE = 1 / 2
-/** A transaction waits this long for each lock. Then it gives its connection to the next one and starts over behind it. */
+/** A transaction waits this long for each lock. Then it gives its connection to the next transaction, and starts over after it. */
 const LOCK_TURN_MS = 250
 /**
  * The client's deadline is later than the server's, so that the server's clearer error comes first. It passes only if the server
  * sends nothing. So a connection that was silent for this long is half open, and is closed.
  */
 const QUERY_GRACE_MS = 500
-/** A timer may fire this much early by another clock. */
+/** A timer may fire this much early, as measured by another clock. */
 const TIMER_MS = 10
 /**
- * The most unfinished work of a pool; past it a call is `unavailable` at once. Work whose caller has given up counts too, because
- * the driver keeps it for as long as the database is down.
+ * Maximum number of unfinished calls of a pool; past it a call is `unavailable` at once. Calls whose caller has given up count
+ * too, because the driver keeps them for as long as the database is down.
  */
 export const MAX_UNDER_WAY = 1_000
 const CONNECT_TIMEOUT_SECONDS = 3
@@ -152,7 +152,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   }
 }
 
-/** Retries `work` after a deadlock or a serialization failure (40P01, 40001). The failed transaction left nothing behind. */
+/** Retries `work` after a deadlock or a serialization failure (40P01, 40001). The failed transaction had no effect. */
 export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -163,7 +163,7 @@ export async function retryOnConflict<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Whether a statement failed because it did not get a lock within its `lock_timeout`. It left nothing behind. */
+/** Whether a statement failed because it did not get a lock within its `lock_timeout`. It had no effect. */
 export function isLockTimeout(error: unknown): boolean {
   return sqlStateOf(unwrap(error)) === LOCK_NOT_AVAILABLE
 }

@@ -44,12 +44,12 @@ test('spec 3.17: a slow statement is cancelled and answered unavailable', async 
   expect(await pidOf(database)).toBeGreaterThan(0)
 })
 
-test('an error in a statement is no outage', async () => {
+test('an error in a statement is not an outage', async () => {
   await using database = open()
   await expect(database.run((sql) => sql`select 1 / 0`)).rejects.toMatchObject({ code: '22012' })
 })
 
-test('counts are numbers, and never rounded ones', async () => {
+test('counts are numbers, and are never rounded', async () => {
   await using database = open()
   const read = (value: string) => database.run((sql) => sql`select ${value}::text::bigint as n`)
   expect(await read('9007199254740991')).toEqual([{ n: Number.MAX_SAFE_INTEGER }])
@@ -107,7 +107,7 @@ describe('conflicts between two transactions', () => {
   })
 })
 
-test('of the free connections the last used one is taken, because its plans and caches are warm', async () => {
+test('the most recently used of the free connections is taken, because its plans and caches are warm', async () => {
   await using database = open({ poolSize: 4 })
   await Promise.all([1, 2, 3, 4].map(() => database.run((sql) => sql`select pg_sleep(0.1)`)))
   const pids: number[] = []

@@ -109,7 +109,7 @@ describe('spec 3.17: never a hang', { retry: 2 }, () => {
     expect([...outcomes]).toEqual(['answered'])
   })
 
-  test('a transaction whose connection was lost between two statements does nothing more, on no other connection', async () => {
+  test('a transaction whose connection was lost between two statements does nothing more, not even on another connection', async () => {
     const database = open({ poolSize: 1, statementTimeoutMs: 4_000 })
     await database.run((sql) => sql`create table effects (id integer)`)
     const work = database.transaction(async (tx) => {

@@ -106,7 +106,7 @@ test('a host that does not answer is skipped, within the time of one query', asy
   expect(silent.begun()).toBe(1)
 })
 
-test('spec 3.17: a connection on which nothing can be written any more is closed with its first refusal', async () => {
+test('spec 3.17: a connection that no longer accepts writes is closed with its first refusal', async () => {
   const database = open(stored.adminUrl, 1)
   const write = (): Promise<unknown> => database.run((sql) => sql`create table if not exists public.written ()`)
   await write()
@@ -115,7 +115,7 @@ test('spec 3.17: a connection on which nothing can be written any more is closed
   await write()
 })
 
-test('a transaction that is refused so leaves no connection to the next one either', async () => {
+test('such a connection is also closed if it refuses a transaction', async () => {
   const database = open(stored.adminUrl, 1)
   await database.run((sql) => sql`set default_transaction_read_only = on`)
   const write = (): Promise<unknown> => database.transaction((tx) => tx`create table if not exists public.written ()`)

@@ -169,7 +169,7 @@ describe('functions', () => {
   })
 
   test.each([
-    ['a body that names what is not there', answering('wrong', 'absent'), /functions\/wrong\.sql of budget: .*absent/],
+    ['a body that names a missing object', answering('wrong', 'absent'), /functions\/wrong\.sql of budget: .*absent/],
     ['no statement', '-- budget.wrong, revision 1\nselect 1;\n', /creates none/],
     ['no revision', answering('wrong', '1').replace(', revision 1', ''), /must begin with the line "-- budget.wrong/],
     ['another name', answering('other', '1'), /must begin with the line "-- budget.wrong/],
@@ -236,7 +236,7 @@ test('a numbered file that was overtaken is refused; a recorded name without a f
   await begin([])
   await sql`insert into budget.migrations (name, run_on) values ('0002_without-a-file', now())`
   await expect(up(files({ '0001_late': 'select 1;' }))).rejects.toThrow(
-    '0001_late was not run in budget, and comes before 0002_without-a-file, which was',
+    '0001_late must come after 0002_without-a-file, which was run in budget: raise its number',
   )
   await up(files({ '0003_next': 'select 1;' }))
   expect((await sql`select name from budget.migrations order by id`).map(({ name }) => name)).toEqual([

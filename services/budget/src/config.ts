@@ -4,7 +4,7 @@ import { DEFAULTS } from '@svc/contracts/limits.ts'
 import type { Allowances } from './domain/allowances.ts'
 
 export interface BudgetConfig extends ConnectionConfig {
-  /** Set the same values in every process, because each process decides by its own. */
+  /** Set the same values in every process, because each process decides by its own values. */
   allowances: Allowances
   poolSize: number
 }

@@ -66,7 +66,7 @@ const cost = fc.record({
   peer: fc.constantFrom('p', 'p', 'q', 'r', null),
 })
 const history = fc.record({
-  // Also below the free units; it is still the ceiling then.
+  // The second ceiling is below the free units, and applies all the same.
   hardLimit: fc.constantFrom(ALLOWANCES.hardLimit, 4),
   costs: fc.array(cost, { minLength: OPERATIONS, maxLength: OPERATIONS }),
   steps: fc.array(step, { minLength: 20, maxLength: 60 }),

@@ -80,7 +80,7 @@ function cpuMicroseconds(): number {
   return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS
 }
 
-/** The agents take turns, and each writes to one other agent. After the first round no message is a first contact. */
+/** Picks each agent in turn. It always writes to the same other agent, so only the first round has first contacts. */
 function newItem() {
   const at = made
   made += 1

@@ -14,8 +14,8 @@ const BATCHES = 100
 const ALLOWANCES = { freeUnits: 1_000, hardLimit: 1_000, introductions: 1_000 }
 
 /**
- * A plan that is made while the tables are empty stays in use as long as its connection. It may scan a whole table, or the
- * index of all held reservations for every settle. Nobody notices until there are many rows.
+ * A plan that is made while the tables are empty stays in use as long as its connection. It may scan a whole table, or, for
+ * every settle, the index of all held reservations. That goes unnoticed until there are many rows.
  */
 test('every statement uses an index, from the first row on and with any statistics', async () => {
   await using database = await createTestDatabase(['budget'])
@@ -43,7 +43,7 @@ test('every statement uses an index, from the first row on and with any statisti
       batch % 2 === 0,
     )
     await releaseBatch(sql, taken.slice(2, 4))
-    // A single item of a pair that is introduced already takes a separate path in the function.
+    // A single item of a pair that is already introduced takes the fast lane of the function.
     const again = { operation: newOperation(), owner: 'messaging', agentId: 'agent-0', units: 1, holdMs: 1_000 }
     await reserveBatch(sql, ALLOWANCES, [{ ...again, introductionPeer: `peer-${batch}` }], { at: long })
     expect(await listOverdue(sql, 'identity', 10)).toEqual([])

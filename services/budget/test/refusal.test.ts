@@ -67,7 +67,7 @@ describe('spec 11.1, 11.3, 11.4: free units, then credits, never past the ceilin
       1,
       'hard_limit_reached',
     ],
-    ['the ceiling is asked before the credits', { usedUnits: 1000, creditsDrawn: 900 }, 1, 'hard_limit_reached'],
+    ['the ceiling is checked before the credits', { usedUnits: 1000, creditsDrawn: 900 }, 1, 'hard_limit_reached'],
     ['more than a whole day at once', { creditBalance: 5000 }, 1001, 'hard_limit_reached'],
     ['free units that were given back are free again', { usedUnits: 60, creditsDrawn: 20 }, 60, { credits: 0 }],
   ])('%s', async (_rule, standing, units, expected) => {
@@ -78,7 +78,7 @@ describe('spec 11.1, 11.3, 11.4: free units, then credits, never past the ceilin
 describe('spec 7.2: introductions, ceiling, units, in this order', () => {
   test.each([
     ['the last introduction', { usedIntroductions: 9 }, { credits: 0 }],
-    ['none is left', { usedIntroductions: 10 }, 'introduction_limit_reached'],
+    ['no introduction is left', { usedIntroductions: 10 }, 'introduction_limit_reached'],
     ['credits do not buy introductions', { usedIntroductions: 10, creditBalance: 1e6 }, 'introduction_limit_reached'],
     ['introductions come before the ceiling', { usedIntroductions: 10, usedUnits: 1000 }, 'introduction_limit_reached'],
     ['the ceiling comes before the units', { usedIntroductions: 9, usedUnits: 1000 }, 'hard_limit_reached'],

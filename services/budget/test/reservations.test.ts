@@ -80,7 +80,7 @@ describe('reserve', () => {
       expect(await h.budget()).toMatchObject({ used_units: 0 })
     })
 
-    test('settled: it is paid, even if it would cost something else now', async () => {
+    test('settled: it is paid, even if it would have another price now', async () => {
       const h = harness.calls()
       const operation = newOperation()
       await h.reserve({ operation, units: 2 })
@@ -378,7 +378,7 @@ describe('spec 11.1: a UTC day', () => {
     expect(await pastDays(h)).toEqual([{ used_units: 0, used_introductions: 0, credits_drawn: 0 }])
   })
 
-  test('a clock that is set back over midnight does not begin the day before again', async () => {
+  test('a clock that is set back past midnight does not return to the previous day', async () => {
     const h = harness.calls()
     await take(h, '2026-11-21T00:00:01Z', 60)
     expect(await take(h, '2026-11-20T23:59:59Z', 60)).toMatchObject({ outcome: 'budget_exhausted' })
@@ -441,7 +441,7 @@ describe('settle and release', () => {
     expect(await h.reserve({ operation })).toMatchObject({ settled: false })
   })
 
-  test('many concurrent ones, over shared operations, end each once and without a deadlock', async () => {
+  test('many concurrent calls for shared operations end each operation once and without a deadlock', async () => {
     const h = harness.calls()
     const operations = Array.from({ length: 40 }, newOperation)
     const deadlines = await Promise.all(

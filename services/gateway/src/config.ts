@@ -46,8 +46,8 @@ export interface GatewayConfig extends AnnouncedConfig, NatsConfig {
 
 const MAX_RATE = 1_000_000
 /**
- * At most what one core can do in a second. That is several times the number in progress when nothing is wrong, and few enough
- * that all are answered within their deadline.
+ * About as many requests as one core can process in a second. That is several times the number in progress in normal operation,
+ * and low enough that every request is answered within its deadline.
  */
 export const MAX_REQUESTS = 1_024
 /** @throws ConfigError naming every variable that is missing or wrong. */

@@ -1,6 +1,6 @@
 import { defineCount, defineDistribution, defineLevel } from '@svc/telemetry/metrics.ts'
 
-/** By operation, never by path: a path is the client's to choose. */
+/** Labelled by operation and never by path, because clients choose paths, and each new label value takes memory. */
 export const httpRequests = defineCount({
   name: 'agentmsg_http_requests_total',
   help: 'Answered requests, by operation, status, and code: ok or the code of the error',

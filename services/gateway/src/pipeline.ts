@@ -102,8 +102,8 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
     }
     load.check(slot)
     using body = await readBody(raw, load)
-    checkConnected(raw) // reset if too much was asked for on it (connections.ts)
-    // A client that sends slowly takes no slot meanwhile.
+    checkConnected(raw) // connections.ts resets a connection with too many unanswered requests
+    // Take the slot only now, so that a client that sends its body slowly holds none meanwhile.
     load.begin(slot)
     try {
       return await answer(incoming, body, { client, isUnsigned: slot.isUnsigned === true })
@@ -150,7 +150,7 @@ export function createPipeline(deps: PipelineDeps): Pipeline {
   }
 }
 
-/** From the signature to the content of the body: all that a request costs this process itself. */
+/** Makes all checks from the signature to the content of the body, which is all the CPU that a request costs this process. */
 async function check(
   deps: PipelineDeps,
   { raw, operation, params }: Incoming,

@@ -12,7 +12,7 @@ export interface WebhookConfig extends ConnectionConfig {
   secretKeys: [string, ...string[]]
   /** HTTPS targets, `host:port`, that are exempt from the rule for addresses and ports. For tests only. */
   exemptTargets: ExemptTargets
-  /** Maximum of concurrent requests in this process. */
+  /** Maximum number of concurrent requests in this process. */
   concurrency: number
   /** Timeout of a whole attempt (spec 10.7). */
   attemptSeconds: number
@@ -21,7 +21,7 @@ export interface WebhookConfig extends ConnectionConfig {
    * its outcome.
    */
   leaseSeconds: number
-  /** From one comparison of jobs with logs to the next. */
+  /** Interval between two comparisons of the jobs with the logs. */
   reconcileSeconds: number
   streamManagement: StreamManagement
 }

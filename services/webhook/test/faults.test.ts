@@ -85,7 +85,7 @@ describe('spec 10.1: never after a change of configuration', () => {
       const accept = (cursor: number): Promise<void> =>
         h.acceptAll(endpoints.map(({ agentId }, at) => ({ agentId, cursor, messageId: `msg-after-${at}-${cursor}` })))
       await accept(EVENTS + 1)
-      // Each of them, because an attempt that timed out is repeated.
+      // Count each message once, because an attempt that timed out is repeated.
       await eventually(() => new Set(idsAt(h, '/new')).size === endpoints.length, RECOVERY)
       await eventually(async () => (await countJobs(h)) === endpoints.length, RECOVERY)
       await eventually(() => endpoints.every(({ path }) => h.receiver.inFlight(path) === 0))
@@ -103,7 +103,7 @@ describe('spec 10.1: never after a change of configuration', () => {
 
 describe('ADR 21: a process killed between any two steps of a PUT', () => {
   test.concurrent.each(['charging.webhook.reserved', 'charging.webhook.committed', 'charging.webhook.settled'])(
-    '%s: the webhook and its unit stand or fall together',
+    '%s: the webhook is set and its unit charged, or neither',
     async (place) => {
       await using h = await startHarness({ replicas: 0, config: CONFIG })
       h.budget.holdMs = 4_000

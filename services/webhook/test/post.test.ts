@@ -85,7 +85,7 @@ describe('spec 10.6: things that a delivery does not do', () => {
 describe('spec 10.7: times and sizes', () => {
   test.each<[string, (socket: Socket) => void]>([
     ['a peer that takes the connection and says nothing', () => {}],
-    ['a peer that is no TLS', (socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
+    ['a peer that does not speak TLS', (socket) => void socket.write('HTTP/1.1 204 No Content\r\n\r\n')],
     ['a peer that hangs up', (socket) => void socket.destroy()],
   ])('%s: an error, within the time', async (_, greet) => {
     await using server = await startPlain(greet)
@@ -99,7 +99,7 @@ describe('spec 10.7: times and sizes', () => {
     await expect(send(at('receiver.test', '/never'), { timeoutMs: 300 })).rejects.toThrow()
   })
 
-  test('an answer that drips ends with its time; its status counts', async () => {
+  test('an answer that drips is cut off by the timeout; its status counts', async () => {
     receiver.answer('/drips', (_request, response) => {
       response.writeHead(200)
       const timer = setInterval(() => response.write('.'), 20)
@@ -118,7 +118,7 @@ describe('spec 10.7: times and sizes', () => {
     await expect(send(at('receiver.test', '/headers'))).rejects.toThrow()
   })
 
-  test('of a long answer about 64 KiB are read, and the connection ends', async () => {
+  test('about 64 KiB of a long answer are read, and the connection ends', async () => {
     let written = 0
     let ended = false
     receiver.answer('/long', (_request, response) => {

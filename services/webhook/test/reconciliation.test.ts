@@ -51,7 +51,7 @@ describe('jobs that JetStream lost are made from the logs', () => {
     expect(idsAt(h, '/forgotten').toSorted()).toEqual(expected.toSorted())
   })
 
-  test('a log that lacks many jobs delays no other, even if an answer has room for few', async () => {
+  test('a log that lacks many jobs delays no other log, even if an answer has room for only a few entries', async () => {
     const [long, ...short] = Array.from({ length: 4 }, newAgent).toSorted()
     if (long === undefined) throw new Error('four agents were asked for')
     // Ten answers of two entries are too few for the long log, but enough for the others.
@@ -88,7 +88,7 @@ describe('jobs that JetStream lost are made from the logs', () => {
     expect(idsAt(h, '/removed')).toHaveLength(2)
   })
 
-  test('spec 10.4: a webhook that is set in between gets nothing older, and everything newer', async () => {
+  test('spec 10.4: a webhook that is set during a comparison gets nothing older, and everything newer', async () => {
     const agent = newAgent()
     await h.set(agent, '/before')
     let interrupt: (() => Promise<void>) | undefined = async () => {
@@ -108,7 +108,7 @@ describe('jobs that JetStream lost are made from the logs', () => {
     expect(idsAt(h, '/after')).toEqual([newer])
   })
 
-  test('an endpoint from before starts at the present end of its log, and gets everything later', async () => {
+  test('an endpoint of an earlier release starts at the current end of its log, and gets everything later', async () => {
     const agent = newAgent()
     h.acceptUnheard(agent, 1)
     await untilCovered(h)
@@ -170,6 +170,6 @@ test.concurrent.each(['webhook.compared', 'webhook.reconciled'])(
   60_000,
 )
 
-test('cutting off the end takes from every list', () => {
+test('the lists alternate, so that cutting off the end is fair to all of them', () => {
   expect(takeTurns([['a1', 'a2', 'a3'], [], ['c1', 'c2']])).toEqual(['a1', 'c1', 'a2', 'c2', 'a3'])
 })

@@ -14,7 +14,7 @@ import { Shell } from './shell.tsx'
 
 const missing = findMissing()
 
-/** Decides which page there is to show: what is missing, the vault, the registration, or the agent. */
+/** Decides which page to show: the missing requirements, the vault, the registration, or the agent. */
 export function App(): JSX.Element {
   useEffect(() => {
     const note = (): void => vault.noteActivity()

@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { strings } from '../strings.ts'
 import { useWorkspace } from '../views/workspace-context.ts'
 
-/** How new messages come: as they happen, by asking, or not at all. */
+/** Shows how new messages arrive: live, by polling, or not at all. */
 export function LiveState(): JSX.Element {
   const state = useWorkspace().live.value?.state.value ?? 'catching_up'
   return (

@@ -6,7 +6,7 @@ import { strings } from '../strings.ts'
 import { MailPage } from '../views/mail/mail-page.tsx'
 import { Sidebar } from './sidebar.tsx'
 
-/** Pages that are loaded when somebody opens them. The inbox is part of the first screen. */
+/** Pages that are loaded when they are opened. The inbox is part of the first screen. */
 const LATER: Partial<Record<Page, () => Promise<FunctionComponent>>> = {
   sent: async () => (await import('../views/mail/sent-page.tsx')).SentPage,
   drafts: async () => (await import('../views/mail/drafts-page.tsx')).DraftsPage,

@@ -1,4 +1,4 @@
-/** What the tabs that show one agent tell each other. */
+/** The messages between the tabs that show one agent. */
 import type { Event } from '@svc/contracts/resources.ts'
 import type { LiveState } from './leader.ts'
 

@@ -101,7 +101,7 @@ export function startLive({ client, agentId, after, onEvent, onCursor, onGap }: 
     }
   }
 
-  /** Reads what the leader has told before this tab listened. */
+  /** Reads the events that the leader announced before this tab listened. */
   function catchUp(): void {
     reader.catchUp().catch((error: unknown) => {
       if (stopping.signal.aborted) return

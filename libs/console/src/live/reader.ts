@@ -9,7 +9,7 @@ export interface Reader {
   skipTo(cursor: number): void
   /** Events up to `earliest` are gone. */
   skipGap(earliest: number): void
-  /** Reads page by page to the end. A call during another one reads on after it. Rejects like any call of the client. */
+  /** Reads page by page to the end. A call during another call reads on when that has ended. Rejects like any call of the client. */
   catchUp(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** What calls a person to the page: the count in its title, and notifications if somebody asked for them. */
+/** Draws a person's attention to the page: by the count in its title, and by notifications if the person has turned them on. */
 import { computed, effect, signal } from '@preact/signals'
 import type { Event } from '@svc/contracts/resources.ts'
 import { strings } from '../strings.ts'

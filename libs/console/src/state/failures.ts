@@ -1,4 +1,4 @@
-/** What to tell a person about an error: what is wrong and what to do. */
+/** Tells a person about an error: what is wrong and what to do. */
 import { AnswerError, ApiError, NetworkError } from '@svc/sdk/errors.ts'
 import { strings } from '../strings.ts'
 import { VaultError } from '../vault/vault-error.ts'
@@ -31,7 +31,7 @@ export function inBackground(change: Promise<unknown>): void {
   change.catch(report)
 }
 
-/** What fails because the vault was locked meanwhile needs no notice: the page asks for the passphrase. */
+/** Shows a notice, unless the task failed because the vault was locked meanwhile. Then the page asks for the passphrase. */
 function report(error: unknown): void {
   const isLocked = error instanceof VaultError && error.code === 'locked'
   if (!isAbort(error) && !isLocked) notify(explain(error), 'failed')

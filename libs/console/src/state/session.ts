@@ -13,7 +13,7 @@ const workspaces = signal<ReadonlyMap<string, Workspace>>(new Map())
 /** Whether the person asked for the page that adds an agent. */
 export const isAdding = signal(false)
 
-/** What the person asked for together with a new key. */
+/** The registration that the person asked for together with a new key. */
 export interface Wish {
   readonly name: string
   /** Whether the directory shows the name. */

@@ -18,7 +18,7 @@ export interface VaultDatabase {
   clear(): Promise<void>
 }
 
-/** Without a record, whatever begins with the place is deleted. */
+/** Without a record, deletes every record whose place begins with this one. */
 export interface Change {
   readonly place: string
   readonly record?: SealedRecord

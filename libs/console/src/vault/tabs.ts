@@ -1,4 +1,4 @@
-/** What tabs of the console tell each other about the vault. Never anything secret. */
+/** The messages between the tabs of the console about the vault. They never hold a secret. */
 export type TabMessage =
   /** The owner did something in the sender's tab. */
   | { readonly kind: 'activity' }

@@ -3,7 +3,7 @@
  * - `weak_passphrase`: a new passphrase is too short.
  * - `exists`: another tab has made a vault meanwhile. Ask for its passphrase.
  * - `locked`: the vault is locked, or was locked meanwhile. Nothing was done.
- * - `not_a_key_file`: the text is no key file of the CLI. `message` says what is wrong, and shows none of the text.
+ * - `not_a_key_file`: the text is not a key file of the CLI. `message` says what is wrong, and shows none of the text.
  * - `unknown_agent`: the vault has no key of this agent.
  * - `storage_failed`: the browser did not store or read it, for example because the disk is full. Nothing was done.
  */
@@ -16,7 +16,7 @@ type VaultErrorCode =
   | 'unknown_agent'
   | 'storage_failed'
 
-/** The vault could not do it. Never shows a secret. */
+/** A call of the vault failed. The message never shows a secret. */
 export class VaultError extends Error {
   override name = 'VaultError'
   readonly code: VaultErrorCode

@@ -1,6 +1,6 @@
 import type { KdfParameters } from '../vault/header.ts'
 
-/** What the page asks its worker for. */
+/** The tasks that the page gives its worker. */
 export type Task =
   | { readonly kind: 'solve'; readonly challenge: string; readonly difficulty: number }
   | { readonly kind: 'derive'; readonly passphrase: string; readonly parameters: KdfParameters }

@@ -12,7 +12,7 @@ import { type Authenticator, credsAuthenticator, nkeyAuthenticator, usernamePass
 
 type Say = (problem: string) => void
 type Paths = NatsAccess['files']
-/** What the files hold, by variable. */
+/** The contents of the files, by variable. */
 type Texts = Partial<Record<NatsFile, string>>
 
 /**
@@ -36,7 +36,7 @@ export function loginFrom({ files }: NatsAccess, user: string, say: Say): Authen
 }
 
 /**
- * Whom to trust, and the certificate of this process. If there is a file of authorities, only these are trusted.
+ * The trusted authorities, and the certificate of this process. If there is a file of authorities, only these are trusted.
  * @throws ConfigError if a file cannot be used now.
  */
 export function contextFrom({ files }: NatsAccess, say: Say): () => SecureContext {
@@ -57,7 +57,7 @@ function authenticatorOf(texts: Texts, user: string): Authenticator {
   return usernamePasswordAuthenticator(user, password)
 }
 
-/** @returns a function that reads the files again. If they are missing or half-written, it says so and returns what it made last. */
+/** @returns a function that reads the files again. If a file is missing or half-written, it logs that and returns its last result. */
 function renewed<T>(paths: Paths, say: Say, make: (texts: Texts) => T): () => T {
   let texts: Texts
   let made: T

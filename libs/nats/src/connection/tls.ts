@@ -32,7 +32,7 @@ export function explainTls(error: unknown, server: string): string | undefined {
   return explainRefusal(error, about.name) ?? explainTlsFailure(error, about)
 }
 
-/** The alerts of TLS that say why a server does not want the certificate of this process. */
+/** The TLS alerts that say why a server refuses the certificate of this process. */
 const REFUSED = /_ALERT_(\w*CERTIFICATE\w*|UNKNOWN_CA|ACCESS_DENIED)$/
 
 function explainRefusal(error: unknown, name: string): string | undefined {

@@ -1,22 +1,22 @@
 /**
- * The stream and the consumer if somebody else manages them (`SVC_NATS_STREAMS=verify`). The services compare them with what
- * they need, and neither create nor change them, so their logins need no right to do so.
+ * The stream and the consumer if they are managed elsewhere (`SVC_NATS_STREAMS=verify`). The services only compare their settings
+ * with the required ones. They neither create nor change them, so their logins need no right to do so.
  */
 import type { ConsumerConfig, JetStreamManager, StreamInfo } from 'nats'
 import { type ConsumerDefinition, isMissing, type StreamDefinition } from './streams.ts'
 
-/** Who creates and changes the stream and the consumer: the services, or others, and then the services verify them. */
+/** `create`: the services create and change the stream and the consumer. `verify`: others do, and the services verify them. */
 export type StreamManagement = 'create' | 'verify'
 
 type Present = Readonly<Record<string, unknown>>
-/** What is wrong with a value; undefined if it serves. */
+/** @returns what is wrong with a value; undefined if it is acceptable. */
 type Check = (present: unknown, wanted: unknown) => string | undefined
 
 const equal: Check = (present = false, wanted) =>
   JSON.stringify(present) === JSON.stringify(wanted) ? undefined : `must be ${JSON.stringify(wanted)}`
 const atLeast: Check = (present, wanted) =>
   Number(present) >= Number(wanted) ? undefined : `must be at least ${String(wanted)}`
-/** -1 and 0 stand for no bound. */
+/** -1 and 0 mean no bound. */
 const unbounded: Check = (present) =>
   Number(present ?? -1) <= 0 ? undefined : 'must be -1, because events would be lost'
 const bounded: Check = (present) =>
@@ -55,13 +55,13 @@ export async function findManagedStream(manager: JetStreamManager, { name }: Str
   )
 }
 
-/** @throws Error that names each setting that does not serve. */
+/** @throws Error that names each unsuitable setting. */
 export async function verifyStream(manager: JetStreamManager, definition: StreamDefinition): Promise<void> {
   const { config } = await findManagedStream(manager, definition)
   refuse(`the stream ${definition.name}`, faultsOf(OF_STREAM, { ...config }, { ...definition }))
 }
 
-/** @throws Error that names each setting that does not serve, or says that the consumer does not exist. */
+/** @throws Error that names each unsuitable setting, or says that the consumer does not exist. */
 export async function verifyConsumer(manager: JetStreamManager, { stream, config }: ConsumerDefinition): Promise<void> {
   const name = config.durable_name
   const { config: present }: { config: ConsumerConfig } = await orMissing(
@@ -71,7 +71,7 @@ export async function verifyConsumer(manager: JetStreamManager, { stream, config
   refuse(`the consumer ${name} of the stream ${stream}`, faultsOf(OF_CONSUMER, { ...present }, { ...config }))
 }
 
-/** `<setting> is <value>, and must be …` for each setting that does not serve. */
+/** `<setting> is <value>, and must be …` for each unsuitable setting. */
 function faultsOf(checks: Readonly<Record<string, Check>>, present: Present, wanted: Present): string[] {
   return Object.entries(checks).flatMap(([setting, check]) => {
     const fault = check(present[setting], wanted[setting])
@@ -80,7 +80,7 @@ function faultsOf(checks: Readonly<Record<string, Check>>, present: Present, wan
 }
 
 function refuse(what: string, faults: readonly string[]): void {
-  if (faults.length > 0) throw new Error(`${what} is managed elsewhere and does not serve: ${faults.join('; ')}`)
+  if (faults.length > 0) throw new Error(`${what} is managed elsewhere and must be changed: ${faults.join('; ')}`)
 }
 
 async function orMissing<T>(read: () => Promise<T>, message: string): Promise<T> {

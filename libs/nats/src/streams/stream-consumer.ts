@@ -31,7 +31,7 @@ interface StreamConsumerOptions {
 }
 
 interface PullOptions {
-  /** The most events. */
+  /** Maximum number of events. */
   readonly maxEvents: number
   /** The pull ends after this time, with or without events. At least 1 s. */
   readonly waitMs: number

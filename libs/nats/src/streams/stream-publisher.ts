@@ -40,7 +40,7 @@ interface Published {
   isNew: boolean
 }
 
-/** The most messages in one batch; all of them may be on their way at once. */
+/** Maximum number of messages in one batch; all of them may be on their way at once. */
 export const MAX_BATCH_MESSAGES = 1_000
 const ACK_TIMEOUT_MS = 5_000
 
@@ -121,7 +121,7 @@ export class StreamPublisher implements Disposable {
     return { epoch: info.created, lastSequence: info.state.last_seq }
   }
 
-  /** Gives an existing stream the bounds of its definition. If others manage it, checks that it serves. */
+  /** Gives an existing stream the bounds of its definition. If it is managed elsewhere, verifies its settings. */
   async align(): Promise<void> {
     const align = this.#management === 'verify' ? verifyStream : alignStream
     await this.#watch.whileConnected(() => align(this.#manager, this.#definition))

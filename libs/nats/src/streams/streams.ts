@@ -67,7 +67,7 @@ export interface ConsumerDefinition {
 const ACK_WAIT_MS = 10_000
 
 /**
- * `webhook`: feeds inbox events to the webhook service, which makes jobs of them; all its processes share the consumer.
+ * `webhook`: feeds inbox events to the webhook service, which makes jobs from them. All its processes share the consumer.
  * It starts with everything in the stream, because a consumer may be recreated together with its stream. Jobs are
  * unique, so a repeated event makes no second job.
  */

@@ -9,7 +9,7 @@ export interface Lane {
 }
 
 export interface LaneLimits {
-  /** The most concurrent calls, e.g. so that they do not take all connections to a database. */
+  /** Maximum number of concurrent calls, e.g. so that they do not take all connections to a database. */
   readonly concurrency: number
   readonly maxWaiting: number
 }

@@ -4,7 +4,7 @@ import { explainNoTls, explainTlsFailure, TlsError } from '@svc/tls/failure.ts'
 import { trustedContext } from '@svc/tls/trust.ts'
 import type { Options } from 'postgres'
 
-/** URLs that both clients read alike: without the parameters that each interprets differently, and with the TLS options of Node. */
+/** URLs that both clients read in the same way: without the parameters that they read differently, and with the TLS options of Node. */
 export interface PostgresServer {
   /** One for each host. One of them is the primary. */
   readonly urls: readonly [string, ...string[]]
@@ -31,8 +31,8 @@ export function parseServer(databaseUrl: string): PostgresServer {
 }
 
 /**
- * The options of `postgres` for this server: it tries the hosts in turn, and uses none that does not accept writes. A pooler tells
- * its clients the state of a server that it may have left since, so behind one only the errors of statements count.
+ * The options of `postgres` for this server: it tries the hosts in turn, and uses only a host that accepts writes. A pooler may
+ * report the state of a server that it no longer uses, so with a pooler only the errors of statements count.
  */
 export function driverOptions({
   urls,

@@ -13,7 +13,7 @@ const STABLE_PLANS = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
-  // An entry and its message lie in partitions with the same bounds. So a page is joined within each partition.
+  // An entry and its message are in partitions with the same bounds. So a page is joined within each partition.
   enable_partitionwise_join: 'on',
   jit: 'off',
 }

@@ -13,9 +13,9 @@ interface Sockets extends Disposable {
    */
   readonly connect: (options: DriverOptions, at: number) => Socket
   /**
-   * Closes the sockets that were silent for this long, and some that were silent for up to `HEARD_WITHIN_MS` less, or twice that
-   * if this process was busy. The driver sends its next queries on new sockets, and these begin with the next host: a machine that
-   * is gone would cost each of them the time of a connection.
+   * Closes the sockets that were silent for this long. It may also close a socket that was silent for up to `HEARD_WITHIN_MS`
+   * less, or twice that if this process was busy. The driver sends its next queries on new sockets, which begin with the next
+   * host. Otherwise each of them would first wait for a machine that may be gone.
    */
   endSilent(forMs: number): void
 }
@@ -65,7 +65,7 @@ export function createSockets(): Sockets {
       const nowMs = performance.now()
       for (const [socket, last] of heard) {
         if (socket.bytesRead !== last.bytes || nowMs - last.afterMs < forMs) continue
-        // Once for all sockets that were silent together.
+        // Shift only once for all sockets that were silent at the same time.
         if (last.shift === shift) shift += 1
         socket.destroy()
       }

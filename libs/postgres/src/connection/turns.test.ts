@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createTurns } from './turns.ts'
 
-/** Pieces of work that end when they are told to, in the order in which they began. */
+/** Pieces of work that the test ends, in the order in which they began. */
 function createWork(atOnce: number) {
   const inTurn = createTurns(atOnce)
   const begun: string[] = []

@@ -1,16 +1,16 @@
 /**
- * Runs a piece of work when it is its turn. Work that needs the same lock runs one at a time, because more of it would only wait
- * for that lock, in places that other work needs.
- * @param lock names what the work locks. Work without it does not wait for any lock of the others.
+ * Runs a piece of work when it is its turn. Of the work that needs the same lock, one piece runs at a time. More would only wait
+ * for the lock, and take places that other work needs.
+ * @param lock names what the work locks. Work without a lock waits only for a free place.
  */
 type InTurn = <T>(work: () => PromiseLike<T>, lock?: string) => Promise<T>
 
 type Lock = string | symbol
 
-/** Limits concurrency: at most `atOnce` pieces of work run together. The others wait: locks take turns, each in its own order. */
+/** Runs at most `atOnce` pieces of work at a time. Waiting work is served round-robin over the locks, and in order within a lock. */
 export function createTurns(atOnce: number): InTurn {
   const busy = new Set<Lock>()
-  /** Those that wait, by lock. The first lock that is not busy is next, and then goes to the end. */
+  /** The waiting work, by lock. The first lock that is not busy is next, and then goes to the end. */
   const waiting = new Map<Lock, (() => void)[]>()
   return async (work, lock: Lock = Symbol('no lock')) => {
     if (busy.size < atOnce && !busy.has(lock)) busy.add(lock)
@@ -31,7 +31,7 @@ export function createTurns(atOnce: number): InTurn {
     return promise
   }
 
-  /** Gives the place of work that has ended to the next lock. */
+  /** Gives the place of finished work to the next lock. */
   function passOn(): void {
     for (const [lock, queue] of waiting) {
       if (busy.has(lock)) continue

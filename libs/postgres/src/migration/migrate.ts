@@ -14,7 +14,7 @@ interface MigrateOptions {
   log?: (line: string) => void
 }
 
-/** For another process that migrates the same schema. */
+/** The wait for another process that migrates the same schema. */
 const LOCK_RETRY_MS = 50
 const LOCK_WAIT_MS = 60_000
 /**
@@ -116,7 +116,7 @@ async function refuseOvertaken(client: pg.Client, schema: string, { tables }: Sc
   const last = [...run].toSorted().at(-1) ?? ''
   const overtaken = tables.find((name) => !run.has(name) && name < last)
   if (overtaken !== undefined)
-    throw new Error(`${overtaken} was not run in ${schema}, and comes before ${last}, which was`)
+    throw new Error(`${overtaken} must come after ${last}, which was run in ${schema}: raise its number`)
 }
 
 async function withMigrationLock(client: pg.Client, schema: string, work: () => Promise<void>): Promise<void> {

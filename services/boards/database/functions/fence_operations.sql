@@ -1,9 +1,9 @@
 -- boards.fence_operations, revision 1
 -- Copied by libs/charging/src/copy-sql.ts; not to be edited.
--- Ends the attempts of each operation up to a deadline.
+-- Ends every attempt at an operation that has the given deadline or an earlier one: it can no longer commit.
 --
--- In: operations, each once, and in parallel their deadlines.
--- Out: for each whether one of the attempts, or a later one, committed.
+-- In: parallel arrays: operations, each once, and their deadlines.
+-- Out: for each operation, whether one of these attempts or a later one has committed.
 -- Locks: the operations in order of their ids, so that fences never deadlock; each wait lasts at most 1 s.
 create or replace function boards.fence_operations(operations text[], deadlines_ms bigint[])
 returns table (operation text, committed boolean)

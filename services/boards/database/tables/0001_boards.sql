@@ -2,9 +2,9 @@
 -- the end. Times are Unix seconds (spec 2.1). Ids are compared by their bytes (spec 7.9).
 
 create table boards.boards (
-  id text collate "C" primary key, -- listBoards, and whatever asks for one board
+  id text collate "C" primary key, -- listBoards, and every query for one board
   owner text collate "C" not null,
-  -- UTF-8: U+0000 is legal in a title (spec 2.5), and in no text of Postgres.
+  -- UTF-8 as bytes, because a title may have U+0000 (spec 2.5), which the type `text` does not accept.
   title bytea not null,
   description bytea not null,
   visibility text not null check (visibility in ('public', 'unlisted', 'private')),
@@ -30,8 +30,8 @@ create table boards.owners (
   agent_id text collate "C" primary key
 );
 
--- When the last board was created, in microseconds. Its one row is held from the moment a board is given its id until
--- that board is there, so a page that went by an id is never followed by a lower one (spec 2.9).
+-- When the last board was created, in microseconds. Its one row is locked from the moment a board gets its id until the
+-- board is committed. So no board with a lower id appears after a page has passed that id (spec 2.9).
 create table boards.clock (
   one_row boolean primary key default true check (one_row),
   created_us bigint not null

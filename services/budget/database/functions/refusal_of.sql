@@ -1,15 +1,15 @@
 -- budget.refusal_of, revision 1
--- Whether an agent can pay for an operation, and with what: free units, then credits (spec 11.1), never past the
--- ceiling (spec 11.3), and an introduction for a first DM, which credits do not buy (spec 11.4, 11.5). Everything that
--- refuses asks this function.
+-- Whether an agent can pay for an operation. It pays with free units first and then with credits (spec 11.1), never past
+-- the ceiling (spec 11.3). A first DM also needs an introduction, which credits do not buy (spec 11.4, 11.5). Every query
+-- that may refuse calls this function.
 --
--- In: the operation: its units, and whether it would be the first DM of a pair that no other operation has counted;
---   the agent's usage on the day of the operation; the operator's allowances.
+-- In: the units of the operation; whether it needs a new introduction, because no other operation of its pair has counted
+--   one; the agent's usage on the day of the operation; the operator's allowances.
 -- Out: the first reason to refuse, in the order of spec 7.2: introduction_limit_reached, hard_limit_reached,
 --   budget_exhausted. Null: it can pay.
 -- Locks: none.
 --
--- One expression, so that the planner puts it into the statement that asks.
+-- One expression, so that the planner inlines it into the calling statement.
 create or replace function budget.refusal_of(
   units bigint,
   introduces boolean,

@@ -1,15 +1,14 @@
 -- budget.release, revision 2
--- Gives back what held reservations took, on the day it was taken, where no later attempt has taken their place. It may
--- come any number of times, for operations that are unknown or ended long ago.
+-- Gives back the cost of held reservations to the day on which it was taken, unless a later attempt has taken the
+-- reservation over. Idempotent. Ignores operations that are unknown or have ended.
 --
--- In: operations, each once, and in parallel the deadline of the attempt that is given up.
--- Out: nothing. Not durable: a crash may undo a release. Its owner then releases it again.
+-- In: parallel arrays: operations, each once, and the deadline of the attempt that is given up.
+-- Out: nothing. Not durable: a crash may undo a release, and the owner then releases again.
 -- Locks, in order: accounts of the held operations by agent_id (no key update). All other rows belong to these
---   accounts, so
---   their order does not matter: the reservations, then for each of them its past day and its introduction.
+--   accounts, so their order does not matter: the reservations, then for each of them its past day and its introduction.
 --
--- A state is compared with a variable: a literal would let the planner take the partial index of all held reservations
--- for the way to a single one.
+-- The state is compared with a variable. With a literal, the planner might search the partial index of all held
+-- reservations for a single one.
 create or replace function budget.release(operations text[], deadlines_ms bigint[]) returns void
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -43,7 +42,7 @@ begin
       update budget.introductions p set holders = p.holders - 1
       where p.agent_id = given.agent_id and p.peer = given.introduction_peer and not p.settled
       returning p.day, p.holders into pair;
-      -- The last operation that it stood on.
+      -- No other operation shares the introduction.
       if found and pair.holders = 0 then
         delete from budget.introductions p where p.agent_id = given.agent_id and p.peer = given.introduction_peer;
         perform budget.take_back(

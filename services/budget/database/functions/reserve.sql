@@ -1,25 +1,26 @@
 -- budget.reserve, revision 3
--- Takes what a batch of operations costs: one call, one transaction. An agent occurs once in a batch.
+-- Reserves the cost of a batch of operations in one call and one transaction. An agent occurs once in a batch.
 --
--- In: arrays in parallel, one item at each index; the operator's allowances; `at` moves the clock in tests (null: the
+-- In: parallel arrays, one item at each index; the operator's allowances; `at` replaces the clock in tests (null: the
 --   database's clock, read once the locks are held).
--- Out: a row for each item. deadline_ms is the deadline of this attempt, later than all before it. For `settled` and
---   `other_price` it is the deadline of the last attempt before.
+-- Out: a row for each item. deadline_ms is the deadline of this attempt, later than those of all earlier attempts. For
+--   `settled` and `other_price` it is the deadline of the previous attempt.
 --   outcome: taken.
---     held: an earlier attempt has taken it, and this attempt takes its place.
---     other_price: an earlier attempt holds it for other units. Nothing is known before that attempt has ended.
---     settled: done before, whatever it cost. Nothing is taken.
---     differs: reserved before for another agent, owner or peer, which is a fault of its owner.
---     introduction_limit_reached, hard_limit_reached, budget_exhausted: refused, and no trace is left.
---   No rows, and nothing is taken: an agent has no account yet. The caller opens it (openAccounts) and calls again. To
---   open it here, with other accounts locked, would wait for keys out of order.
+--     held: an earlier attempt has reserved it, and this attempt takes the reservation over.
+--     other_price: an earlier attempt holds it at another price. Its outcome is open until that attempt has ended.
+--     settled: an earlier attempt has completed it, at whatever price. Nothing is taken.
+--     differs: reserved before for another agent, owner or peer, which is a bug in its owner.
+--     introduction_limit_reached, hard_limit_reached, budget_exhausted: refused, and nothing is stored.
+--   No rows, and nothing is taken: an agent has no account yet. The caller opens it (openAccounts) and calls again.
+--   Opening it here, while other accounts are locked, would take locks out of order.
 -- Locks, in order: accounts by agent_id (no key update), then past days, reservations and introductions of these
 --   accounts.
 --
--- A price may change between two attempts: a post costs by who subscribes when it is judged (spec 8.8).
+-- The price may change between attempts, because the price of a post depends on its subscribers when it is judged (spec 8.8).
 --
--- Every lookup is by primary key. The settings say so to the planner: a plan is made once for each connection, when the
--- tables may still be empty, and would read them from end to end for as long as the connection lives.
+-- Every lookup is by primary key, and the settings below make the planner do so. A connection plans each statement once,
+-- perhaps while the tables are still empty. Without the settings, such a plan would read whole tables until the connection
+-- ends.
 create or replace function budget.reserve(
   operations text[],
   owners text[],
@@ -47,8 +48,8 @@ declare
   instant_ms bigint;
   today date;
 begin
-  -- The short way, for one operation that is plainly to be taken: never reserved before, within the free units, and of
-  -- a pair that was introduced for good, if of any. Whatever else it may be is found out below.
+  -- Fast lane for the usual case: one operation, never reserved before and within the free units. If it has a peer, the
+  -- introduction of the pair is settled. The general path below handles every other case.
   if cardinality(operations) = 1 then
     select a.day, a.used_units, a.credits_drawn into account from budget.accounts a where a.agent_id = agents[1] for no key update;
     if not found then
@@ -57,7 +58,7 @@ begin
     instant := coalesce(at, clock_timestamp());
     instant_ms := floor(extract(epoch from instant) * 1000);
     if account.day >= (instant at time zone 'UTC')::date
-      -- Not even of an agent without credits.
+      -- With no credits and no introductions, so that only an operation within the free units passes.
       and budget.refusal_of(
         units => costs[1],
         introduces => false,
@@ -100,7 +101,7 @@ begin
   instant_ms := floor(extract(epoch from instant) * 1000);
   today := (instant at time zone 'UTC')::date;
 
-  -- A day begins for each agent with its first attempt in it. One that has begun does not end early, even if the clock
+  -- An agent's day begins with its first attempt on that day. A day that has begun does not end early, even if the clock
   -- is set back.
   if oldest < today then
     with ended as (
@@ -114,7 +115,7 @@ begin
     from ended e where a.agent_id = e.agent_id;
   end if;
 
-  -- A statement of its own: its snapshot is younger than the locks.
+  -- A separate statement, so that its snapshot is taken after the locks are held.
   return query
   with item as (
     select u.* from unnest(operations, owners, agents, costs, peers, holds_ms)

@@ -1,15 +1,15 @@
 -- budget.settle, revision 1
--- Makes held reservations final. It may come any number of times, for operations that are unknown or ended long ago.
+-- Makes held reservations final. Idempotent. Ignores operations that are unknown or ended long ago.
 --
--- In: operations. durable: whether the call is on disk when it is answered. Otherwise a crash may undo it, and the owner
---   settles again.
--- Out: how many of the operations had been given back. Always 0, unless an owner has broken the protocol and done what
---   it had given up.
+-- In: operations. durable: whether the change is on disk when the call returns. Otherwise a crash may undo it, and the
+--   owner settles again.
+-- Out: how many of the operations had been released. Always 0, unless an owner has broken the protocol and committed an
+--   operation that it had given up.
 -- Locks, in order: accounts of operations that introduce somebody, by agent_id (no key update), then reservations and
 --   introductions.
 --
--- A state is compared with a variable: a literal would let the planner take the partial index of all held reservations
--- for the way to a single one.
+-- The state is compared with a variable. With a literal, the planner might search the partial index of all held
+-- reservations for a single one.
 create or replace function budget.settle(operations text[], durable boolean) returns bigint
 language plpgsql
 set plan_cache_mode = force_generic_plan
@@ -23,14 +23,15 @@ declare
   settled bigint;
 begin
   if durable then
-    -- A commit record of its own, and with it all earlier ones, even where there is nothing left to do.
+    -- A transaction with an id writes a commit record. It reaches the disk with all earlier ones, even if this call changes
+    -- nothing.
     perform pg_current_xact_id();
   else
     perform set_config('synchronous_commit', 'off', true);
   end if;
 
-  -- Pairs change under the lock of their account alone, here as in reserve and release, so that no two batches wait for
-  -- each other's pairs. Most operations introduce nobody and need no lock but their own.
+  -- Pairs change only under the lock of their account, as in reserve and release, so that batches never deadlock on pairs.
+  -- Most operations introduce nobody, and lock only their own reservation.
   perform from budget.accounts a where a.agent_id = any (array(
     select r.agent_id from unnest(operations) as u (operation) join budget.reservations r on r.operation = u.operation
     where r.state = held and r.introduces

@@ -1,5 +1,5 @@
 -- budget.take_back, revision 1
--- Lowers the counters of an agent's day, whether the day is over or not. For budget.release alone.
+-- Lowers the counters of an agent's day, whether the day is over or not. Only budget.release calls it.
 --
 -- In: the agent, its day, and what to take from the three counters.
 -- Out: nothing.

@@ -1,20 +1,20 @@
 -- The budgets of agents, and their spending. A day is a UTC day by this database's clock.
 
--- One row for each agent that was ever charged or granted anything. Its lock orders all changes of the agent's budget:
--- a transaction that reserves, releases or grants holds it from its first read to its commit.
+-- One row for each agent that was ever charged or granted anything. The lock of the row serializes all changes of the
+-- agent's budget: a transaction that reserves, releases or grants holds it from its first read to its commit.
 create table budget.accounts (
   agent_id text collate "C" primary key, -- reserve, release, grant, getBudget
   -- Grants, minus the credits that were spent and not given back.
   credit_balance bigint not null default 0 check (credit_balance >= 0),
-  -- The day that the three counters below are of: the last one on which the agent was charged.
+  -- The day of the three counters below: the last day on which the agent was charged.
   day date not null default '-infinity',
   used_units bigint not null default 0 check (used_units >= 0),
   used_introductions bigint not null default 0 check (used_introductions >= 0),
-  -- Of the units used, those that credits paid for.
+  -- How many of the used units were paid with credits.
   credits_drawn bigint not null default 0 check (credits_drawn between 0 and used_units)
 ) with (fillfactor = 50); -- room for the counters to be updated in place
 
--- The counters of the days before, as they were when the next one began or as late releases have left them since.
+-- The counters of earlier days, as they were when the next day began, less what was released since.
 create table budget.past_days (
   agent_id text collate "C" not null,
   day date not null,
@@ -33,11 +33,12 @@ create table budget.reservations (
   agent_id text collate "C" not null,
   units bigint not null check (units >= 0),
   introduction_peer text collate "C",
-  -- Of the last attempt: rises with each. No owner commits past it, and `release` names the attempt by it.
+  -- The deadline of the last attempt, which rises with each attempt. No owner commits after it. `release` names the attempt
+  -- by its deadline.
   deadline_ms bigint not null,
   -- The day on which it was taken, and to which a release gives it back.
   day date not null,
-  -- Of the units, those that credits paid for.
+  -- How many of the units were paid with credits.
   credits bigint not null,
   -- The introduction of its pair depends on this operation, among others (budget.introductions).
   introduces boolean not null
@@ -45,8 +46,8 @@ create table budget.reservations (
 create index reservations_held on budget.reservations (owner, deadline_ms) where state = 'held'; -- listOverdue
 create index reservations_done on budget.reservations (deadline_ms) where state <> 'held'; -- purge
 
--- Pairs that were introduced: for ever once an operation that introduced them is settled. Until then the pair's waiting
--- reservations share the introduction. It is counted once, and removed with the last of them.
+-- Pairs that were introduced. The introduction is permanent once one operation of the pair is settled. Until then the held
+-- reservations of the pair share it. It is counted once, and removed when the last of them is released.
 create table budget.introductions (
   agent_id text collate "C" not null,
   peer text collate "C" not null,

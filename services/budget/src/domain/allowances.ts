@@ -1,7 +1,7 @@
 /** The allowances of every agent for each UTC day, set by the operator. */
 export interface Allowances {
   freeUnits: number
-  /** The most units per day; credits cannot raise it. */
+  /** Maximum number of units per day; credits cannot raise it. */
   hardLimit: number
   introductions: number
 }

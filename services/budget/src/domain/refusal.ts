@@ -1,4 +1,4 @@
-/** The answers of `budget.refusal_of` (database/functions/refusal_of.sql) in the order of spec 7.2. */
+/** The refusals that `budget.refusal_of` returns (database/functions/refusal_of.sql), in the order of spec 7.2. */
 const REFUSALS = ['introduction_limit_reached', 'hard_limit_reached', 'budget_exhausted'] as const
 export type Refusal = (typeof REFUSALS)[number]
 

@@ -3,7 +3,7 @@ import type { Charge, Discrepancy, Sum } from '@svc/contracts/admin.ts'
 import type { ChargeOwner } from '@svc/contracts/budget.ts'
 import type { Tx } from '@svc/postgres/database.ts'
 
-/** Agents by id: those after `after`, up to and including `last` (null: to the end). If `only` is set, that agent alone. */
+/** Agents by id: those after `after`, up to and including `last` (null: to the end). If `only` is set, only that agent. */
 interface AgentRange {
   after: string
   last: string | null

@@ -3,9 +3,9 @@ import type { Allowances } from '../domain/allowances.ts'
 import type { ReserveItem } from './reserve.ts'
 
 /**
- * Tells if refused operations would still be refused after every held reservation was released. If so, the refusal is final:
- * no outcome of the held reservations releases more than all of them. If not, the refusal depends on operations that are still
- * under way, so it is not decided yet.
+ * Finds out whether refused operations would still be refused if every held reservation were released. If so, the refusal is
+ * final, because no outcome of the held reservations releases more than all of them. If not, the refusal depends on operations
+ * that are still under way, so it is not decided yet.
  *
  * @returns for each item, in order, whether its refusal is final.
  */

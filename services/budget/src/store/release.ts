@@ -2,7 +2,7 @@ import type { Sql } from '@svc/postgres/database.ts'
 
 export interface ReleaseItem {
   operation: string
-  /** The deadline of the attempt that was given up. If a later attempt holds the reservation, it keeps it. */
+  /** The deadline of the attempt that was given up. If a later attempt holds the reservation, it is not released. */
   deadlineMs: number
 }
 

@@ -25,7 +25,7 @@ export interface Reserved {
 }
 
 interface ReserveOptions {
-  /** Moves the clock, in tests. */
+  /** Replaces the clock, in tests. */
   at?: Date
   /** The longest wait for each lock. By default only the statement timeout limits it. */
   lockWaitMs?: number
@@ -104,7 +104,7 @@ export async function findBusyAccounts(sql: Sql, agentIds: readonly string[]): P
   return new Set(rows.map(({ agent_id }) => agent_id))
 }
 
-/** Opens the account of an agent before its first charge. In key order, like everything that waits for accounts. */
+/** Opens the accounts of agents before their first charge. In key order, like every statement that locks several accounts. */
 async function openAccounts(
   sql: Sql,
   items: readonly ReserveItem[],

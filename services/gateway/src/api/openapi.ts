@@ -240,7 +240,7 @@ function codesOf({ keyFrom, allowRevoked, body, errors }: Operation): ErrorCode[
   return [
     'invalid_request',
     ...(body === undefined ? [] : (['invalid_json', 'unsupported_media_type'] as const)),
-    // Also if the signature is optional: one that is sent is checked.
+    // Also if the signature is optional, because a signature that is sent is checked.
     'unauthenticated',
     'timestamp_out_of_range',
     ...(keyFrom === 'directory' ? (['signer_unknown'] as const) : []),

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { cachedEntries } from '../metrics.ts'
 
 /**
- * Keys and names of agents, asked from identity and cached in memory. Entries cannot go stale: an agent id is the hash of its
+ * Keys and names of agents, fetched from identity and cached in memory. Entries cannot go stale: an agent id is the hash of its
  * key, names are never reassigned, and identities are never deleted. Unknown agents are not cached, because they may register
  * at any time. Revocations are not cached either.
  */

@@ -33,7 +33,7 @@ interface Asked {
 
 interface AnswerWriter {
   send(answer: Answer, operation: Asked, request: FastifyRequest, reply: FastifyReply): void
-  /** @returns what the client is told. */
+  /** @returns the status and the error code of the answer. */
   sendError(
     thrown: unknown,
     operation: Asked,
@@ -81,7 +81,7 @@ export function createAnswerWriter({
     return { status: answer.status, code: error.code }
   }
 
-  /** A request whose answer the client has not taken yet is still under way. */
+  /** Keeps the request in the load, and limits the memory of its answer, until the client has read the answer. */
   function trackAnswer(bytes: number, operation: Asked, { raw }: FastifyReply): void {
     const client = clients.ofRequest(raw.req)
     const forwardedFor = clients.isForwarded(raw.req) ? client : undefined

@@ -47,7 +47,7 @@ describe('spec 3.10: nonempty bodies use Content-Type: application/json', () => 
     expect(parse('[]', 'application/json', coding)).toEqual(result)
   })
 
-  test('415 comes before parsing, and an empty body has no type but is no JSON', () => {
+  test('415 is checked before parsing; an empty body needs no type, and is invalid_json', () => {
     expect(parse('{', 'text/plain')).toBe('unsupported_media_type')
     expect(parse('', 'text/plain')).toBe('invalid_json')
     expect(parse('', undefined)).toBe('invalid_json')
@@ -66,7 +66,7 @@ test.each([
   expect(parse(text, 'application/json')).toBe('invalid_json')
 })
 
-test('a connection that broke before the body is read is noticed', async () => {
+test('reading the body of a connection that has already broken is invalid_request', async () => {
   const load = createLoad({ logger: createLogger('test', 'silent'), maxRequests: 10 })
   const request = new IncomingMessage(new Socket())
   request.headers['content-length'] = '5'

@@ -17,7 +17,7 @@ interface HeldBody extends RequestBody, Disposable {}
 
 /** A longer body may take more than half a millisecond to hash and parse. Few messages are longer. */
 const LARGE_BYTES: number = 8 * 1024
-/** A value takes up to 0.7 µs of CPU to parse, check and hash, as much as some hundred bytes of text. Few messages have more. */
+/** A value takes up to 0.7 µs of CPU to parse, check and hash, as much as some hundred bytes of text. Few messages have so many. */
 const MANY_VALUES = 256
 
 const OPEN_BRACE = 0x7b
@@ -26,14 +26,14 @@ const COMMA = 0x2c
 
 const EMPTY = Buffer.alloc(0)
 
-/** Whether the cost of a body for this process may be far above that of most requests, by its length or by its values. */
+/** Whether a body may cost this process far more CPU than most bodies do, because of its length or its number of values. */
 export function isLarge({ bytes }: RequestBody): boolean {
   return bytes.length > LARGE_BYTES || hasManyValues(bytes)
 }
 
 /**
- * Every value but the outermost one is the first in its brackets or follows a comma, so this misses none. It also counts commas
- * and brackets in strings, because to leave them out costs more than a turn for the few texts that have many.
+ * Counts commas and opening brackets. Each value except the outermost one follows one of them, so no value is missed. Those in
+ * strings count too. Few texts have many of them, and skipping them would cost more than such a text's wait for its turn.
  */
 function hasManyValues(bytes: Buffer): boolean {
   let values = 1
@@ -48,7 +48,7 @@ function hasManyValues(bytes: Buffer): boolean {
 
 /**
  * Reads a body to its end, for every method, because the signature covers the body of a GET as well.
- * @throws ServiceError `body_too_large` once it is known to exceed 96 KiB, by its declared length or while it arrives. The rest
+ * @throws ServiceError `body_too_large` as soon as its declared length, or the bytes received so far, exceed 96 KiB; the rest
  *   is not read (spec 3.9). `invalid_request` if the connection breaks before the end. `Overloaded` if there is no room for it.
  */
 export async function readBody(request: IncomingMessage, load: Load): Promise<HeldBody> {

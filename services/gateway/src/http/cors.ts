@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 
 /** Which browsers may call the API (spec 3.18). No cookies are involved, so no credentials are allowed. */
 export interface Cors {
-  /** Whether a browser asks by this request if it may send another one. */
+  /** Whether this is a CORS preflight, by which a browser asks whether it may send another request. */
   isPreflight(request: IncomingMessage): boolean
   /** The CORS headers of the answer to any request. */
   headersFor(headers: IncomingHttpHeaders): Readonly<Record<string, string>>

@@ -37,8 +37,8 @@ export function readHeaders<R extends QueryRules>(rules: R, headers: IncomingHtt
 const NONE: ReadonlyMap<string, string> = new Map()
 
 /**
- * As browsers write it (application/x-www-form-urlencoded). Each name is declared and comes once. Stops at the first pair that is
- * wrong, because a target has room for 8,000 pairs.
+ * Parses a query as browsers write it (application/x-www-form-urlencoded). Stops at the first name that is undeclared or
+ * repeated, because a target has room for 8,000 pairs.
  */
 function parseQuery(target: string, rules: QueryRules): ReadonlyMap<string, string> {
   const start = target.indexOf('?')

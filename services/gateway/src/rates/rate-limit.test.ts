@@ -126,7 +126,7 @@ function clientKeptBy(keeper: string, gateways: readonly string[]): string {
 
 const rates = fc.record({ perSecond: fc.integer({ min: 1, max: 200 }), burst: fc.integer({ min: 1, max: 120 }) })
 
-/** Two messages and a tick of the tests. */
+/** Long enough for a report, its answer and one step of the virtual clock. */
 const SLOW_MS = 100
 
 function inTurn(values: readonly number[]): () => number {

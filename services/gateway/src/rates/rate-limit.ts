@@ -177,7 +177,7 @@ export function createRateLimiter({ limit, rate, gateways, clock = MONOTONIC }: 
       return
     }
     client.isQueued = true
-    // It rejects only if the queue is full, because a report itself never fails. Then nobody waits: the request is judged here.
+    // The promise rejects only if the queue is full, because a report never fails. Then judge the client's requests here.
     queueOf(keeper)(client).catch(() => judgeHere(client))
   }
 

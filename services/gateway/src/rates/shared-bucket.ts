@@ -41,8 +41,8 @@ export const CREDIT_SHARE = 0.2
 
 /**
  * A level is reported as if the bucket had already refilled for this long. A level that was right when sent is too high when it
- * arrives. Without this correction, a level that two gateways keep exchanging would never fall. The price is that a keeper that
- * has just taken over misses up to this much refill of what was taken.
+ * arrives. Without this correction, a level that two gateways keep exchanging would never fall. The price: a gateway that has
+ * just become the keeper may admit up to this much refill too much.
  */
 const REPORT_AGE_MS = 250
 

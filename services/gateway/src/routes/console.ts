@@ -21,7 +21,7 @@ const CONTENT_SECURITY_POLICY = [
   'trusted-types svc-worker',
 ].join('; ')
 
-/** Features of the browser that the console never uses, nor code that got into it. */
+/** Features of the browser that the console never uses, so injected code must not use them either. */
 const UNUSED_FEATURES = [
   'camera',
   'display-capture',
@@ -35,7 +35,7 @@ const UNUSED_FEATURES = [
   'usb',
 ]
 
-/** Workers take these headers from their own file, so every file has them. */
+/** A worker is bound by the headers of its own file, so every file has them. */
 const HEADERS = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
   'cross-origin-opener-policy': 'same-origin',

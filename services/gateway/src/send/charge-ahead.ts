@@ -21,7 +21,7 @@ interface ChargeAhead {
   chargeOf(sender: string, recipient: Recipient, envelope: SizedEnvelope): MessageCharge | undefined
   /**
    * The reservation belongs to messaging, which uses or releases it. If this process dies, messaging's resolver releases it
-   * (libs/charging). @returns null if budget refuses: messaging finds the refusal again, in the right order among others.
+   * (libs/charging). @returns null if budget refuses. Messaging then tries itself, and reports the first refusal in order.
    */
   reserve(charge: MessageCharge | undefined, context: CallContext): Promise<Reserved | null>
   /** Releases the reservation of a request that was not admitted, unless another attempt may be using it. */

@@ -35,7 +35,7 @@ const ANSWERS: Record<string, unknown> = {
   [sendMessage.subject]: { msg_id: 'message-1', status: 'accepted', lane: 'inbox', duplicate: false },
 }
 
-/** Alice, who has written to bob before. `failures`: what services answer from then on, by subject. */
+/** Alice has written to bob before. @param failures by subject: the errors that services answer from then on. */
 async function startSender(failures: Record<string, Error>) {
   let failing: Record<string, Error> = {}
   const asked: string[] = []

@@ -52,7 +52,7 @@ test.each([
   ['br, gzip', 'br'],
   ['gzip', 'gzip'],
   ['br;q=0, gzip;q=0', null],
-])('who accepts %s gets %s', async (accepted, coding) => {
+])('a client that accepts %s gets %s', async (accepted, coding) => {
   const [path = ''] = namesIn((await get('/console')).text)
   const url = `http://127.0.0.1:${h.port}${path}`
   const response = await fetch(url, { headers: { 'accept-encoding': accepted } })

@@ -110,7 +110,7 @@ describe('the reference page in a browser', () => {
     expect(await page.locator('.try-out').count()).toBe(0)
   })
 
-  test('sends no request to another host, and none that is not found', async () => {
+  test('sends no request to another host, and none of its requests is answered 404', async () => {
     await page.waitForLoadState('networkidle')
     const addresses = requests.map((request) => request.url()).filter((url) => !url.startsWith('data:'))
     expect(new Set(addresses.map((url) => new URL(url).origin))).toEqual(new Set([origin()]))

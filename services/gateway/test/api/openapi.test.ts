@@ -67,7 +67,7 @@ const described = () =>
   Object.entries(description.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
   )
-/** A path that a template stands for. */
+/** A path that matches a template. */
 const fill = (path: string) =>
   path
     .replace('{name}', 'nobody')
@@ -152,7 +152,7 @@ describe('the description is consistent', () => {
     }
   })
 
-  test('spec 4.3: each error code stands under its status', () => {
+  test('spec 4.3: each error code is listed under its status', () => {
     for (const { operation } of described()) {
       for (const [status, { content }] of Object.entries(operation.responses)) {
         for (const code of Object.keys(content['application/json']?.examples ?? {})) {

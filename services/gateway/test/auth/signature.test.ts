@@ -214,7 +214,7 @@ describe('spec 3.7: nonces', () => {
     ['200', { target: '/v2/me' }, 200],
     ['400', { target: '/v2/inbox?limit=0' }, 400],
     ['404 for a path', { target: '/v2/nowhere' }, 404],
-    ['404 for an id that cannot be one', { target: '/v2/messages/x' }, 404],
+    ['404 for a malformed id', { target: '/v2/messages/x' }, 404],
     ['415', { method: 'PATCH', target: '/v2/me', body: '{}' }, 415],
     ['403', { method: 'POST', target: '/v2/messages', body: envelopeOf(createKeyPair()), headers: JSON_BODY }, 403],
   ])('a request whose signature verifies consumes its nonce, even if the answer is %s', async (_, request, status) => {

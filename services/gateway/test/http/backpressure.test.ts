@@ -1,4 +1,4 @@
-/** Clients that keep a process busy, against those that do not. */
+/** A busy process stops reading for a while from the clients that send most. */
 import type { AddressInfo } from 'node:net'
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { createLogger } from '@svc/telemetry/logger.ts'
@@ -31,7 +31,7 @@ async function startServer() {
     operations: [],
     pipeline: async ({ raw: { url = '' } }) => {
       handled.push(url)
-      throw url === '/refused' ? new Overloaded('as the test says') : new ServiceError('not_found')
+      throw url === '/refused' ? new Overloaded('refused by the test') : new ServiceError('not_found')
     },
     load: createLoad({ logger, maxRequests: 10 }),
     outflow,

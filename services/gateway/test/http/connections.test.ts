@@ -148,7 +148,7 @@ describe('the server keeps working, whatever arrives over a connection', () => {
     'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n',
     'junk',
     'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nx',
-  ])('a connection that is reset after %j ends nothing but itself', async (bytes) => {
+  ])('a connection that is reset after %j affects no other connection', async (bytes) => {
     for (let i = 0; i < 20; i += 1) {
       const connection = openRaw(port)
       connection.write(bytes)

@@ -56,7 +56,7 @@ describe('spec 3.18: browsers of configured origins', () => {
     },
   )
 
-  test('spec 3.11: OPTIONS that is no preflight is 404', async () => {
+  test('spec 3.11: OPTIONS that is not a preflight is 404', async () => {
     expect(await h.send({ method: 'OPTIONS', target: '/v2/health', headers: { origin: APP } })).toMatchObject({
       status: 404,
     })

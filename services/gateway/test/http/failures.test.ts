@@ -20,11 +20,11 @@ const HEALTH = { service: 'signed-agent-messaging', version: '2.0.0' }
 
 describe('spec 5.2, 12.1: GET /v2/health', () => {
   test.each(['identity', 'messaging', 'boards', 'budget', 'stream', 'webhook'] as const)(
-    'not ready where %s is not',
+    'not ready while %s is not ready',
     async (name) => {
       await using h = await startHarness()
       expect(await h.send({ target: '/v2/health' })).toMatchObject({ status: 200, body: { status: 'ok', ...HEALTH } })
-      // An answer is shared for a while.
+      // Requests share an answer for 250 ms, so a change shows only in a later answer.
       const until = (status: number): Promise<Answer> =>
         eventually(async () => {
           const answer = await h.send({ target: '/v2/health' })

@@ -133,7 +133,7 @@ describe('spec 3.11: unknown path or method is 404 not_found', () => {
     `/v2/boards/${'b'.repeat(19)}`,
     `/v2/boards/${'b'.repeat(41)}`,
     `/v2/boards/${'B'.repeat(20)}`,
-  ])('an id in a path that cannot be one: %s', async (target) => {
+  ])('a malformed id in a path: %s', async (target) => {
     expect(await h.send({ target })).toMatchObject(errorOf(404, 'not_found'))
   })
 
@@ -155,7 +155,7 @@ describe('spec 3.10: a body for an operation without one', () => {
   test.each([
     ['GET', '/v2/me'],
     ['POST', '/v2/messages/message-1/ack'],
-  ])('%s %s: an empty one is fine, with a Content-Type too; another is 400 invalid_request', async (method, target) => {
+  ])('%s %s: an empty body is fine, even with a type; any other is 400 invalid_request', async (method, target) => {
     const alice = h.register('alice')
     const empty = { method, target, headers: { ...JSON_BODY, 'content-length': '0' } }
     expect(await h.sendSigned(alice, empty)).toMatchObject({ status: 200 })
@@ -222,8 +222,8 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
     ['on an unknown path', 'POST /v2/nowhere', ''],
     ['on a GET', 'GET /v2/health', ''],
     ['of another type', 'PATCH /v2/me', 'Content-Type: text/plain\r\n'],
-  ])('413 comes before all else, from the declared length alone: %s', async (_, line, header) => {
-    // Also a length that exceeds a double.
+  ])('413 comes before other faults, from the declared length alone: %s', async (_, line, header) => {
+    // The second length exceeds a double.
     for (const length of ['98305', '99999999999999999']) {
       const answer = await h.sendRaw(`${line} HTTP/1.1\r\nHost: x\r\n${header}Content-Length: ${length}\r\n\r\n`)
       expect(parseRaw(answer)).toMatchObject([errorOf(413, 'body_too_large')])
@@ -261,7 +261,7 @@ describe('spec 3.9, 11.7: a whole request is at most 96 KiB', () => {
       return closed
     })
     expect(parseRaw(await connection.ended)).toMatchObject([errorOf(413, 'body_too_large')])
-    // Only as much as the buffers on both sides hold.
+    // Only as much was sent as the buffers on both sides hold.
     expect(sent).toBeLessThan(32 * 1024 * 1024)
   })
 })
@@ -278,12 +278,12 @@ describe('broken HTTP is answered in the shape of an error', () => {
     ['a folded header', 'GET / HTTP/1.1\r\nHost: x\r\nA: b\r\n c\r\n\r\n', 400, 'invalid_request'],
     ['headers over 16 KiB', overflow, 400, 'invalid_request'],
     ['a target over 16 KiB', `GET /${'x'.repeat(20_000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 400, 'invalid_request'],
-    ['a version that is none', 'GET /v2/health HTTP/9.9\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
+    ['a version that does not exist', 'GET /v2/health HTTP/9.9\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
     ['a path with a space', 'GET /v2/he alth HTTP/1.1\r\nHost: x\r\n\r\n', 400, 'invalid_request'],
     ['a header whose name has a space', 'GET / HTTP/1.1\r\nHost: x\r\nx y: 1\r\n\r\n', 400, 'invalid_request'],
     ['a space before the colon', 'GET / HTTP/1.1\r\nHost: x\r\nx : 1\r\n\r\n', 400, 'invalid_request'],
     ['a NUL in a header', 'GET / HTTP/1.1\r\nHost: x\r\nx: \0\r\n\r\n', 400, 'invalid_request'],
-    ['a length that is none', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400, 'invalid_request'],
+    ['a malformed length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n', 400, 'invalid_request'],
     ['a negative length', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n', 400, 'invalid_request'],
     ['a length with a sign', 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: +2\r\n\r\n', 400, 'invalid_request'],
     [
@@ -305,12 +305,12 @@ describe('broken HTTP is answered in the shape of an error', () => {
       'invalid_request',
     ],
     [
-      'a chunk size that is none',
+      'a malformed chunk size',
       'POST /v2/me HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n',
       400,
       'invalid_request',
     ],
-    ['a method that HTTP has not heard of', 'BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
+    ['a method that HTTP does not define', 'BREW /pot HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
     ['a method in lower case', 'get /v2/health HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n', 404, 'not_found'],
   ])('%s', async (_, bytes, status, code) => {

@@ -118,7 +118,7 @@ test.each([
     (alice: KeyPair) => signatureOf(alice, HEALTH),
   ],
   [
-    'past the bound a health check with a false claim is a read like any other',
+    'past the bound a health check with an invalid signature is a read like any other',
     503,
     () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' }),
   ],
@@ -143,7 +143,7 @@ test.each([
   const alice = h.register('alice')
   await h.sendSigned(alice, ME)
   const senders = ['bob', 'carol', 'dave'].map((name) => h.register(name))
-  // A lookup stands for the milliseconds that a large body takes: it can be held.
+  // A lookup stands in for the milliseconds that a large body takes, because the test can hold a lookup.
   h.answer(findAgent, async ({ agent_id }) => {
     await gate.promise
     const sender = senders.find(({ agentId }) => agentId === agent_id)
@@ -185,7 +185,7 @@ test('refusals are not logged one by one', async () => {
   await Promise.all(reads)
 })
 
-test('unsigned requests, and those from an address that sent false signatures, share a quarter; registered agents have the rest', async () => {
+test('unsigned requests, and those from an address that sent invalid signatures, share a quarter; registered agents have the rest', async () => {
   const [alice, stranger] = [h.register('alice'), createKeyPair()]
   const from = (address: string): Record<string, string> => ({ 'x-forwarded-for': address })
   const pubkey = formatPublicKey(stranger.publicKey)
@@ -197,7 +197,7 @@ test('unsigned requests, and those from an address that sent false signatures, s
     return { challenge: 'token', difficulty: 18, expires_at: 1, algorithm: 'sha256' }
   })
 
-  // Requests with a signature count as signed until one from the same address was false.
+  // A request with a signature counts as signed, unless a signature from the same address was invalid recently.
   expect(await sendFrom('192.0.2.1')).toMatchObject({ status: 200 })
   expect(await h.sendSigned(stranger, { ...ME, headers: from('192.0.2.2') })).toMatchObject({ status: 401 })
   const held = Array.from({ length: MAX_UNSIGNED }, () => h.send(challenge))
@@ -226,10 +226,7 @@ test('unsigned requests, and those from an address that sent false signatures, s
   expect((await Promise.all(held)).map(({ status }) => status)).toEqual(held.map(() => 201))
 })
 
-/**
- * Unsigned requests take all of their slots. @returns those requests, which are answered once the gate is
- * open.
- */
+/** Fills all slots of unsigned requests. @returns these requests, which are answered when the gate opens. */
 async function takeUnsignedRoom(): Promise<Promise<unknown>[]> {
   h.answer(listAgents, async () => {
     await gate.promise
@@ -243,7 +240,7 @@ async function takeUnsignedRoom(): Promise<Promise<unknown>[]> {
 test.each([
   ['has another form', () => ({ [AUTHORIZATION_HEADER]: 'SVC mine' })],
   ['lacks its nonce', (valid: Headers) => ({ ...valid, [NONCE_HEADER]: '' })],
-  ['is out of time', (valid: Headers) => ({ ...valid, [TIMESTAMP_HEADER]: '1000000000' })],
+  ['has an old timestamp', (valid: Headers) => ({ ...valid, [TIMESTAMP_HEADER]: '1000000000' })],
 ])('an address shares the slots of unsigned requests after a signature that %s', async (_, spoil) => {
   const alice = h.register('alice')
   const headers = { ...spoil(signatureOf(alice, ME)), 'x-forwarded-for': '192.0.2.1' }

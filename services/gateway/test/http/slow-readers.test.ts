@@ -38,8 +38,8 @@ interface Setting {
 }
 
 /**
- * A server that answers `/small`, `/large`, `/wide` (of three bytes a character) and `/document`, and `/waits` when the
- * test releases it.
+ * A server that answers `/small`, `/large`, `/wide` (three bytes per character) and `/document` at once, and `/waits` when
+ * the test releases it.
  */
 async function start({
   trustedProxies = [],
@@ -90,7 +90,7 @@ async function start({
     open,
     letGo: () => gate.resolve(),
     connections: () => new Promise((resolve) => app.server.getConnections((_, count) => resolve(count))),
-    /** Received requests, and those of them that wait. */
+    /** How many requests were received, and how many of them wait. */
     get asked() {
       return asked
     },
@@ -98,8 +98,8 @@ async function start({
       return waiting
     },
     /**
-     * Requests more than the kernel buffers on this many connections, and never reads, so one answer of each waits in
-     * the process.
+     * Requests more than the kernel buffers on each of this many connections, and never reads. So one answer of each
+     * connection waits in the process.
      */
     neverReads(client: number, target: string, connections: number, headers = ''): Socket[] {
       return Array.from({ length: connections }, () => {
@@ -130,7 +130,7 @@ async function start({
 
 const request = (target: string, headers = ''): string => `GET ${target} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 
-/** Whether a connection is there and answers. */
+/** Whether a connection is open and its requests are answered. */
 async function answers(connection: RawConnection): Promise<boolean> {
   const before = connection.received.length
   connection.write(request('/small'))

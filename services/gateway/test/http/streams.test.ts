@@ -13,7 +13,7 @@ const headOf = (cursors: string): string => `HTTP/1.1 200 OK\r\n${cursors}transf
 const HEAD = headOf('x-svc-earliest-cursor: 1\r\nx-svc-latest-cursor: 4\r\n')
 const SILENCE_SECONDS = 1
 
-/** A stream process of a few lines. `greet` is given each request for a stream. */
+/** A minimal stream process. It passes the connection of each request for a stream to `greet`. */
 async function startScene(greet: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const asked: string[] = []
@@ -118,7 +118,7 @@ describe('bytes are forwarded as they arrive, but no faster than the client read
     // Most of it is in the kernels on both sides.
     expect(written).toBeLessThan(16 * 1024 * 1024)
     expect(bytes.readableLength).toBeLessThan(1024 * 1024)
-    // It reads on, and so does the process.
+    // When the client reads on, the stream process writes on.
     bytes.resume()
     await eventually(() => written > before)
     bytes.on('error', () => {}).destroy()

@@ -72,7 +72,7 @@ describe('spec 3.8: on POST /v2/agents/register the key is the body’s', () => 
     ['another type', '{}', { 'content-type': 'text/plain' }, 415, 'unsupported_media_type'],
     ['no object', '[]', JSON_BODY, 400, 'invalid_request'],
     ['without a pubkey', '{}', JSON_BODY, 400, 'invalid_request'],
-    ['a pubkey that is no text', '{"pubkey":1}', JSON_BODY, 400, 'invalid_request'],
+    ['a pubkey that is not text', '{"pubkey":1}', JSON_BODY, 400, 'invalid_request'],
     ['a pubkey of another form', '{"pubkey":"ed25519:00"}', JSON_BODY, 400, 'invalid_pubkey'],
     ['a pubkey of small order', `{"pubkey":"${SMALL_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],
     ['a pubkey of mixed order', `{"pubkey":"${MIXED_ORDER}"}`, JSON_BODY, 400, 'invalid_pubkey'],

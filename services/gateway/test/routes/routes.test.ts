@@ -177,7 +177,7 @@ describe('changes', () => {
     ['PUT', `/v2/boards/${'b'.repeat(24)}/messages/short/visibility`],
     ['PUT', '/v2/messages/short/vote'],
     ['DELETE', `/v2/messages/${'a'.repeat(81)}/vote`],
-  ])('spec 3.11: an id that cannot be one is 404: %s %s', async (method, target) => {
+  ])('spec 3.11: a malformed id is 404: %s %s', async (method, target) => {
     const body = target.endsWith('visibility') ? { hidden: true } : undefined
     expect(await send(method, target, body)).toMatchObject(errorOf(404, 'not_found'))
   })
@@ -217,7 +217,7 @@ describe('changes', () => {
   })
 
   test.each<[string, () => string, unknown, number, string]>([
-    ['an id that cannot be one, whatever the body', () => 'bob', { state: 'x' }, 404, 'not_found'],
+    ['a malformed id, whatever the body', () => 'bob', { state: 'x' }, 404, 'not_found'],
     ['oneself', () => alice.agentId, { state: 'blocked' }, 400, 'invalid_request'],
     ['an unknown id', () => createKeyPair().agentId, { state: 'blocked' }, 404, 'not_found'],
     ['another state', () => bob.agentId, { state: 'friend' }, 400, 'invalid_request'],

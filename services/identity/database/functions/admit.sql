@@ -2,8 +2,7 @@
 -- Consumes the nonce of each item, and says which nonces had been consumed before and which agents are revoked, in one
 -- transaction. It decides nothing.
 --
--- In: arrays in parallel, one item at each index. `at` is for tests, which have no other way to be at a border of
---   slots.
+-- In: parallel arrays, one item at each index. `at` is for tests, which cannot otherwise reach the border of two slots.
 -- Out: replayed: indexes, from 0, of the items that are not the first with their nonce. revoked: agent ids.
 -- Locks, in order: the partitions of both slots (row exclusive; the previous slot first), then the keys in their order.
 --
@@ -31,10 +30,10 @@ declare
   known_before uuid[];
   is_known boolean;
 begin
-  -- Of one nonce alone there is less to find out, and that is most of what a service is asked that keeps up.
+  -- Fast lane for a single nonce, which needs fewer lookups. A service that keeps up with its load gets mostly such calls.
   if cardinality(keys) = 1 and seconds % 600 >= 60 then
-    -- The slot before comes first, as below: who has inserted waits for no partition, which truncate_nonces may be
-    -- waiting for.
+    -- Read the previous slot before the insert, as below. A transaction that has inserted must not wait for a partition,
+    -- because truncate_nonces may be waiting for the lock of one.
     select
       exists (select from identity.nonces n where n.slot = slot_before and n.key = keys[1]),
       array(select a.agent_id from identity.agents a where a.agent_id = agents[1] and a.revoked)

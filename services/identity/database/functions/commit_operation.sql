@@ -3,8 +3,8 @@
 -- Records an operation that was paid for in the caller's transaction.
 --
 -- In: the operation; the deadline of the attempt.
--- Out: committed; duplicate (another attempt did it, and the caller must not do the work again). Past the deadline or
---   behind a fence it raises CHG01, so that the transaction cannot commit.
+-- Out: committed; duplicate (another attempt did it, and the caller must not do the work again). After the deadline, or if
+--   a fence has ended the attempt, it raises CHG01, so that the transaction cannot commit.
 -- Locks: the operation's row, until the transaction ends.
 create or replace function identity.commit_operation(operation text, attempt_deadline_ms bigint) returns text
 language plpgsql as $$

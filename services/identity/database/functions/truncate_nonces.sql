@@ -1,8 +1,8 @@
 -- identity.truncate_nonces, revision 1
--- Empties the partition that the next slot will write, once in a slot: what it holds is older than anybody asks for.
+-- Once in each slot, empties the partition that the next slot will write. Its nonces are too old to be looked up again.
 -- It does nothing in the first minute of a slot, when a transaction of the previous slot may still read the partition.
--- It does nothing in the last minute either, so that it cannot be late. The clock is read again after waiting for the
--- lock, for the same reason.
+-- It does nothing in the last minute either, so that it never empties the partition after the next slot has begun. For the
+-- same reason it reads the clock again after it has waited for the lock.
 --
 -- In: `at` is for tests.
 -- Out: whether there was anything to remove. Safe on many replicas: the second finds nothing to remove.

@@ -22,8 +22,8 @@ create index agents_revoked on identity.agents (agent_id) where revoked;
 create index agents_unpushed on identity.agents (agent_id) where mailbox_pushed < mailbox_version; -- listUnpushed
 
 grant usage on schema identity to identity;
--- No delete, and no update of id, name, key or time: names are never reassigned, and an id is its key for ever. First,
--- revoke the default privileges of the deployment.
+-- No delete, and no update of id, name, key or time, because names are never reassigned and an id belongs to its key for
+-- ever. First, revoke the default privileges of the deployment.
 revoke all on identity.agents from identity;
 grant select, insert on identity.agents to identity;
 grant update (inbox_policy, discoverable, revoked, mailbox_version, mailbox_pushed) on identity.agents to identity;

@@ -9,7 +9,7 @@ create table identity.nonces (
   key uuid not null, -- 16 bytes of SHA-256 over agent id and nonce
   primary key (slot, key) -- admit
 ) partition by list (slot);
--- Rows are never updated or deleted, and gone before their transaction ids would matter.
+-- No autovacuum: rows are never updated or deleted, and truncated long before their transaction ids could wrap around.
 create table identity.nonces_0 partition of identity.nonces for values in (0)
   with (autovacuum_enabled = false);
 create table identity.nonces_1 partition of identity.nonces for values in (1)

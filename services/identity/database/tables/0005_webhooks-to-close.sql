@@ -1,4 +1,4 @@
--- Whether the webhook service knows that an agent was revoked (spec 5.11). Agents that were revoked before are told of, too.
+-- Whether the webhook service knows that an agent was revoked (spec 5.11). It is told about agents revoked earlier, too.
 
 alter table identity.agents add column webhook_closed boolean not null default false;
 create index agents_webhook_open on identity.agents (agent_id) where revoked and not webhook_closed; -- listOpenWebhooks

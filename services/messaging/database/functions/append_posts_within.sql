@@ -1,19 +1,20 @@
 -- messaging.append_posts_within, revision 1
--- Appends one batch of accepted posts: one call, one transaction, one stored body for each post, one entry in its board's
--- log and one in the log of each subscriber. It decides nothing: boards judged before who may post and who subscribes.
+-- Appends one batch of accepted posts in one call and one transaction. Each post is stored once, and gets one entry in its
+-- board's log and one in the log of each subscriber. It decides nothing: the boards service has judged who may post and who
+-- subscribes.
 --
--- In: arrays in parallel, one post at each index; log_ids: boards and subscribers, each once; fan_ords and fan_logs: in
---   parallel to each other, a post, by its place in the other arrays from 1, and one of its subscribers. It waits for locks
---   as messaging.append_within does.
--- Out: a row for each post. logs and positions: of its subscribers, to be published; null where nobody subscribes.
+-- In: parallel arrays, one post at each index; log_ids: boards and subscribers, each once; fan_ords and fan_logs: parallel
+--   to each other, one subscriber of one post at each index. fan_ords has the index of the post in the other arrays, from 1.
+--   It waits for locks as messaging.append_within does.
+-- Out: a row for each post. logs and positions: the entries of its subscribers, to be published; null without subscribers.
 --   outcome: accepted.
---     duplicate: the same envelope is there.
---     conflict: the id is taken by another envelope.
+--     duplicate: the same envelope was accepted before.
+--     conflict: another envelope has taken the id.
 --     fenced: the reservation was given up or is past its deadline.
---     busy: with `skip_busy`, another transaction holds one of the post's logs, or one of them is not there.
---   No rows, and nothing is done: without `skip_busy`, a log is missing. The caller opens it (open_logs) and calls again.
--- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
---   keys of ids by their order.
+--     busy: with `skip_busy`, another transaction holds one of the post's logs, or one of them does not exist.
+--   No rows, and nothing is appended: without `skip_busy`, a log is missing. The caller opens it (open_logs) and calls again.
+-- Locks, in order: the advisory lock that marks appends in progress (7305001, shared), logs by id (no key update),
+--   operations (7305002, shared), ids in key order.
 create or replace function messaging.append_posts_within(
   log_ids text[], -- boards and subscribers, each once
   ids text[],
@@ -25,7 +26,7 @@ create or replace function messaging.append_posts_within(
   expiry_caps bigint[], -- Unix seconds of ts + ttl; null: none
   operations text[],
   deadlines_ms bigint[],
-  -- Parallel to each other: a post, by its place in the arrays above from 1, and one of its subscribers.
+  -- Parallel to each other: the index of a post in the arrays above, from 1, and one of its subscribers.
   fan_ords bigint[],
   fan_logs text[],
   retention_seconds double precision,
@@ -34,14 +35,14 @@ create or replace function messaging.append_posts_within(
   skip_busy boolean
 ) returns table (
   ord bigint, outcome text, accepted_at bigint, expires_at bigint,
-  -- The subscribers' logs and the positions there, to be published; null where nobody subscribes.
+  -- The subscribers' logs and the positions in them, to be published; null without subscribers.
   logs text[], positions bigint[], outbox_id bigint
 ) language plpgsql as $$
 #variable_conflict use_column
 declare
   -- The logs that this call has locked.
   own text[];
-  -- Drawn after the locks, so that the times of one log do not run backwards.
+  -- Read after the locks are held, so that the times in one log never go backwards.
   now_ms bigint;
   now_seconds bigint;
   transaction_id bigint;
@@ -68,7 +69,7 @@ begin
   now_seconds := now_ms / 1000;
   transaction_id := pg_current_xact_id()::text::bigint;
 
-  -- A statement of its own: its snapshot is younger than the locks.
+  -- A separate statement, so that its snapshot is taken after the locks are held.
   return query
   with judged as materialized (
     select i.*, k.key, k."check", least(now_seconds + retention_seconds, i.expiry_cap)::bigint as expiry,
@@ -113,7 +114,7 @@ begin
     from located l order by l.place
   ), entered as (
     insert into messaging.entries (log, kind, position, message, thread_id, expires_at)
-    -- Threads are listed by the board's log alone.
+    -- Threads are listed only from the board's log.
     select p.log, 'board', p.position, l.place, case when p.is_board then l.thread_id end, l.expiry
     from placed p join located l on l.ord = p.ord
   ), advanced as (

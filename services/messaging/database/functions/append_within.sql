@@ -1,21 +1,22 @@
 -- messaging.append_within, revision 1
--- Appends one batch of accepted direct messages: one call, one transaction. It decides nothing: what was decided before is
--- refused where its ground has moved. A log that is held for long does not hold up the others (ADR 14).
+-- Appends one batch of accepted direct messages in one call and one transaction. It decides nothing. It only refuses an item
+-- if the facts behind its decision have changed. A log that another transaction holds for long does not delay the other logs
+-- (ADR 14).
 --
--- In: arrays in parallel, one item at each index; log_ids: each recipient once. It waits `lock_wait_ms` at most for each
---   lock; past that it raises 55P03 (lock_not_available), and nothing was appended. With `skip_busy` it waits for no log.
--- Out: a row for each item. outbox_id is set where the item is to be published.
+-- In: parallel arrays, one item at each index; log_ids: each recipient once. It waits at most `lock_wait_ms` for each lock.
+--   After that it raises 55P03 (lock_not_available), and nothing is appended. With `skip_busy` it waits for no log.
+-- Out: a row for each item. outbox_id is set only for accepted items, which are to be published.
 --   outcome: accepted.
---     duplicate: the same envelope is there.
---     conflict: the id is taken by another envelope.
---     stale: what it was decided on is another now: the recipient's policy, revocation or opinion of the sender, or the
---       sender has a pending request.
+--     duplicate: the same envelope was accepted before.
+--     conflict: another envelope has taken the id.
+--     stale: the decision no longer holds. The recipient's policy, revocation or contact state for the sender has changed,
+--       or the sender has a pending request.
 --     fenced: the reservation was given up or is past its deadline.
---     busy: with `skip_busy`, another transaction holds the log, or there is no log.
---   No rows, and nothing is done: without `skip_busy`, a recipient has no log yet. The caller opens it (open_logs) and
---   calls again. To open it here, with other logs locked, would wait for keys out of order.
--- Locks, in order: the mark of appends under way (7305001, shared), logs by id (no key update), operations (7305002, shared),
---   keys of ids by their order.
+--     busy: with `skip_busy`, another transaction holds the log, or the log does not exist.
+--   No rows, and nothing is appended: without `skip_busy`, a recipient has no log yet. The caller opens it (open_logs) and
+--   calls again. Opening it here, while other logs are locked, would take locks out of order.
+-- Locks, in order: the advisory lock that marks appends in progress (7305001, shared), logs by id (no key update),
+--   operations (7305002, shared), ids in key order.
 create or replace function messaging.append_within(
   log_ids text[], -- each recipient once
   ids text[],
@@ -32,7 +33,7 @@ create or replace function messaging.append_within(
   retention_seconds double precision,
   lease_seconds double precision,
   policies text[], -- the recipient's
-  contacts text[], -- what the recipient thinks of the sender: accepted, blocked or none
+  contacts text[], -- the state that the recipient has set for the sender: accepted, blocked or none
   lock_wait_ms integer, -- for each lock; null: until the statement's own timeout
   skip_busy boolean
 ) returns table (
@@ -45,28 +46,28 @@ declare
   nothing text;
   secret bytea;
   id_key uuid;
-  -- Of the short way's message.
+  -- The place of the message in the fast lane.
   own_place bigint;
   -- The logs that this call has locked.
   own text[];
-  -- Drawn after the locks, so that the times of one log do not run backwards.
+  -- Read after the locks are held, so that the times in one log never go backwards.
   now_ms bigint;
   now_seconds bigint;
   transaction_id bigint;
 begin
-  -- The lock is taken before the transaction gets an id: an export sees by it which appends are under way (src/store/read/export.ts).
+  -- Take this lock before the transaction gets an id. It shows an export which appends are in progress (src/store/read/export.ts).
   perform case when lock_wait_ms is not null then set_config('lock_timeout', lock_wait_ms::text, true) end,
     pg_catalog.pg_advisory_xact_lock_shared(7305001);
   select s.secret into secret from messaging.id_secret s;
 
-  -- The short way, for one message that is plainly to be accepted: for the inbox, its id not taken, its reservation good, and
-  -- the recipient as it was. Everything else is found out below.
+  -- Fast lane for the usual case: one message for the inbox, its id is free, its reservation is valid, and the recipient's
+  -- standing has not changed. The general path below handles every other case.
   if cardinality(ids) = 1 and lanes[1] = 'inbox' and not skip_busy then
     select l.head + 1 as next, l.standing_version into log from messaging.logs l where l.id = log_ids[1] for no key update;
     if not found then
       return;
     end if;
-    -- As an assignment, which costs less than a statement.
+    -- An assignment, because it costs less than a statement.
     nothing := pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(operations[1]))::text;
     now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
     now_seconds := now_ms / 1000;
@@ -74,7 +75,7 @@ begin
       expiry := least(now_seconds + retention_seconds, expiry_caps[1]);
       id_key := messaging.id_key(ids[1], secret);
       own_place := messaging.new_place(expiry, retention_seconds);
-      -- A statement of its own: its snapshot is younger than the locks.
+      -- A separate statement, so that its snapshot is taken after the locks are held.
       insert into messaging.ids (key, "check", place)
       select id_key, messaging.id_check(decode(digests[1], 'hex'), senders[1], secret), own_place << 2
       where not exists (select from messaging.ids i where i.key = id_key)
@@ -105,7 +106,7 @@ begin
     end if;
   end if;
 
-  -- In key order, so that batches never wait for each other in a circle.
+  -- In key order, so that batches never deadlock.
   if skip_busy then
     own := array(
       select l.id from messaging.logs l where l.id = any (log_ids) order by l.id for no key update skip locked
@@ -116,14 +117,14 @@ begin
       return;
     end if;
   end if;
-  -- Behind the logs, so that nobody who holds these waits for a log. A fence never waits for them.
+  -- After the logs, so that no transaction waits for a log while it holds these locks. A fence never waits for these locks.
   perform pg_catalog.pg_advisory_xact_lock_shared(7305002, hashtext(o.id)) from unnest(operations) as o (id);
 
   now_ms := floor(extract(epoch from clock_timestamp()) * 1000);
   now_seconds := now_ms / 1000;
   transaction_id := pg_current_xact_id()::text::bigint;
 
-  -- A statement of its own: its snapshot is younger than the locks.
+  -- A separate statement, so that its snapshot is taken after the locks are held.
   return query
   with judged as materialized (
     select i.*, l.head, k.key, k."check",

@@ -1,16 +1,16 @@
 -- messaging.fence_appends, revision 1
--- Says of message operations whether they were committed, and makes every 'no' final: an append of that operation whose
--- reservation ends at or before `through` is refused from then on (ADR 14, ADR 21).
+-- Returns whether each message operation was committed, and makes every 'no' final. From then on, an append of the operation
+-- is refused if its reservation ends at or before `through` (ADR 14, ADR 21).
 --
--- In: arrays in parallel, one operation at each index. An operation occurs once.
--- Out: a row for each operation. committed is null where the operation is being appended at this moment: nothing is known
---   or changed.
+-- In: parallel arrays, one operation at each index. An operation occurs once.
+-- Out: a row for each operation. committed is null if the operation is being appended at this moment. Then its outcome is
+--   not known, and nothing is changed.
 -- Locks: the operations (7305002, exclusive), without waiting.
 create or replace function messaging.fence_appends(operations text[], ids text[], digests text[], throughs_ms bigint[])
 returns table (ord bigint, committed boolean) language plpgsql as $$
 #variable_conflict use_column
 declare
-  -- Of the operations, in order: nobody appends it now.
+  -- For each operation, in order: whether this call got its lock, so that no append of it is in progress.
   held boolean[] := array(
     select pg_catalog.pg_try_advisory_xact_lock(7305002, hashtext(o.id))
     from unnest(operations) with ordinality as o (id, ord) order by o.ord
@@ -18,7 +18,7 @@ declare
   secret bytea;
 begin
   select s.secret into secret from messaging.id_secret s;
-  -- A statement of its own: its snapshot is younger than the locks.
+  -- A separate statement, so that its snapshot is taken after the locks are held.
   return query
   with judged as (
     select i.ord, i.operation, i.through_ms, i.held, x.key is not null as committed
@@ -31,7 +31,7 @@ begin
     select j.operation, j.through_ms from judged j where j.held and not j.committed
     on conflict (operation) do update set through_ms = greatest(messaging.message_fences.through_ms, excluded.through_ms)
   )
-  -- A message that is there was committed, whoever appends it now.
+  -- A message that exists was committed, even if another attempt at it is in progress.
   select j.ord, case when j.held or j.committed then j.committed end from judged j;
 end
 $$;

@@ -1,6 +1,6 @@
 -- messaging.find_message, revision 1
--- The stored message with an id, expired or not. As a function, because a query that joins messages by place would set up
--- all partitions for each of its runs, and mostly there is no message to be found.
+-- The stored message with an id, expired or not. It is a function because a query that joins messages by place sets up all
+-- partitions each time it runs, and usually there is no message to find.
 --
 -- In: the id; null: nothing is found.
 -- Out: at most one row.

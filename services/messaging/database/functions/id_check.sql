@@ -1,6 +1,6 @@
 -- messaging.id_check, revision 1
--- What messaging.ids keeps of a message's digest and sender: 40 and 24 bits (ADR 29). A fence knows the digest alone, and
--- compares the bits above the lowest 24.
+-- The bits that messaging.ids keeps of a message: 40 for its digest and 24 for its sender (ADR 29). A fence knows only the
+-- digest, and compares the bits above the lowest 24.
 --
 -- In: the digest; the sender; the secret of messaging.id_secret.
 -- Out: the check.

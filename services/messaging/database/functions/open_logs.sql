@@ -1,8 +1,8 @@
 -- messaging.open_logs, revision 1
 -- Opens logs that do not exist.
 --
--- In: log_ids; lock_wait_ms: how long it waits at most for each log that another transaction is opening. Past that it
---   raises 55P03 (lock_not_available).
+-- In: log_ids; lock_wait_ms: the longest wait for each log that another transaction is opening. After that it raises 55P03
+--   (lock_not_available).
 -- Out: nothing.
 -- Locks: the logs by id.
 create or replace function messaging.open_logs(log_ids text[], lock_wait_ms integer) returns void

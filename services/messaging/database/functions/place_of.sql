@@ -1,5 +1,5 @@
 -- messaging.place_of, revision 1
--- The place of the message with an id, live or purged. A query compares the id too: a key is a hash.
+-- The place of the message with an id, live or purged. Queries must compare the id too, because the place is found by a hash.
 --
 -- In: the id.
 -- Out: the place; null: the id was never taken.

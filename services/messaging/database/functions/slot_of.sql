@@ -1,7 +1,7 @@
 -- messaging.slot_of, revision 1
--- The partition of what expires at a time. The time is cut into periods of a sixth of the retention, and each period has
--- one of the 8 partitions in turn. So 6 or 7 hold what is live, and the one before them has a period to be truncated in
--- before it is used again.
+-- The partition for rows that expire at a given time. Time is divided into periods of a sixth of the retention, and the
+-- periods use the 8 partitions in turn. So 6 or 7 partitions hold live rows. A partition whose rows have expired has one
+-- period in which it can be truncated before it is used again.
 --
 -- In: Unix seconds; the retention.
 -- Out: 0 to 7.

@@ -1,11 +1,11 @@
 -- messaging.truncate_slot, revision 1
--- Empties the partitions of a slot if everything in them has expired. Places are ordered by expiry, so the last one tells.
--- Rows that are still being added keep it from getting the locks, so none is lost.
+-- Empties the partitions of a slot if everything in them has expired. Places are ordered by expiry, so the highest place
+-- shows this. A transaction that is still adding rows keeps this function from getting the locks, so no row is lost.
 --
--- In: the slot; the retention; how long it waits at most for each lock. Past that it raises 55P03 (lock_not_available), and
---   nothing has changed; meanwhile every statement on the tables waits behind it.
--- Out: whether there was something to remove. It never empties the slot of the present, so that short times to live do not
---   make it lock that slot again and again.
+-- In: the slot; the retention; the longest wait for each lock. After that it raises 55P03 (lock_not_available), and nothing
+--   has changed. While it waits, every statement on the tables waits behind it.
+-- Out: whether there was something to remove. It never empties the slot of the current period. Otherwise messages with short
+--   times to live would make it lock that slot again and again.
 -- Locks: the slot (7305003, without waiting), then its three partitions (access exclusive).
 create or replace function messaging.truncate_slot(
   slot_number integer, retention_seconds double precision, lock_wait_ms integer
@@ -27,7 +27,7 @@ begin
   execute format(
     'lock table messaging.entries_%1$s, messaging.messages_%1$s, messaging.votes_%1$s in access exclusive mode', slot_number
   );
-  -- A statement of its own: its snapshot is younger than the locks.
+  -- A separate statement, so that its snapshot is taken after the locks are held.
   execute newest into expires_at;
   if expires_at is null or expires_at > now_seconds then
     return false;

@@ -17,11 +17,11 @@ create table messaging.logs (
 ) with (fillfactor = 50); -- room for `head` to be updated in place
 create index logs_revoked on messaging.logs (revoked_at) where revoked_at is not null; -- listRevoked
 
--- The low bits of places (new_place). They only have to differ among messages that expire in the same second, and the
--- primary key of messages sees to it.
+-- The low bits of places (new_place). They must differ only among messages that expire in the same second, which the primary
+-- key of messages enforces.
 create sequence messaging.places minvalue 0 maxvalue 8388607 cycle;
 
--- Makes the keys of messaging.ids. Made once, when the schema is made, and never changed: all keys depend on it.
+-- The secret of the keys in messaging.ids. It is created with the schema and never changed, because all keys depend on it.
 create table messaging.id_secret (
   secret bytea not null check (octet_length(secret) = 32),
   single boolean primary key default true check (single)
@@ -33,33 +33,33 @@ select decode(replace(gen_random_uuid()::text || gen_random_uuid()::text, '-', '
 -- message expires. At most 100 bytes on disk, with the index (ADR 29).
 create table messaging.ids (
   key uuid primary key, -- id_key: findEarlier, place_of
-  -- id_check: 40 bits for the digest, 24 for the sender. For a purged message, an identical retry is told by it.
+  -- id_check: 40 bits for the digest, 24 for the sender. Identifies an identical retry of a purged message.
   "check" bigint not null,
   -- The place of the message, times 4, plus the lane: 0 inbox, 1 requests, 2 board. A promotion changes the lane.
   place bigint not null
 );
 
--- What expires lies in 8 partitions in turn. The partition is chosen by expiry when a message is accepted (new_place), and
--- a partition whose rows have all expired is truncated (truncate_slot). So nothing is deleted row by row, and an insert
--- always finds its partition (ADR 29).
+-- Messages, entries and votes expire, so each of these tables has 8 partitions, used in turn. The partition is chosen by
+-- expiry when a message is accepted (new_place), and is truncated when all its rows have expired (truncate_slot). So nothing
+-- is deleted row by row, and an insert always finds its partition (ADR 29).
 create table messaging.messages (
   -- new_place: partition, expiry and order of acceptance.
   place bigint not null,
-  -- Of its entry in the recipient's log; of the newer one after a promotion (spec 7.7).
+  -- The position of its entry in the recipient's log; after a promotion, of its newer entry (spec 7.7).
   position bigint not null,
   -- The position of its entry as a request, if it was promoted later.
   request_position bigint,
   accepted_at bigint not null,
   expires_at bigint not null,
   -- The transaction that accepted it and the place in it: the order of export. A page ends before the oldest
-  -- transaction under way, so that no late commit appears behind a cursor (ADR 19).
+  -- transaction in progress, so that no late commit appears before a cursor that was already handed out (ADR 19).
   batch bigint not null,
   ordinal integer not null,
-  -- Of a post: the rows of messaging.votes, counted in the transaction that changes them (spec 8.10).
+  -- For a post: its number of rows in messaging.votes, updated in the transaction that changes them (spec 8.10).
   upvotes integer not null default 0,
   acked boolean not null default false,
-  -- Of a post. While a post is hidden, its entry is absent from the board's log, so a feed need not skip hidden posts
-  -- one by one. The entries of subscribers stay and are skipped (spec 8.9).
+  -- For a post. While it is hidden, it has no entry in the board's log, so a feed need not skip hidden posts one by one.
+  -- The entries of subscribers stay and are skipped (spec 8.9).
   hidden boolean not null default false,
   lane text not null check (lane in ('inbox', 'requests', 'board')),
   id text collate "C" not null,
@@ -71,7 +71,7 @@ create table messaging.messages (
   thread_id text collate "C",
   -- The JSON that was accepted, without insignificant white space; never parsed or written again.
   envelope text not null,
-  primary key (place) -- everything that finds a message by its id or by an entry
+  primary key (place) -- every query that finds a message by its id or by an entry
 ) partition by range (place);
 create index messages_sent on messaging.messages (sender, batch, ordinal); -- exportMessages
 create index messages_received on messaging.messages (recipient, batch, ordinal); -- exportMessages
@@ -80,11 +80,11 @@ create index messages_unacked on messaging.messages (recipient, lane, position) 
 -- listInbox unacked, by thread: neither messages_unacked nor entries_thread finds the few that are both.
 create index messages_unacked_thread on messaging.messages (recipient, thread_id, lane, position)
   where not acked and lane <> 'board' and thread_id is not null;
--- exportMessages by thread: the posts of one author in a thread that may have any number of others'.
+-- exportMessages by thread: one author's posts in a thread that may have any number of posts by others.
 create index messages_authored_thread on messaging.messages (sender, thread_id, batch, ordinal)
   where lane = 'board' and thread_id is not null;
 
--- Append-only: what happened in each log, in the order of its cursors. An entry lies in the partition of its message.
+-- Append-only: the events of each log, in the order of its cursors. An entry is in the same partition as its message.
 create table messaging.entries (
   position bigint not null,
   message bigint not null, -- the place of the message
@@ -97,7 +97,7 @@ create index entries_log on messaging.entries (log, kind, position); -- listInbo
 create index entries_thread on messaging.entries (log, thread_id, kind, position) where thread_id is not null; -- listInbox by thread
 create index entries_of_post on messaging.entries (message) where kind = 'board'; -- listReceivers
 
--- Who voted for a live post.
+-- The agents that voted for a live post.
 create table messaging.votes (
   message bigint not null, -- the place of the post
   voter text collate "C" not null,
@@ -134,7 +134,7 @@ create table messaging.pending (
 );
 create index pending_expiry on messaging.pending (expires_at); -- purge
 
--- The state of the contact `other` of `owner`; without a row it is `none`.
+-- The contact state that `owner` has set for `other`; `none` if there is no row.
 create table messaging.contacts (
   owner text collate "C" not null,
   other text collate "C" not null,
@@ -154,7 +154,7 @@ create table messaging.outbox (
   -- The process with the lease publishes; at first that is the committer.
   leased_until timestamptz not null,
   published_at timestamptz,
-  -- The creation time of the stream, and a sequence of it that none of the entries exceeds.
+  -- The creation time of the stream, and a sequence number at or below which it stores all of the entries.
   epoch text collate "C",
   last_sequence bigint
 );

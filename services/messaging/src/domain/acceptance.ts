@@ -4,7 +4,7 @@ import type { EnvelopeFacts } from '@svc/contracts/messaging.ts'
 
 /**
  * Checks that an envelope was signed at most 300 s ago and at most 60 s ahead, and has not expired (spec 6.7). Expiry is
- * compared in whole seconds, as in `expires_at`. Otherwise a message could be accepted and be gone at once.
+ * compared in whole seconds, as in `expires_at`. Otherwise a message could be accepted that has already expired.
  * @throws ServiceError `envelope_timestamp_out_of_range`, `expired`.
  */
 export function checkTime({ ts_ms, ttl }: EnvelopeFacts, nowMs: number): void {

@@ -44,7 +44,7 @@ describe('spec 7.6: admission', () => {
     expect(outcome('alice', 'bob', standing)).toBe(expected)
   })
 
-  test.each(ROWS)('spec 7.6: to oneself under $policy, $contact, pending $pending → inbox', (standing) => {
+  test.each(ROWS)('spec 7.6: to yourself under $policy, $contact, pending $pending → inbox', (standing) => {
     expect(outcome('alice', 'alice', standing)).toBe('inbox')
   })
 })

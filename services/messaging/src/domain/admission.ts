@@ -4,7 +4,7 @@ import type { InboxPolicy } from '@svc/contracts/resources.ts'
 /** The contact state that the recipient has set for the sender. */
 export type Contact = 'accepted' | 'blocked' | 'none'
 
-/** Decides the lane of a DM. All of it belongs to the recipient or to the pair. */
+/** The facts that decide the lane of a DM. They belong to the recipient or to the pair. */
 export interface Standing {
   policy: InboxPolicy
   contact: Contact

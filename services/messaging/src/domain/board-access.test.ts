@@ -48,7 +48,7 @@ describe('spec 8.2, 8.4, 8.9: the decisions that follow from an answer of boards
     ['writer', 'ok', 'not_found', 'own_post'],
     ['owner', 'ok', 'ok', 'own_post'],
   ]
-  test.each(votes)('spec 8.10: %s votes: %s, on a hidden post %s, on an own one %s', (viewer, ...expected) => {
+  test.each(votes)('spec 8.10: %s votes: %s, on a hidden post %s, on their own %s', (viewer, ...expected) => {
     const access = VIEWERS[viewer]
     expect([
       outcome(() => checkVote(access, { hidden: false, isOwn: false })),

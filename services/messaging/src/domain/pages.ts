@@ -9,7 +9,7 @@ export interface ListedRow {
   acked: boolean
   /** Votes for a post. Absent in lists that hold only DMs, which have no votes (spec 7.8). */
   upvotes?: number
-  /** Null if the envelopes before it fill a page already; then it was not read. */
+  /** Null if the envelopes before it already fill a page. Then it was not read. */
   envelope: string | null
 }
 

@@ -8,7 +8,7 @@ import { purgeMessageFences } from '../store/send/message-fences.ts'
 
 /** Nothing waits for a purge, because every query leaves expired rows out. */
 const INTERVAL_MS = 5_000
-/** Rows per transaction. Nobody else needs rows of these tables that are this old. */
+/** Rows per transaction. No other transaction needs rows this old, so none waits for these locks. */
 const BATCH_ROWS = 1_000
 /** While the purge waits for the lock of a partition, senders wait behind it. So it gives up soon, and tries again in the next pass. */
 const LOCK_WAIT_MS = 200
@@ -16,15 +16,15 @@ const LOCK_WAIT_MS = 200
 interface PurgeOptions {
   retentionSeconds: number
   /**
-   * How long published outbox rows are kept. If JetStream loses events of that time they are published again. Older events
-   * are read from the logs.
+   * How long published outbox rows are kept. If JetStream loses events that are younger, they are published again. Older
+   * events are read from the logs.
    */
   outboxSeconds?: number
 }
 
 /**
- * Removes what has expired: partitions at once, all else in small transactions. Any number of processes may run it: each skips
- * what another has locked.
+ * Removes expired data: a partition at once, everything else in small transactions. Any number of processes may run it,
+ * because each skips what another has locked.
  */
 export function startPurgeLoop(database: Database, logger: Logger, options: PurgeOptions): Loop {
   const run = async (): Promise<boolean> => (await purgeBatch(database, options)).more

@@ -44,11 +44,11 @@ export interface Publisher {
 export const PUBLISH_LEASE_SECONDS = 5
 type PublishedBy = 'committer' | 'loop'
 
-/** Rows that one pass of the loop leases. A backlog needs thousands a second, and each pass compares with the stream once. */
+/** Rows that one pass of the loop leases. A backlog must drain at thousands of rows per second, and each pass compares with the stream. */
 const LEFT_ROWS = 1_000
 /**
- * Events that the loop holds in memory at once, or those of one row if it has more. A row of DMs has up to 128 events of up to
- * 64 KiB. A row of posts has up to 800, but those are short references.
+ * Maximum number of events that the loop holds in memory at once, unless one row has more. A row of DMs has up to 128 events
+ * of up to 64 KiB. A row of posts has up to 800, but those are short references.
  */
 const LEFT_EVENTS = 128
 /** A pass starts no new group after this time, so that it marks its rows while it still holds their lease. */
@@ -157,9 +157,9 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
   }
 
   /**
-   * For a stream that lost its tail and then assigned the same sequences to new events. The sequences of the lost rows look
-   * known, so this requeues every row past `state`, the end before the new events. Other processes may have published some of
-   * those rows since; the stream drops their events as duplicates, by message id.
+   * Handles a stream that lost its tail and then assigned the same sequences to new events. The lost rows now look published,
+   * because their sequences exist again. So this requeues every row past `state`, the end of the stream before the new events.
+   * Other processes may have published some of these rows since; the stream drops their events as duplicates, by message id.
    */
   async function requeueBehind(state: StreamState): Promise<void> {
     for (;;) {
@@ -189,8 +189,8 @@ export function createPublisher({ database, stream, logger }: PublisherOptions):
     // older stream can be found at any time; there may be a day of them, which must not hold up new events.
     if (found.length === REQUEUE_ROWS) await requeueBehind(state)
     else epoch = state.epoch
-    // A publication may have ended since `state` was read. Its sequence is the newer one: with a lower number, a later loss of
-    // that event would look like a sequence that the stream has never assigned.
+    // A publication may have ended since `state` was read, with a higher sequence. Keep the higher one. Otherwise, if the stream
+    // loses that event and assigns its sequence again, nothing would notice.
     lastGiven = lastGiven === givenBefore ? state.lastSequence : Math.max(lastGiven, state.lastSequence)
     return { epoch: state.epoch, requeued }
   }

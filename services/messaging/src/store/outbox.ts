@@ -160,7 +160,7 @@ export async function markPublished(sql: Sql, published: PublishedRow[]): Promis
     where o.id = p.id`
 }
 
-/** The search for the oldest row looks at this many rows, those whose leases end first. */
+/** The search for the oldest row examines this many rows, starting with those whose leases end first. */
 const OLDEST_OF = 1_000
 
 /** Seconds since the commit of the oldest unpublished row; 0 if there is none. */
@@ -204,7 +204,7 @@ export async function findBeyond(sql: Sql, { epoch, lastSequence }: StreamState,
   return rows.map((row) => row.id)
 }
 
-/** Makes due again those of the rows that a stream in this state does not know. @returns how many. */
+/** Makes those rows due again that a stream in this state does not know. @returns how many. */
 export async function requeueForgotten(
   sql: Sql,
   ids: readonly number[],

@@ -43,7 +43,7 @@ export async function lockPost(tx: Tx, boardId: string, id: string): Promise<{ h
   return row
 }
 
-/** Hides or restores a post. The caller holds its lock, and knows that it changes. Flag and entry change together. */
+/** Hides or restores a post. The caller holds its lock, and has checked that the flag changes. Flag and entry change together. */
 export async function setHidden(tx: Tx, id: string, hidden: boolean): Promise<void> {
   if (hidden) {
     await tx`

@@ -31,7 +31,7 @@ export async function promoteRequest(
       delete from messaging.pending p using moved m
       where p.recipient = ${recipient} and p.sender = ${sender} and p.message = m.place
     ), known as (
-      -- The answer to a retry says the lane, also when the message is purged.
+      -- The answer to a retry names the lane, even after the message was purged.
       update messaging.ids i set place = m.place << 2
       from moved m where i.key = messaging.id_key(m.id, (select s.secret from messaging.id_secret s))
     )

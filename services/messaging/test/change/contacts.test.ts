@@ -50,7 +50,7 @@ describe('spec 7.7: every move between the states', () => {
 })
 
 describe('spec 11.2; ADR 21: accepting a contact', () => {
-  test.each(STATES)('spec 7.7: %s for oneself is invalid_request, and charges nothing', async (state) => {
+  test.each(STATES)('spec 7.7: %s for your own id is invalid_request, and charges nothing', async (state) => {
     await using h = await startHarness()
     expect(await outcomeOf(h.setContact('bob', 'bob', state))).toBe('invalid_request')
     expect(h.charged).toEqual([])

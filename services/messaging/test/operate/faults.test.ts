@@ -49,7 +49,7 @@ async function startHarness() {
     natsUrl: nats.urlFor('messaging'),
     spawn: (env?: NodeJS.ProcessEnv) => spawn('messaging', env),
     call: <Q, R>(call: Call<Q, R>, request: Q) => bus.call(call, request, contextNow()),
-    /** bob's. */
+    /** The events of bob. */
     events: async () => {
       const { text } = await bus.callText(listEvents, { agent_id: BOB, after: 0, limit: 100 }, contextNow())
       return (JSON.parse(text) as Events).events

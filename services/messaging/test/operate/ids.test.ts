@@ -1,4 +1,4 @@
-/** What stays of a message for ever. */
+/** The part of a message that is kept for ever. */
 import { expect, test } from 'vitest'
 import { startStore } from '../support/store.ts'
 

@@ -4,7 +4,7 @@ import { purgeBatch } from '../../src/loops/purge.ts'
 import { type Harness, newId, startHarness } from '../support/harness.ts'
 import { outcomeOf } from '../support/outcome.ts'
 
-/** Of the harness. */
+/** The retention of the harness. */
 const RETENTION = { retentionSeconds: 30 * 86_400 }
 
 /** The number of rows of these messages in each table. */
@@ -102,7 +102,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     ).toMatchObject({ messages: 50, entries: 50, ids: 50 })
   })
 
-  test('against acknowledgements and promotions of what has just expired: nothing is left behind', async () => {
+  test('concurrent with acknowledgements and promotions of messages that have just expired: no row is left', async () => {
     await using h = await startHarness()
     const other = h.startProcess()
     for (let round = 0; round < 10; round += 1) {
@@ -119,18 +119,18 @@ describe('spec 6.8: expired messages are purged later', () => {
     }
   })
 
-  test('ADR 29: a partition is emptied when its last row has expired, and never the one of the present', async () => {
+  test('ADR 29: a partition is emptied when its last row has expired, but never the partition of the current period', async () => {
     await using h = await startHarness()
     const [gone, live] = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
     await h.expire(gone.id, live.id)
     const admin = h.openAdmin()
-    // Lies in the partition of what has expired, but has not.
+    // This message has not expired, but is in a partition with an expired one.
     await admin`
       update messaging.messages set place = place + (6000::bigint << 23), expires_at = expires_at + 6000 where id = ${live.id}`
     await h.purge()
     const left = () => admin`select id from messaging.messages`
     expect(await left()).toHaveLength(2)
-    // Expires in the period of the present.
+    // These messages have expired, but are in the partition of the current period.
     await admin`
       update messaging.messages m set expires_at = 1, place = (slot::bigint << 56) | (1 << 23) | (m.place & 8388607)
       from messaging.slot_of(extract(epoch from now())::bigint, 2592000) slot`
@@ -141,7 +141,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     expect(await left()).toHaveLength(0)
   })
 
-  test('ADR 14: a partition that somebody holds is left for a later pass, and senders go on', async () => {
+  test('ADR 14: a partition that another transaction has locked is left for a later pass, and senders go on', async () => {
     await using h = await startHarness()
     const { id } = await h.send({ from: 'alice', to: 'bob' })
     await h.expire(id)
@@ -210,7 +210,7 @@ describe('spec 6.8: expired messages are purged later', () => {
     await Promise.all(senders)
     const now = Date.now()
     const listed = new Set((await allIds(h, 'bob')).map((id) => id))
-    // A second for the whole seconds of `expires_at`, two for the list itself.
+    // Allow 1 s because `expires_at` has whole seconds, and 2 s for the listing itself.
     for (const { id, atMs } of accepted) if (atMs > now - 3_000) expect(listed).toContain(id)
     done = true
     await Promise.all(purges)

@@ -34,7 +34,7 @@ async function copyAll(from: postgres.Sql, to: postgres.Sql): Promise<void> {
 async function exportedIds(h: Harness, agent: string, limit: number): Promise<string[]> {
   const ids: string[] = []
   let after: string | null = null
-  // An export that never ends would be the tested fault.
+  // Bounded, because the tested fault would make the export endless.
   for (let page = 0; page < 20; page += 1) {
     const found: Awaited<ReturnType<Harness['exported']>> = await h.exported(agent, { after, limit })
     ids.push(...found.ids)

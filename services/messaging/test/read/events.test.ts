@@ -54,10 +54,10 @@ describe('spec 9.3, 9.4: events', () => {
   })
 
   test.each([
-    ['skipped ones at the end', [5, 6], 3, [4], 6],
-    ['skipped ones behind the last that are left', [5, 6], 2, [3, 4], 6],
-    ['more behind a full page', [1, 4], 0, [2, 3], 3],
-    ['nothing but skipped ones', [1, 2, 3, 4, 5, 6], 0, [], 6],
+    ['skipped events at the end', [5, 6], 3, [4], 6],
+    ['skipped events after the last one returned', [5, 6], 2, [3, 4], 6],
+    ['more events after a full page', [1, 4], 0, [2, 3], 3],
+    ['only skipped events', [1, 2, 3, 4, 5, 6], 0, [], 6],
     ['nothing', [], 6, [], 6],
     ['a cursor beyond the end', [], 9, [], 9],
   ])('spec 9.4: next_cursor is the last examined, or after: %s', async (_name, expired, after, expected, next) => {

@@ -6,7 +6,7 @@ import { exportMessages } from '../../src/handlers/read/export-messages.ts'
 import { createAppend } from '../../src/store/send/append.ts'
 import { contextNow, type Harness, newId, startHarness } from '../support/harness.ts'
 
-/** Everything, page by page. */
+/** Exports everything, page by page. */
 async function exportAll(h: Harness, agent: string, threadId: string | null, limit: number): Promise<string[]> {
   const ids: string[] = []
   let after: string | null = null
@@ -76,7 +76,7 @@ describe('spec 7.9, 7.12, 7.15: GET /v2/export: sent and received messages by ac
   )
 })
 
-describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed out', () => {
+describe('spec 7.15; ADR 19: no message appears before a cursor that was handed out', () => {
   test('a page ends before an unfinished transaction, and the next page continues in order', async () => {
     await using h = await startHarness()
     const before = await h.send({ from: 'alice', to: 'bob' })
@@ -158,7 +158,7 @@ describe('spec 7.15; ADR 19: no message appears behind a cursor that was handed 
     const seen = await readers
     for (const [index, agent] of agents.entries()) expect(seen[index]).toEqual(await exportAll(h, agent, null, 100))
 
-    /** In the order first seen. A cursor is empty at the end: one goes on from the last that was not. */
+    /** Follows the export. At the end the cursor is empty, so this goes on from the last cursor that was not. */
     async function follow(agent: string): Promise<string[]> {
       const ids = new Set<string>()
       let after: string | null = null

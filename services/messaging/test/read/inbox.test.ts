@@ -114,7 +114,7 @@ describe('spec 7.9, 7.11, 7.12: lists of received messages', () => {
     expect(listed).toBeGreaterThan(100)
   })
 
-  test('spec 7.12: the thread of another conversation, and the id of a member that is no root, list nothing', async () => {
+  test('spec 7.12: the thread of another conversation, and the id of a member that is not a root, list nothing', async () => {
     await using h = await startHarness()
     await h.setPolicy('bob', 'open', 1)
     const root = await h.send({ from: 'alice', to: 'bob' })

@@ -16,7 +16,7 @@ import { type Harness, startHarness } from '../support/harness.ts'
 /** Messages in the log that is read, and as many in other logs. */
 const ROWS = 6_000
 const LIMIT = 20
-/** When messages expire; they lie in six partitions. */
+/** When messages expire. They are in six partitions. */
 const FAR = 4_000_000_000
 
 interface PlanNode {
@@ -141,7 +141,7 @@ const QUERIES: [string, (sql: Sql) => Promise<unknown>][] = [
   ['the root of a thread on a board', (sql) => listFeed(sql, { ...feedQuery, threadId: 'post-10', after: 0 })],
   ['a post', (sql) => findMessage(sql, null, 'post-7')],
   ['a post and a vote for it', (sql) => findPost(sql, 'post-7', 'voter-7')],
-  ['those who have an event of a post', (sql) => listReceivers(sql, 'board', 'post-7')],
+  ['agents that have an event of a post', (sql) => listReceivers(sql, 'board', 'post-7')],
   ['arrivals', (sql) => listArrivals(sql, [{ agent_id: 'bob', after: ROWS / 2 }], LIMIT)],
   ['no new arrivals', (sql) => listArrivals(sql, [{ agent_id: 'bob', after: ROWS }], LIMIT)],
   [

@@ -23,7 +23,7 @@ describe('the calls of a stream process', () => {
     expect(texts.map((one) => JSON.parse(one).cursor)).toEqual([1, 2, 3])
   })
 
-  test('spec 9.4: skipped events count as examined, and at the end none do', async () => {
+  test('spec 9.4: skipped events count as examined; at the end of the log there are no events', async () => {
     await using h = await startHarness()
     const ids = [await h.send({ from: 'alice', to: 'bob' }), await h.send({ from: 'carol', to: 'bob' })]
     await h.expire(ids[1]?.id ?? '')
@@ -33,7 +33,7 @@ describe('the calls of a stream process', () => {
     expect(end).toEqual({ meta: { earliest: 1, latest: 2, next_cursor: 2, cursors: [] }, text: '' })
   })
 
-  test('list-heads answers the head of each log and which agents are revoked, in the order of the question', async () => {
+  test('list-heads answers the head of each log and which agents are revoked, in the order of the request', async () => {
     await using h = await startHarness()
     await h.send({ from: 'alice', to: 'bob' })
     await h.send({ from: 'carol', to: 'bob' })

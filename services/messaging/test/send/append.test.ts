@@ -84,7 +84,7 @@ async function storedWith(database: Database, sent: Append): Promise<object[]> {
           from messaging.outbox o, unnest(o.logs, o.kinds, o.positions, o.places) as q (log, kind, position, place)
           where q.log = m.recipient and q.position = m.position and q.place = m.place
         ) as queued,
-        -- What stays of it when it is purged.
+        -- The part that is kept after a purge.
         (
           select (i.place & 3) || case when i."check" = messaging.id_check(m.digest, m.sender, s.secret) then ' known' end
           from messaging.id_secret s, messaging.ids i where i.place >> 2 = m.place and i.key = messaging.id_key(m.id, s.secret)
@@ -203,7 +203,7 @@ describe('ADR 19: an append', () => {
     ],
     ['the policy', `update messaging.logs set policy = 'closed'`, {}, 'stale'],
     ['the policy, and changed it back', `update messaging.logs set policy = 'open'`, { policy: 'open' }, 'accepted'],
-    ['everything: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
+    ['its status: it was revoked', 'update messaging.logs set revoked = true', {}, 'stale'],
   ])(
     'spec 7.6: a message that was decided before the recipient changed %s %s',
     async (_name, change, ground, outcome) => {
@@ -256,13 +256,13 @@ describe('ADR 10: a message has the same outcome alone and in a batch', () => {
 
   const LATER = RETENTION_SECONDS * 2
   test.each<[string, string, (at: string) => Partial<Append>]>([
-    ['that is plain', '', () => ({})],
-    ['to somebody without a log', '', (at) => ({ recipient: `new-${at}` })],
+    ['in the usual case', '', () => ({})],
+    ['to an agent without a log', '', (at) => ({ recipient: `new-${at}` })],
     ['of a thread', '', () => ({ threadId: 'thread' })],
     ['with a short ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + 60 })],
     ['with a long ttl', '', () => ({ expiryCap: Math.floor(Date.now() / 1_000) + LATER })],
     ['that is a request', '', () => ({ lane: 'requests' })],
-    ['whose sender has asked already', '', () => ({ lane: 'requests', sender: 'asked' })],
+    ['whose sender has a pending request', '', () => ({ lane: 'requests', sender: 'asked' })],
     ['that is stored already', '', (at) => ({ id: `there-${at}`, digest: 'ab'.repeat(32) })],
     ['that was stored and purged', '', (at) => ({ id: `gone-${at}`, digest: 'ab'.repeat(32) })],
     ['whose id belongs to a stored message', '', (at) => ({ id: `there-${at}` })],
@@ -275,12 +275,12 @@ describe('ADR 10: a message has the same outcome alone and in a batch', () => {
     ['reserved again after that', '', (at) => ({ operation: `fenced-${at}`, deadlineMs: FENCED_MS + 1 })],
     ['past its deadline', '', () => ({ deadlineMs: Date.now() - 60_000 })],
     [
-      'whose ground changed and changed back',
+      'whose recipient changed its settings and changed them back',
       `update messaging.logs set standing_version = 7 where id = 'at'`,
       () => ({}),
     ],
     [
-      'whose ground is another',
+      'whose recipient changed its settings',
       `update messaging.logs set standing_version = 7, policy = 'closed' where id = 'at'`,
       () => ({}),
     ],
@@ -325,7 +325,7 @@ describe('a log that another transaction has locked', () => {
     const held = await h.hold('bob')
     const [own, later] = [to('bob', 'bob', 'bob'), to('bob', 'bob')]
     const answers = own.map(h.append)
-    // In one batch with the waiting messages, and after it; one of them to an agent without a log.
+    // These are in one batch with the waiting messages, or after it. One of them goes to an agent without a log.
     expect(await Promise.all(to('carol', 'dave', 'new').map(h.append))).toEqual([ACCEPTED, ACCEPTED, ACCEPTED])
     answers.push(...later.map(h.append))
     for (let round = 0; round < 5; round += 1) expect(await Promise.all(to('dave').map(h.append))).toEqual([ACCEPTED])
@@ -339,7 +339,7 @@ describe('a log that another transaction has locked', () => {
     expect(await h.positionsOf('bob')).toEqual([1, 2, 3, 4, 5, 6])
   })
 
-  test('takes turns with any number of other locked logs, and leaves connections for other messages', async () => {
+  test('gets its turn among any number of other locked logs, and leaves connections for other messages', async () => {
     await using h = await startHarness()
     const names = Array.from({ length: 12 }, (_, at) => `held-${at}`)
     await Promise.all(to(...names, 'carol').map(h.append))
@@ -347,7 +347,7 @@ describe('a log that another transaction has locked', () => {
     const stalled = to(...names.slice(1)).map(h.append)
     const [own] = to('held-0').map(h.append)
     expect(await Promise.all(to('carol').map(h.append))).toEqual([ACCEPTED])
-    // Other statements of the process.
+    // Other statements of the process get a connection too.
     expect((await h.preflight({ ...QUESTION, id: 'new' })).earlier).toBeUndefined()
     await first[Symbol.asyncDispose]()
     expect(await own).toEqual(ACCEPTED)
@@ -485,8 +485,8 @@ describe('preflight: all facts for the decision, in one statement', () => {
   })
 
   test.each([
-    ['of the same two, either way round', 'bob', 'alice', null, 3_600, { sameConversation: true, root: true }],
-    ['of the same two', 'alice', 'bob', null, 3_600, { sameConversation: true, root: true }],
+    ['of the same two agents, in reverse', 'bob', 'alice', null, 3_600, { sameConversation: true, root: true }],
+    ['of the same two agents', 'alice', 'bob', null, 3_600, { sameConversation: true, root: true }],
     ['that is a member of a thread', 'alice', 'bob', 'some-root', 3_600, { sameConversation: true, root: false }],
     ['of another pair', 'alice', 'carol', null, 3_600, { sameConversation: false, root: false }],
     ['that has expired', 'alice', 'bob', null, -1, { sameConversation: false, root: false }],

@@ -1,4 +1,4 @@
-/** ADR 6, 7: the plain path and the fast lane give the same answer. The test of every state is that of domain/admission.test.ts. */
+/** ADR 6, 7: the plain path and the fast lane give the same answer. domain/admission.test.ts tests every state. */
 import { ServiceError } from '@svc/contracts/errors.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { laneFor, type Standing } from '../../src/domain/admission.ts'
@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => h[Symbol.asyncDispose]())
 
-/** The ways through messaging. The first process remembers the pair, as it was before its state changed; the other does not. */
+/** The paths through messaging. The first process remembers the pair as it was before its state changed; the other does not. */
 const LANES: Record<string, (message: Sending) => Promise<unknown>> = {
   plain: (message) => stranger.send(message),
   'reserved ahead': (message) => stranger.send({ ...message, reservedAhead: true }),

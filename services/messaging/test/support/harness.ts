@@ -55,7 +55,7 @@ interface Sending {
   id?: string
   /** Seconds; 0: none. */
   ttl?: number
-  /** Of `ts`. */
+  /** The age of `ts`. */
   agoSeconds?: number
   threadId?: string
   replyTo?: string
@@ -67,7 +67,7 @@ interface Sending {
 interface ProcessOptions {
   /** Awaited between the reservation and the commit of each charge. */
   onCharge?: () => Promise<void>
-  /** Its own retention, as while a new one is rolled out. */
+  /** The retention of this process. It differs while a new setting is rolled out. */
   retentionDays?: number
 }
 
@@ -108,7 +108,7 @@ export async function startHarness({ retentionDays = 30 }: { retentionDays?: num
     boards,
     /** Another process on the same database. */
     startProcess,
-    /** A connection as superuser, to look and to tamper. */
+    /** A connection as superuser, to read and change rows directly. */
     openAdmin: () => stack.adopt(postgres(testDatabase.adminUrl, { max: 1, onnotice: () => {} }), (sql) => sql.end()),
     urlFor: () => testDatabase.urlFor('messaging'),
     inbox: (agent: string, query: Partial<Parameters<typeof listInbox>[1]> = {}) => inbox(first.deps, agent, query),

@@ -17,7 +17,7 @@ export async function startStore() {
   const logger = createLogger('test', 'silent')
   /** SQLSTATEs of failed attempts, including retried ones. */
   const errors: unknown[] = []
-  /** As another process would have it. */
+  /** Connects as another process would. */
   const open = () => withNotedErrors(stack.use(openDatabase({ url, application: 'test', logger })), errors)
   const database = open()
   const fences = createFences(database, { fence: async () => [] })

@@ -1,7 +1,7 @@
--- Who has which stream open. Owner of every object: the migrating role; the service's own role gets what it uses at the end.
+-- The open streams of each agent. Owner of every object: the migrating role; the service's own role gets its grants at the end.
 
--- Two slots for each agent, so the limit of spec 9.8 is the primary key's to keep, over any number of processes. A
--- lease that has run out is anybody's to take.
+-- Two slots for each agent, so the primary key enforces the limit of streams (spec 9.8) across all processes. Any process
+-- may take an expired lease.
 create table stream.leases (
   agent_id text collate "C" not null,
   slot smallint not null check (slot between 1 and 2),
@@ -11,7 +11,7 @@ create table stream.leases (
 );
 create index leases_expired on stream.leases (expires_at); -- purgeLeases
 
--- Processes and how many more streams each can hold, as each of them said last.
+-- The processes, and how many more streams each can hold by its own last report.
 create table stream.processes (
   id text collate "C" primary key,
   room integer not null,

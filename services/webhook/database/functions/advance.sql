@@ -1,10 +1,10 @@
 -- webhook.advance, revision 1
--- Raises the positions up to which the inbox entries of each log are known to be jobs, or to need none (ADR 13): of
--- configurations that are still set, from where the caller began. So if two callers have read the same entries, only
--- one of them makes jobs.
+-- Raises the position in each log up to which every inbox entry has a job or needs none (ADR 13). It raises a position only
+-- if the configuration is still set and the position is still the one at which the caller began. So if two callers have
+-- read the same entries, only one of them makes jobs.
 --
--- In: arrays in parallel, one endpoint at each index.
--- Out: whose positions were raised. Their endpoints stay locked until the transaction ends.
+-- In: parallel arrays, one endpoint at each index.
+-- Out: the agents whose positions were raised. Their endpoints stay locked until the transaction ends.
 -- Locks: endpoints by agent_id (no key update).
 create or replace function webhook.advance(agents text[], configurations uuid[], froms bigint[], tos bigint[])
 returns table (agent_id text)

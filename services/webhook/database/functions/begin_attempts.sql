@@ -1,10 +1,10 @@
 -- webhook.begin_attempts, revision 2
--- The last look before a connection. Jobs that are still held by their claim and belong to the present configuration
--- begin their leases anew.
+-- The last check before a connection is opened. Renews the lease of each job that its claim still holds and that belongs to
+-- the current configuration.
 --
--- In: arrays in parallel, one job at each index.
--- Out: the leases of these jobs.
--- Locks: the jobs, in no certain order. Only the holder of a lease begins its attempt, so two calls share no job.
+-- In: parallel arrays, one job at each index.
+-- Out: the renewed leases.
+-- Locks: the jobs, in no particular order. Only the holder of a lease begins its attempt, so two calls share no job.
 create or replace function webhook.begin_attempts(configurations uuid[], messages text[], leases uuid[], lease_seconds double precision)
 returns table (lease uuid)
 language sql as $$

@@ -2,13 +2,12 @@
 -- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
 -- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
--- Leases due jobs to one worker, as webhook.claim_fairly, which took its place: of each host no more than `host_limit`
--- endpoints at once, and none of those that have enough under way. Where the first that are due are all of one host,
--- the next claim passes that host over.
+-- Leases due jobs to one worker. webhook.claim_fairly has replaced it. It takes at most `host_limit` endpoints of each host,
+-- and none of a busy host. If the endpoints that have been due for longest all belong to one host, the next claim skips that
+-- host.
 --
--- In: how many steady and struggling endpoints, slots of an endpoint, seconds of a lease, endpoints of a host; the
---   hosts that
---   have enough under way.
+-- In: the maximum of steady and of struggling endpoints, the slots of an endpoint, the seconds of a lease, the maximum of
+--   endpoints of a host; the busy hosts, which have enough requests in progress.
 -- Out: the jobs, each with its endpoint.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
 

@@ -1,18 +1,18 @@
 -- webhook.claim_fairly, revision 2
--- Leases due jobs to one worker: of each endpoint that is due the oldest, as many as it has slots free. The endpoints
--- are locked first and the jobs counted afterwards, by a statement that sees all that was committed before the lock; so
--- the number of slots holds over all workers.
+-- Leases due jobs to one worker: the oldest jobs of each due endpoint, as many as the endpoint has free slots. It locks the
+-- endpoints first. Then it counts the jobs in a statement that sees everything committed before the lock. So the limit of
+-- slots holds across all workers.
 --
--- No host has more than `host_jobs` requests of one standing in a worker, with those that are under way there
--- (`busy_*`). Of those that are due on a host, each endpoint gets a first request before any gets a second one. Second
--- requests take half of the host's part at most, so that the other half is there for an endpoint that has none.
+-- In one worker, a host has at most `host_jobs` requests of one standing, including those already in progress (`busy_*`).
+-- Among the due endpoints of a host, each gets its first request before any gets a second one. Second requests use at most
+-- half of the host's share, so that the other half stays free for endpoints that have no request.
 --
--- In: how many jobs of steady and of struggling endpoints, slots of an endpoint, seconds of a lease, jobs of a host; in
---   parallel what the worker has under way by standing and host.
--- Out: the jobs, each with its endpoint. Endpoints that another worker is looking at are passed over.
+-- In: the maximum of jobs of steady and of struggling endpoints, the slots of an endpoint, the seconds of a lease, the
+--   maximum of jobs of a host; parallel arrays: the worker's requests in progress by standing and host.
+-- Out: the jobs, each with its endpoint. Endpoints that another worker has locked are skipped.
 -- Locks, in order: endpoints by due_at (no key update, skip locked), then jobs.
 
--- Its results had no accepted_ms before. No recorded release calls it.
+-- An earlier version returned no accepted_ms. No recorded release calls it.
 drop function if exists webhook.claim_fairly(
   bigint, bigint, bigint, double precision, bigint, text[], text[], bigint[]
 );
@@ -47,7 +47,7 @@ begin
       order by e.due_at limit 2 * struggling_jobs
     )
   ), counted as materialized (
-    -- An endpoint that is alone on its host cannot be compared with others.
+    -- An endpoint that is alone on its host competes with no other, so its leases need not be counted here.
     select d.*, case when count(*) over (partition by d.standing, d.host) = 1 then 0
       else webhook.count_leased(d.configuration, moment) end as leased
     from due d

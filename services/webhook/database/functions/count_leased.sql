@@ -1,11 +1,12 @@
 -- webhook.count_leased, revision 1
--- How many jobs of a configuration are held by a worker at a moment.
+-- How many jobs of a configuration are leased at a given time.
 --
--- In: the configuration; the moment.
+-- In: the configuration; the time.
 -- Out: their number.
 -- Locks: none.
 --
--- `offset 0` keeps the condition of time apart: it would make the index of all waiting jobs look as good.
+-- `offset 0` keeps the condition on the time out of the subquery. With it, the planner might use the index of all waiting
+-- jobs instead.
 create or replace function webhook.count_leased(of_configuration uuid, at timestamptz) returns bigint
 language sql volatile as $$
   select count(*) from (

@@ -1,10 +1,10 @@
 -- webhook.finish, revision 1
 -- Records how attempts ended, for jobs that are still held by their claim.
 --
--- In: arrays in parallel, one attempt at each index. outcomes: `delivered` and `failed` end the job, `retry` counts the
+-- In: parallel arrays, one attempt at each index. outcomes: `delivered` and `failed` end the job, `retry` counts the
 --   attempt and `postponed` does not; both make the job due again after `delays` seconds. slow: whether the attempt took
---   long, however it ended. Slow answers count as failures do, and an endpoint is not struggling any more when `proof` quick
---   ones came one after another.
+--   long, whatever its outcome. A slow answer counts as a failure does. An endpoint stops being struggling after `proof`
+--   quick deliveries in a row.
 -- Out: nothing.
 -- Locks, in order: endpoints by agent_id (no key update), then jobs.
 --

@@ -1,11 +1,12 @@
 -- webhook.first_lease_end, revision 1
--- When the first lease of a configuration ends that is good at a moment.
+-- When the first of the leases ends that a configuration has at a given time.
 --
--- In: the configuration; the moment.
--- Out: the time; null if no job is held.
+-- In: the configuration; the time.
+-- Out: the end of the lease; null if no job is leased.
 -- Locks: none.
 --
--- `offset 0` keeps the condition of time apart: it would make the index of all waiting jobs look as good.
+-- `offset 0` keeps the condition on the time out of the subquery. With it, the planner might use the index of all waiting
+-- jobs instead.
 create or replace function webhook.first_lease_end(of_configuration uuid, at timestamptz) returns timestamptz
 language sql volatile as $$
   select min(l.due_at) from (

@@ -1,8 +1,8 @@
 -- webhook.ingest, revision 2
--- Called by the release that test/check/released.json records, and by no later one. This file goes when that record does
--- not say `called` of it any more; a numbered file of tables/ then drops the function.
+-- Called by the release that test/check/released.json records, and by no later one. Remove this file when that record
+-- no longer marks the function as `called`; a numbered file of tables/ then drops it.
 --
--- As webhook.make_jobs, which took its place, without the times of acceptance.
+-- Does what webhook.make_jobs does, which has replaced it, without the times of acceptance.
 create or replace function webhook.ingest(
   agents text[], cursors bigint[], messages text[], bodies text[], expiries bigint[], delays double precision[]
 ) returns bigint

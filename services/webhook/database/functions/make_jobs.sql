@@ -1,8 +1,8 @@
 -- webhook.make_jobs, revision 1
--- Makes jobs of events, for agents that have a webhook that is older than the event.
+-- Makes jobs from events, for agents whose webhook is older than the event.
 --
 -- In: arrays in parallel, one event at each index; delays: seconds to the first attempt; accepted_ms: Unix milliseconds.
--- Out: how many jobs it made. An event that comes again, and a message whose time is over, make none.
+-- Out: how many jobs it made. It makes none from a repeated event or an expired message.
 -- Locks, in order: endpoints by agent_id (no key update), then jobs.
 create or replace function webhook.make_jobs(
   agents text[], cursors bigint[], messages text[], bodies text[], expiries bigint[], delays double precision[],

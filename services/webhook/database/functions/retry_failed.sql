@@ -1,8 +1,8 @@
 -- webhook.retry_failed, revision 1
--- Makes jobs that were given up due again, with all of their attempts: of present configurations, of messages that have
+-- Makes failed jobs due again, with a full number of attempts, if their configuration is still set and their message has
 -- not expired.
 --
--- In: an agent and a message, each null for all; how many at most; dry_run: only count.
+-- In: an agent and a message, each null for all; the maximum number of jobs; dry_run: only count.
 -- Out: how many it made due, or would have.
 -- Locks, in order: endpoints by agent_id (no key update), then jobs.
 create or replace function webhook.retry_failed(of_agent text, of_message text, at_most bigint, dry_run boolean) returns bigint

@@ -5,7 +5,7 @@
 -- jobs: a transaction that writes both locks this row first.
 create table webhook.endpoints (
   agent_id text collate "C" primary key, -- ingest, begin_attempts, findEndpoint
-  -- Another one after every change; null: no webhook is set.
+  -- A new id for every change; null: no webhook is set.
   configuration uuid,
   url text,
   -- The secret, encrypted with the key of this id.
@@ -15,9 +15,9 @@ create table webhook.endpoints (
   after_cursor bigint not null default 0,
   -- Jobs of the configuration that were given up.
   failed bigint not null default 0,
-  -- No later than something is to be taken: a job is due and a slot is free, or a lease ends. Null: nothing is pending.
+  -- At or before the time when a claim finds work: a job is due and a slot is free, or a lease ends. Null: nothing is pending.
   due_at timestamptz,
-  -- The last attempt failed. Such endpoints have a bounded part of a worker's attention.
+  -- The last attempt failed. A worker has a limited number of requests in progress to struggling endpoints.
   struggling boolean not null default false,
   -- A revocation is for ever (spec 5.11).
   revoked boolean not null default false,
@@ -26,17 +26,17 @@ create table webhook.endpoints (
 create index endpoints_due on webhook.endpoints (struggling, due_at) where due_at is not null; -- claim, measure
 create index endpoints_key on webhook.endpoints (key_id) where key_id is not null; -- listSealedOtherwise
 
--- A job is a message for a configuration. When it has ended its row stays for days, without the body, so that an event
--- that comes again makes no second job.
+-- A job is a message for a configuration. After it has ended, its row stays for days, without the body, so that a repeated
+-- event makes no second job.
 create table webhook.jobs (
   configuration uuid not null,
   message_id text collate "C" not null,
   agent_id text collate "C" not null,
   -- The text of the envelope as it was received (spec: exact_body_bytes); null when the job has ended.
   body text,
-  -- Of the message, Unix seconds.
+  -- When the message expires, Unix seconds.
   expires_at bigint not null,
-  -- That have ended.
+  -- How many attempts have ended.
   attempts smallint not null default 0,
   -- When the next attempt is due; while a worker holds the job, when its lease ends; null when the job has ended.
   due_at timestamptz,

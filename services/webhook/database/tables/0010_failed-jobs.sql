@@ -1,5 +1,5 @@
--- A job that was given up keeps its body while its message lasts, so that an operator can have it tried again (`svc admin
--- jobs retry`). What was delivered, or is void, keeps none; removed are all of them after their days, as before.
+-- A failed job keeps its body until its message expires, so that an operator can retry it (`svc admin jobs retry`). Delivered
+-- and void jobs keep no body. All ended jobs are removed after some days, as before.
 
 alter table webhook.jobs drop constraint jobs_check;
 alter table webhook.jobs add constraint jobs_state check (

@@ -1,8 +1,8 @@
--- One host, however many endpoints it has, takes a bounded part of a worker; and an endpoint is not struggling that has proved
--- itself: slow answers count as failures do, and one success does not make up for them.
+-- A host takes a limited share of a worker, however many endpoints it has. Slow answers count as failures, and an endpoint
+-- stops being struggling only after several quick deliveries in a row.
 
 alter table webhook.endpoints
   add column host text collate "C"
     generated always as (rtrim(lower(substring(url from '^[^/]*//(\[[^]]*\]|[^:/?#]*)')), '.')) stored,
-  -- Deliveries that have to be quick, one after another, until it is not struggling any more.
+  -- How many quick deliveries in a row are missing until the endpoint stops being struggling.
   add column to_prove smallint not null default 0;

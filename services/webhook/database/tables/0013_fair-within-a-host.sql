@@ -1,9 +1,9 @@
--- Endpoints of one host share its part fairly, and one that has proved itself does not compete with those that have not.
+-- The endpoints of one host share its requests fairly. Proven endpoints do not compete with endpoints that are not proven.
 
 alter table webhook.endpoints
-  -- The configuration that delivers: its last attempts were quick, and none failed since.
+  -- The configuration, if its last delivery was quick and no attempt has failed or was slow since.
   add column proven uuid,
-  -- Requests of each standing have a part of a host of their own.
+  -- Each standing has its own limit of requests to a host.
   add column standing text collate "C" generated always as (
     case when struggling then 'struggling' when proven = configuration then 'proven' else 'new' end
   ) stored;

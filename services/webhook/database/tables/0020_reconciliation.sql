@@ -1,18 +1,18 @@
 -- The position up to which each inbox entry of the agent's log has a job or needs none. Jobs for events that JetStream
 -- lost are made from the entries after this position (docs/adr/0013-what-jetstream-forgot-is-made-up-from-the-logs.md).
 
--- Null for endpoints of earlier releases: they begin at the head of their log at the first comparison, and JetStream
--- delivers everything accepted before. Jobs of earlier entries may have been removed already, and would be made again.
+-- Null for endpoints of earlier releases. They begin at the head of their log at the first comparison, because earlier jobs
+-- may have been removed already and would be made again. JetStream delivers everything that was accepted before.
 alter table webhook.endpoints add column reconciled bigint;
 alter table webhook.endpoints alter column reconciled set default 0;
 create index endpoints_configured on webhook.endpoints (agent_id) where configuration is not null; -- listPositions
 
--- One row: a round goes through all endpoints with a webhook, page by page. Whoever holds the lease does the next page.
+-- One row: a round goes through all endpoints with a webhook, page by page. The process with the lease does the next page.
 create table webhook.reconciliation (
   the_only boolean primary key default true check (the_only),
-  -- The last agent of the page before; '' at the beginning of a round.
+  -- The last agent of the previous page; '' at the beginning of a round.
   place text collate "C" not null default '',
-  -- Of the round.
+  -- When the round began.
   begun_at timestamptz not null default clock_timestamp(),
   -- Every endpoint before this place in the round has all jobs of its log.
   complete boolean not null default true,

@@ -14,9 +14,9 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
     ['numbers keep their spelling', '{"id":"msg-0001","body":[1.0,1e2,-0,1E+2]}'],
     ['escapes too', '{"id":"msg-0001","body":"\\u0041\\/\\"\\u0000\\\\"}'],
     ['brackets and quotes in text', '{"id":"msg-0001","body":"}}],\\"lane\\":{[\\\\"}'],
-    ['what looks like the end of the event', '{"body":",\\"lane\\":\\"inbox\\"}}","id":"msg-0001"}'],
+    ['text that looks like the end of the event', '{"body":",\\"lane\\":\\"inbox\\"}}","id":"msg-0001"}'],
     ['a member of the same name, deeper and earlier', '{"body":{"envelope":{"id":"msg-0002"}},"id":"msg-0001"}'],
-    ['code points beyond the plane', '{"id":"msg-0001","body":"😀"}'],
+    ['code points outside the BMP', '{"id":"msg-0001","body":"😀"}'],
   ])('%s', (_, envelope) => {
     expect(parseInboxEvent(acceptedSubject(AGENT, 'inbox'), eventText(envelope))).toEqual({
       agentId: AGENT,
@@ -50,22 +50,22 @@ describe('spec 10.5: the signature is over the exact bytes of the body', () => {
   })
 })
 
-describe('a message that is no inbox event never becomes a job', () => {
+describe('a message that is not an inbox event never becomes a job', () => {
   const good = eventText('{"id":"msg-0001"}')
   test.each([
     ['another kind', acceptedSubject(AGENT, 'requests'), good],
-    ['a subject of something else', 'accepted.0OIl.inbox', good],
+    ['the subject of another event', 'accepted.0OIl.inbox', good],
     ['no JSON', acceptedSubject(AGENT, 'inbox'), '{'],
     ['no envelope', acceptedSubject(AGENT, 'inbox'), '{"cursor":7,"message":{"expires_at":99}}'],
     ['a post', acceptedSubject(AGENT, 'inbox'), '{"cursor":7,"kind":"board","post":{"id":"x","board_id":"y"}}'],
-    ['an id that is none', acceptedSubject(AGENT, 'inbox'), eventText('{"id":"short"}')],
-    ['a cursor that is none', acceptedSubject(AGENT, 'inbox'), good.replace('7', '"7"')],
+    ['an invalid id', acceptedSubject(AGENT, 'inbox'), eventText('{"id":"short"}')],
+    ['an invalid cursor', acceptedSubject(AGENT, 'inbox'), good.replace('7', '"7"')],
   ])('%s', (_, subject, text) => {
     expect(() => parseInboxEvent(subject, text)).toThrow(SyntaxError)
   })
 })
 
-test('the time of acceptance is what the publisher says, or the middle of the second in which it was accepted', () => {
+test('the time of acceptance is the one that the publisher sends, or else the middle of the second of acceptance', () => {
   const subject = acceptedSubject(AGENT, 'inbox')
   const text = eventText('{"id":"msg-0001"}')
   expect([1_234, undefined].map((acceptedMs) => parseInboxEvent(subject, text, acceptedMs).acceptedMs)).toEqual([

@@ -31,7 +31,7 @@ const eventCheck = TypeCompiler.Compile(
   }),
 )
 
-/** The agent of an inbox event; '' if the subject is not one of inbox events. */
+/** The agent of an inbox event; '' if this is not the subject of an inbox event. */
 export function agentOf(subject: string): string {
   return SUBJECT.exec(subject)?.[1] ?? ''
 }
@@ -43,9 +43,9 @@ const MAX_LEVELS = 80
  * Parses an event that the outbox published (libs/contracts, accepted.ts). Cuts the envelope out of the text and never
  * serializes it again, so that every reader gets the same bytes. The envelope comes from outsiders, so JSON.parse must
  * not parse it: it has a fault that lets one message change how the next is read.
- * @param acceptedMs What the publisher says of it. Without it, the second in which it was accepted is known, and its middle
- *   is used.
- * @throws SyntaxError if the text is no such event.
+ * @param acceptedMs The time of acceptance, if the publisher sent it. Otherwise only the second is known, and its middle is
+ *   used.
+ * @throws SyntaxError if the text is not an inbox event.
  */
 export function parseInboxEvent(subject: string, text: string, acceptedMs?: number): InboxEvent {
   const agentId = agentOf(subject)
@@ -70,7 +70,7 @@ function parseEvent(text: string): unknown {
   }
 }
 
-/** Returns the text of an object's member, exactly as it stands in the object's text. @param json Valid JSON of an object. */
+/** Returns the text of an object's member, exactly as the object's text has it. @param json Valid JSON of an object. */
 export function memberText(json: string, name: string): string | undefined {
   let at = json.indexOf('{') + 1
   for (;;) {

@@ -26,7 +26,7 @@ function lastOfV6(block: string): ipaddr.IPv6 {
   return new ipaddr.IPv6(bytes)
 }
 
-/** Whether an address lies in one of the blocks. */
+/** Whether an address is in one of the blocks. */
 function isInside(address: string, blocks: readonly string[]): boolean {
   const parsed = ipaddr.parse(address)
   return blocks.some((block) => {

@@ -13,7 +13,7 @@ const V4 = blocksOf(IPV4_SPECIAL_PURPOSE, (text) => ipaddr.IPv4.parseCIDR(text))
 const V6 = blocksOf(IPV6_SPECIAL_PURPOSE, (text) => ipaddr.IPv6.parseCIDR(text))
 
 const V4_MULTICAST = ipaddr.IPv4.parseCIDR('224.0.0.0/4')
-/** All of IPv6 that IANA has assigned as global unicast. An address outside of it and of the registry belongs to nobody. */
+/** The IPv6 block that IANA assigns global unicast addresses from. An address outside this block and the registry is unassigned. */
 const V6_GLOBAL = ipaddr.IPv6.parseCIDR('2000::/3')
 const NAT64 = ipaddr.IPv6.parseCIDR('64:ff9b::/96')
 /**

@@ -9,11 +9,11 @@ function takeMany(occupancy: Occupancy, count: number, occupant: Occupant): Disp
 }
 
 describe('ADR 22: no endpoint or host starves others', () => {
-  test('an idle process claims a full claim, of each host only its part', () => {
+  test('an idle process claims as many jobs as a claim may have, and of each host at most its share', () => {
     expect(new Occupancy(256).room()).toEqual({ steadyJobs: 128, strugglingJobs: 128, hostJobs: 32, busy: [] })
   })
 
-  test('struggling endpoints get at most half of the requests, and the others all free ones', () => {
+  test('struggling endpoints get at most half of the requests, and the others may use all that are free', () => {
     const occupancy = new Occupancy(64)
     takeMany(occupancy, 31, { host: 'a', standing: 'struggling' })
     expect(occupancy.room()).toMatchObject({ steadyJobs: 33, strugglingJobs: 1 })

@@ -6,7 +6,7 @@
 /** `new` has delivered nothing yet. `struggling` has failed or been slow, and has not proved itself since. */
 export type Standing = 'new' | 'proven' | 'struggling'
 
-/** The part of a job that says to whom its request belongs. */
+/** The part of a job that decides which limits its request counts towards. */
 export interface Occupant {
   readonly host: string
   readonly standing: Standing
@@ -19,17 +19,17 @@ interface Busy extends Occupant {
 
 /** Limits of what a worker may claim now. */
 export interface Claim {
-  /** Maximum of jobs of endpoints that are not struggling. */
+  /** Maximum number of jobs of endpoints that are not struggling. */
   readonly steadyJobs: number
   readonly strugglingJobs: number
-  /** Maximum of jobs per host and standing, including those under way. */
+  /** Maximum number of jobs per host and standing, including those under way. */
   readonly hostJobs: number
   readonly busy: readonly Busy[]
 }
 
-/** Maximum of jobs in one claim. */
+/** Maximum number of jobs in one claim. */
 const MAX_JOBS = 128
-/** Maximum of concurrent requests to one endpoint, over all processes. The specification leaves the number open. */
+/** Maximum number of concurrent requests to one endpoint, over all processes. The specification leaves the number open. */
 export const SLOTS_PER_ENDPOINT = 2
 /**
  * The share of a process's requests for struggling endpoints. Their requests take long, so the rest stays free for the
@@ -44,7 +44,7 @@ export class Occupancy {
   /** Keyed by standing and host. */
   readonly #busy = new Map<string, Busy>()
 
-  /** @param concurrency Maximum of concurrent requests. */
+  /** @param concurrency Maximum number of concurrent requests. */
   constructor(concurrency: number) {
     this.#concurrency = concurrency
   }

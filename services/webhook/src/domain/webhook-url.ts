@@ -7,7 +7,7 @@ export interface Target {
   /** As the URL parser spells it: lower case, punycode, IPv4 as four decimals, IPv6 without brackets. */
   readonly host: string
   readonly port: number
-  /** Whether the operator has exempt the target from the public-address and port rule, for tests only. */
+  /** Whether the operator has exempted the target from the rule for addresses and ports, for tests only. */
   readonly exempt: boolean
 }
 

@@ -8,7 +8,7 @@ interface Post {
   readonly addresses: readonly string[]
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** Timeout for all of it: connection, TLS, request and answer. */
+  /** Timeout for everything together: connection, TLS, request and answer. */
   readonly timeoutMs: number
 }
 
@@ -16,8 +16,8 @@ interface Post {
 const MAX_ANSWER_BYTES = 64 * 1024
 const MAX_HEADER_BYTES = 16 * 1024
 /**
- * Bound on all received bytes, such as certificates, endless informational answers or chunk extensions. Above the two
- * bounds before, plus everything that TLS adds.
+ * Bound on all received bytes, which include certificates, endless informational answers and chunk extensions. It is above
+ * the two bounds above plus everything that TLS adds.
  */
 const MAX_RECEIVED_BYTES = 512 * 1024
 /**

@@ -9,7 +9,7 @@ export type Resolve = (host: string) => Promise<readonly string[]>
 /** A slow resolver delays only one delivery. Unlike getaddrinfo, this resolver blocks no thread. */
 const QUERY_TIMEOUT_MS = 2_000
 const QUERY_TRIES = 2
-/** Maximum of addresses to try, IPv4 first. */
+/** Maximum number of addresses to try, IPv4 first. */
 const MAX_ADDRESSES = 8
 
 /** Asks the system's name servers. A name may lack one of the two kinds of addresses, but not both. */

@@ -16,7 +16,7 @@ import type { ClaimedJob, Ended, Outcome } from '../store/jobs.ts'
 export interface Deliveries {
   /** Number of jobs that this process holds. */
   readonly inFlight: number
-  /** What may be claimed now: nothing if this process is busy enough. */
+  /** The limits of the next claim. They allow nothing if this process is busy enough. */
   room(): Claim
   /** Starts claimed jobs without waiting for them. */
   start(jobs: readonly ClaimedJob[]): void
@@ -47,7 +47,7 @@ interface DeliveriesOptions {
 
 /** An attempt that takes more than this share of its timeout is slow, however it ends. */
 const SLOW_SHARE = 0.3
-/** Delay after a fault of our own, which does not count as an attempt (ADR 22). */
+/** Delay after a fault of this process, which does not count as an attempt (ADR 22). */
 const POSTPONED_SECONDS = 30
 const MS_PER_SECOND = 1_000
 

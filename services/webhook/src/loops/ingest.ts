@@ -8,7 +8,7 @@ import type { WebhookDeps } from '../deps.ts'
 import { agentOf, type InboxEvent, parseInboxEvent } from '../domain/accepted-event.ts'
 import { events } from '../metrics.ts'
 
-/** Maximum of events per pull, and so of events in the memory of this process. */
+/** Maximum number of events per pull, and so of events in the memory of this process. */
 const MAX_EVENTS = 500
 /** Duration of a pull. The next pull finds out whether stream, consumer and connection still exist. */
 const PULL_MS = 5_000

@@ -30,7 +30,7 @@ interface ReconciliationOptions {
   bus: Bus
   logger: Logger
   backoff: Backoff
-  /** From one complete round to the next. */
+  /** Interval between two complete rounds. */
   intervalSeconds: number
   /** Called when jobs were made. */
   made: () => void
@@ -117,7 +117,7 @@ export function createReconciliation(options: ReconciliationOptions): Reconcilia
       // If another process was faster, or a webhook was replaced, the next round continues.
       complete &&= positions.size === left.length
       const unfinished = left.filter(({ agentId, head }) => (positions.get(agentId) ?? head) < head)
-      // Agents for which this pass had no room go first in the next pass.
+      // Agents whose entries did not fit into this pass go first in the next one.
       const hasStayed = ({ agentId, position }: Behind): boolean => positions.get(agentId) === position
       left = [...unfinished.filter(hasStayed), ...unfinished.filter((one) => !hasStayed(one))].map((one) => ({
         ...one,

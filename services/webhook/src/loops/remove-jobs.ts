@@ -3,7 +3,7 @@ import type { WebhookDeps } from '../deps.ts'
 import { purgeJobs, removeRetired } from '../store/jobs.ts'
 
 const INTERVAL_MS = 5_000
-/** Maximum of rows per transaction. */
+/** Maximum number of rows per transaction. */
 const BATCH_ROWS = 500
 /**
  * Ended jobs are kept so that a repeated event makes no second job. The stream keeps an event for a day, and the outbox

@@ -7,9 +7,9 @@ const BATCH_ROWS = 100
 const BEGINNING: SealedPlace = { keyId: '', agentId: '' }
 
 /**
- * Seals secrets again with the current key if an older key has sealed them. When none is left, the older key may go. A
- * secret that cannot be decrypted stays as it is, since its key may be put back. It is skipped, counted, and logged
- * once per round. Safe on many replicas.
+ * Seals secrets again with the current key if an older key has sealed them. When no secret is sealed with the older key any
+ * more, the operator may remove that key. A secret that cannot be decrypted stays as it is, because its key may be put back.
+ * It is skipped, counted, and logged once per round. Safe on many replicas.
  */
 export function startResealSecrets({
   database,

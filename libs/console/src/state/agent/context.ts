@@ -3,7 +3,7 @@ import type { AgentClient } from '@svc/sdk/client.ts'
 import type { AgentKey } from '@svc/sdk/keys.ts'
 import type { AgentStore } from '../../vault/agent-store.ts'
 
-/** An unlocked agent: what every part of its state needs. */
+/** An unlocked agent, with everything that the parts of its state need. */
 export interface AgentContext {
   readonly client: AgentClient
   readonly key: AgentKey

@@ -60,7 +60,7 @@ export function createPeople({ client, key, store, name, ended }: AgentContext):
     known.value = next
   }
 
-  /** Stores the keys of the people that somebody asked for. Others come from the directory again. */
+  /** Stores the keys of people whom the owner has looked up. The keys of others come from the directory again. */
   async function remember(person: Person): Promise<Person> {
     learn([person])
     asked.set(person.agentId, { ...person, source: 'directory' })
@@ -95,7 +95,7 @@ export function createPeople({ client, key, store, name, ended }: AgentContext):
       const person = known.value.get(agentId)
       if (person?.source !== 'pinned') return
       const next = new Map(known.value)
-      // Without a name the key came from nowhere else, so it is forgotten.
+      // A key without a name can only come from the pin, so it is forgotten.
       if (person.name === undefined) next.delete(agentId)
       else next.set(agentId, { ...person, source: 'directory' })
       known.value = next

@@ -17,7 +17,7 @@ import type { AgentContext } from './context.ts'
 import { createPeople, type People } from './people.ts'
 import { createSettings, type SettingsState } from './settings.ts'
 
-/** Everything that the console knows of one unlocked agent. */
+/** Everything that the console knows about one unlocked agent. */
 export interface Workspace {
   readonly agentId: string
   readonly context: AgentContext

@@ -3,7 +3,7 @@ import type { AssignableRole, Board, BoardDetails, MemberEntry } from '@svc/cont
 import type { AgentContext } from '../agent/context.ts'
 import { hasCode, inBackground } from '../failures.ts'
 
-/** What the service does not tell a member: kept in this browser. */
+/** Facts that the service does not tell a member, so this browser keeps them. */
 interface Marks {
   readonly subscribed: readonly string[]
   readonly voted: readonly string[]

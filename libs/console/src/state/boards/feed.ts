@@ -59,7 +59,7 @@ export function createFeed({ client, ended }: AgentContext, boardId: string): Fe
   }
 }
 
-/** Groups posts by thread, newest thread first. A reply whose root is not there stands alone. */
+/** Groups posts by thread, newest thread first. A reply whose root is missing becomes a thread of its own. */
 export function threadsOf(posts: readonly Message[]): readonly PostThread[] {
   const ids = new Set(posts.map(({ envelope }) => envelope.id))
   const threads = new Map<string, { root: Message; replies: Message[] }>()

@@ -8,7 +8,7 @@ export interface Entry {
   readonly message: Message
 }
 
-/** Received messages, newest first. The history is read backwards from its end, as far as somebody scrolls. */
+/** Received messages, newest first. The history is read backwards from its end, as far as the person scrolls. */
 export interface Mailbox {
   readonly inbox: ReadonlySignal<readonly Entry[]>
   readonly requests: ReadonlySignal<readonly Entry[]>
@@ -38,7 +38,7 @@ export function createMailbox({ client, ended }: AgentContext): Mailbox {
   let oldest = 1
   let earliest = 1
 
-  /** Keeps one entry for each message: the newest, because an accepted request stands at its new place. */
+  /** Keeps one entry for each message: the newest, because an accepted request is listed at its new place. */
   function add(events: readonly Event[]): void {
     const fresh = events.filter(({ cursor, message, kind }) => {
       const known = byId.get(message.envelope.id)

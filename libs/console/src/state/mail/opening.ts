@@ -5,7 +5,7 @@ import type { AgentContext } from '../agent/context.ts'
 import type { People, Person } from '../agent/people.ts'
 import type { Outbox } from './outbox.ts'
 
-/** What is known of the content of a message, and whose key vouches for its sender. */
+/** The known content of a message, and the key that vouches for its sender. */
 export type Opened =
   | { readonly kind: 'open'; readonly body: JsonValue; readonly sealed: boolean; readonly trust: Trust }
   /** Sealed by this agent for somebody else, in another browser or program: the text is not here. */

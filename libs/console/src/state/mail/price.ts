@@ -1,4 +1,4 @@
-/** What a message would cost, before it is sent (spec 6.5, 11.2). */
+/** The price of a message before it is sent (spec 6.5, 11.2). */
 import { LIMITS } from '@svc/contracts/limits.ts'
 import { costUnits } from '@svc/contracts/price.ts'
 

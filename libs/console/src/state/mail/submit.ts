@@ -21,7 +21,7 @@ export function recipientOf(text: string, ownAuthority: string | undefined): Rec
   return isName(name) && (authority === undefined || authority === ownAuthority) ? { kind: 'agent', name } : undefined
 }
 
-/** The body that a draft stands for. Undefined if it should be JSON and is not. */
+/** The body that a draft describes. Undefined if it should be JSON and is not. */
 export function bodyOf({ text, isJson }: Pick<Draft, 'text' | 'isJson'>): JsonValue | undefined {
   if (!isJson) return text
   try {

@@ -3,8 +3,8 @@ import type { AgentContext } from '../agent/context.ts'
 import { inBackground } from '../failures.ts'
 
 /**
- * What the reader has seen, kept in this browser alone. Reading never acknowledges: an acknowledgement is the agent's
- * signal to the sender.
+ * The messages that the reader has seen, kept only in this browser. Reading never acknowledges, because an acknowledgement is
+ * the agent's signal to the sender.
  */
 export interface Unread {
   readonly place: ReadonlySignal<Place>
@@ -21,7 +21,7 @@ interface Place {
 }
 
 const RECORD = 'mail'
-/** More would make the record slow to write. The oldest are then taken as read up to there. */
+/** Maximum size of `beyond`, because a larger record is slow to write. Past it, all messages up to the oldest entry count as read. */
 const MAX_BEYOND = 1_000
 
 export function createUnread({ store }: AgentContext): Unread {
@@ -54,7 +54,7 @@ export function isUnread({ upTo, beyond }: Place, cursor: number): boolean {
   return cursor > upTo && !beyond.has(cursor)
 }
 
-/** Moves `upTo` over the cursors that follow it without a hole. */
+/** Moves `upTo` over the cursors that follow it without a gap. */
 export function compact(upTo: number, cursors: readonly number[]): Place {
   const sorted = [...new Set(cursors)].filter((cursor) => cursor > upTo).sort((a, b) => a - b)
   let end = upTo

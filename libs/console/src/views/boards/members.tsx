@@ -18,7 +18,7 @@ interface Properties {
   readonly onChange: () => Promise<void>
 }
 
-/** Who reads, writes, and is banned. For the owner alone. */
+/** Readers, writers and banned agents of a board. Only its owner sees them. */
 export function Members({ board, members, onChange }: Properties): JSX.Element {
   const { boards, people, budget } = useWorkspace()
 

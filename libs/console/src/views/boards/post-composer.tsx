@@ -11,7 +11,7 @@ interface Properties {
   readonly onPosted: () => void
 }
 
-/** The service alone knows who may post. A refusal says so. */
+/** Writes a post. Only the service knows whether the agent may post, so a refusal comes after sending. */
 export function PostComposer({ board, subscribers, onPosted }: Properties): JSX.Element {
   const { drafts } = useWorkspace()
   const to = `board:${board.id}`

@@ -16,16 +16,16 @@ const { write } = strings
 const SAVE_AFTER_MS = 400
 
 interface Properties {
-  /** A draft to go on with, or what a new one begins with. */
+  /** A draft to continue. Without it a new draft begins with `fields`. */
   readonly draft?: Draft | undefined
   readonly fields?: Partial<KeptDraft>
   readonly isReply?: boolean
-  /** Subscribers that a post costs for. Undefined if it is no post, or only the owner knows. */
+  /** How many subscribers a post is charged for. Undefined if this is not a post, or if only the owner knows. */
   readonly subscribers?: number | undefined
   readonly onDone: (messageId: string | undefined) => void
 }
 
-/** Writes a message or a post. What is written is kept as a draft until it is sent. */
+/** Writes a message or a post. Its text is kept as a draft until it is sent. */
 export function Composer({ draft: given, fields = {}, isReply = false, subscribers, onDone }: Properties): JSX.Element {
   const workspace = useWorkspace()
   const { drafts, budget, settings } = workspace
@@ -44,7 +44,7 @@ export function Composer({ draft: given, fields = {}, isReply = false, subscribe
 
   useEffect(() => {
     void attempt(budget.refresh)
-    // What was written last is kept also if the page changes before the timer runs.
+    // Also save the latest text if the page changes before the timer runs.
     return () => {
       if (!isDone.current) drafts.save(latest.current)
     }

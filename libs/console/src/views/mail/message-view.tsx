@@ -28,7 +28,7 @@ export function MessageView({ message }: { message: Message }): JSX.Element {
   const { id, from, to } = message.envelope
   const person = people.known.value.get(from)
   const isReceived = from !== agentId
-  // Whoever opens a message with the keyboard goes on reading here.
+  // Move the focus here, so that keyboards and screen readers go on with the message that was opened.
   useEffect(() => heading.current?.focus(), [id])
 
   return (

@@ -11,7 +11,7 @@ import { useWorkspace } from '../workspace-context.ts'
 const { sent } = strings
 const PREVIEW_LENGTH = 160
 
-/** Envelopes of which nobody knows whether they arrived. */
+/** Envelopes that may or may not have arrived, because no answer came. */
 export function PendingList(): JSX.Element | null {
   const { outbox } = useWorkspace()
   const waiting = [...outbox.pending.value.values()]

@@ -29,7 +29,7 @@ interface Row {
 const PAGE_SIZE = 100
 const PREVIEW_LENGTH = 160
 
-/** What was sent: from this browser, and on demand from elsewhere. Envelopes without an answer come first. */
+/** Messages sent from this browser, and on demand those sent elsewhere. Envelopes without an answer come first. */
 export function SentPage(): JSX.Element {
   const { outbox, context, agentId } = useWorkspace()
   const [elsewhere, setElsewhere] = useState<readonly Message[] | undefined>(undefined)

@@ -12,7 +12,7 @@ export function useOpened(message: Message): Opened | undefined {
   useEffect(() => {
     if (opened !== undefined) return
     let isShown = true
-    // A failure that is not of the message, e.g. of the network, leaves it unopened. It is tried again when it is shown again.
+    // If the message itself is not the cause, e.g. if the network failed, it stays unopened until it is shown again.
     void opener.open(message).then(
       () => isShown && setTurn((turn) => turn + 1),
       () => undefined,

@@ -1,6 +1,6 @@
 import type { ComponentChildren, JSX } from 'preact'
 
-/** What a page says if there is nothing to show. */
+/** Says that there is nothing to show, and why. */
 export function Empty(properties: { title: string; hint?: string; children?: ComponentChildren }): JSX.Element {
   return (
     <div class="empty">

@@ -23,7 +23,7 @@ export function Field(properties: Properties): JSX.Element {
   const id = useId()
   const input = useRef<HTMLInputElement>(null)
   const area = useRef<HTMLTextAreaElement>(null)
-  // The attribute `autofocus` works once for each page alone.
+  // The attribute `autofocus` works only once per page.
   useEffect(() => {
     if (properties.hasFocus === true) (input.current ?? area.current)?.focus()
   }, [])

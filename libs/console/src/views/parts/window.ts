@@ -15,7 +15,7 @@ export function windowOf(view: { count: number; rowHeight: number; scrollTop: nu
   return { first, end: Math.max(first, end) }
 }
 
-/** Where to scroll so that a row is in view. The present place if it is already. */
+/** Where to scroll so that a row is in view. The current position if it already is. */
 export function scrollTopFor(row: number, view: { rowHeight: number; scrollTop: number; height: number }): number {
   const { rowHeight, scrollTop, height } = view
   const top = row * rowHeight

@@ -8,7 +8,7 @@ import { useWorkspace } from '../workspace-context.ts'
 
 const { settings: texts } = strings
 
-/** What nobody can undo. */
+/** The actions that cannot be undone. */
 export function DangerBox(): JSX.Element {
   const { agentId, context } = useWorkspace()
   const [asked, setAsked] = useState<'wipe' | 'revoke' | undefined>(undefined)

@@ -9,7 +9,7 @@ import { useWorkspace } from '../workspace-context.ts'
 
 const { settings: texts } = strings
 
-/** Who may write, who finds the agent, and whether this browser says so. */
+/** Who may write to the agent, who can find it, and whether this browser notifies. */
 export function ReceivingBox(): JSX.Element {
   const { settings, budget } = useWorkspace()
   const identity = settings.identity.value

@@ -9,7 +9,7 @@ import { type Server as Acceptor, type AddressInfo, createServer, type ListenOpt
 
 /** Sockets that listen. Each turn of the event loop takes one connection from each of them. */
 const ACCEPTORS = 8
-/** Connections that the kernel keeps until they are taken: those that are turned away come again after a second, then two, then four. */
+/** Connections that the kernel queues until this process accepts them. Clients beyond that retry after 1 s, then 2 s, then 4 s. */
 const BACKLOG = 4_096
 
 /** A server that listens. */
@@ -20,8 +20,8 @@ export interface Listening {
 }
 
 /**
- * Has an HTTP server listen, on several sockets.
- * @throws Error with the code `EADDRINUSE`, also if the program on that port would share it.
+ * Makes an HTTP server listen, on several sockets.
+ * @throws Error with the code `EADDRINUSE` if another program has the port, even if that program allows others to share it.
  */
 export async function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
   if (port !== 0) await probe({ host, port })
@@ -48,13 +48,13 @@ export async function listen(server: Server, { host, port }: { host: string; por
 }
 
 function acceptorFor(server: Server): Acceptor {
-  // As Node's HTTP server sets up its own connections.
+  // The options that Node's HTTP server sets for its own connections.
   return createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     server.emit('connection', socket)
   })
 }
 
-/** Another gateway on this machine would share its port with this one, and take half of its connections. */
+/** Fails if the port is in use. Otherwise two gateways on one machine could share a port, and each would get half of the connections. */
 async function probe(address: ListenOptions): Promise<void> {
   const alone = createServer().listen(address)
   await once(alone, 'listening')

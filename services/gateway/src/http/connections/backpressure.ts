@@ -11,7 +11,7 @@ import type { Clients } from './client.ts'
 import { createShares } from './shares.ts'
 
 export interface Backpressure {
-  /** A connection is new. */
+  /** Call this for each new connection. */
   enter(socket: Socket): void
   /** Call this when the head of a request has arrived. Pauses its client if the turn is long and the client sends a lot. */
   note(socket: Socket): void
@@ -30,13 +30,13 @@ interface BackpressureOptions {
   readonly clients: Pick<Clients, 'ofConnection'>
   /** For tests. */
   readonly turn?: Turn
-  /** Ends a pause; for tests. */
+  /** Replaces the timer that ends a pause; for tests. */
   readonly after?: (work: () => void, ms: number) => void
 }
 
 /** Clients are paused once a turn has used this much CPU. A request takes several turns, so long turns delay every client. */
 const LONG_TURN_MS = 50
-/** One pause is far below the 5 s in which a client gets its answer (spec 3.17). It is random, so that not all come back at once. */
+/** Far shorter than the 5 s in which a client gets its answer (spec 3.17), and random, so that clients do not all return at once. */
 const MIN_PAUSE_MS = 1_000
 const MAX_PAUSE_MS = 2_000
 /** The fixed cost of a request, expressed in bytes. */

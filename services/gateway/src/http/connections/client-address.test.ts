@@ -5,7 +5,7 @@ import { type AddressRange, clientAddress, parseAddressRange, rateKey } from './
 function ranges(...texts: string[]): AddressRange[] {
   return texts.map((text) => {
     const range = parseAddressRange(text)
-    if (range === undefined) throw new Error(`${text} is no range`)
+    if (range === undefined) throw new Error(`${text} is not an address range`)
     return range
   })
 }
@@ -14,14 +14,14 @@ const PROXY = '10.0.0.1'
 
 describe('spec 3.16: the peer, or the validated client address behind configured proxies', () => {
   test.each<[string, string, string | undefined, string[], string]>([
-    ['no proxies are configured: the header is not looked at', '192.0.2.1', '203.0.113.9', [], '192.0.2.1'],
-    ['the peer is no proxy', '192.0.2.1', '203.0.113.9', [PROXY], '192.0.2.1'],
+    ['no proxies are configured: the header is ignored', '192.0.2.1', '203.0.113.9', [], '192.0.2.1'],
+    ['the peer is not a proxy', '192.0.2.1', '203.0.113.9', [PROXY], '192.0.2.1'],
     ['the peer is a proxy that forwards nothing', PROXY, undefined, [PROXY], PROXY],
     ['one proxy', PROXY, '203.0.113.9', [PROXY], '203.0.113.9'],
-    ['what the client wrote itself stands before its address', PROXY, '1.1.1.1, 203.0.113.9', [PROXY], '203.0.113.9'],
+    ['an entry that the client forged comes before its address', PROXY, '1.1.1.1, 203.0.113.9', [PROXY], '203.0.113.9'],
     ['two proxies', PROXY, '203.0.113.9, 10.0.0.2', ['10.0.0.0/8'], '203.0.113.9'],
     ['a second proxy that is not trusted is the client', PROXY, '203.0.113.9, 10.0.0.2', [PROXY], '10.0.0.2'],
-    ['all are trusted: the first one', PROXY, '10.0.0.3, 10.0.0.2', ['10.0.0.0/8'], '10.0.0.3'],
+    ['all entries are trusted proxies: the first one counts', PROXY, '10.0.0.3, 10.0.0.2', ['10.0.0.0/8'], '10.0.0.3'],
     ['junk ends the walk at the proxy that passed it on', PROXY, '203.0.113.9, junk', [PROXY], PROXY],
     ['junk before the client is not reached', PROXY, 'junk, 203.0.113.9', [PROXY], '203.0.113.9'],
     ['an empty entry is junk', PROXY, '203.0.113.9,', [PROXY], PROXY],
@@ -33,8 +33,8 @@ describe('spec 3.16: the peer, or the validated client address behind configured
     ['a proxy seen through a socket for both families', '::ffff:10.0.0.1', '203.0.113.9', [PROXY], '203.0.113.9'],
     ['a proxy configured in IPv6 form', PROXY, '203.0.113.9', ['::ffff:10.0.0.0/104'], '203.0.113.9'],
     ['IPv6 proxies by block', '2001:db8:1::1', '203.0.113.9', ['2001:db8:1::/48'], '203.0.113.9'],
-    ['a block does not reach further', '2001:db8:2::1', '203.0.113.9', ['2001:db8:1::/48'], '2001:db8:2::1'],
-    ['blocks of one family hold none of the other', '2001:db8::1', '203.0.113.9', ['0.0.0.0/0'], '2001:db8::1'],
+    ['an address outside the block', '2001:db8:2::1', '203.0.113.9', ['2001:db8:1::/48'], '2001:db8:2::1'],
+    ['an IPv4 block contains no IPv6 address', '2001:db8::1', '203.0.113.9', ['0.0.0.0/0'], '2001:db8::1'],
   ])('%s', (_, peer, forwardedFor, trusted, client) => {
     expect(clientAddress(peer, forwardedFor, ranges(...trusted))).toBe(client)
   })

@@ -24,7 +24,7 @@ export const SERVER_LIMITS: ServerLimits = {
   connectionsCheckingInterval: 1_000,
   /** Most load balancers drop an idle connection after 60 s. This is longer, so that the load balancer closes first. */
   keepAliveTimeout: 72_000,
-  /** Without a byte in either direction, as when a client does not read its answer. */
+  /** Without a byte in either direction, for example because a client does not read its answer. Then the connection is closed. */
   connectionTimeout: 90_000,
 }
 
@@ -41,11 +41,11 @@ export interface ServerLimits {
 export const MAX_HEADERS = 128
 
 /**
- * Requests of one connection that have no answer yet. Node reads a thousand short ones at once. They are processed one at a
- * time, and the rest take memory.
+ * Maximum number of requests of one connection that have no answer yet. Node may read a thousand short requests at once. They
+ * are processed one at a time, and the others take memory while they wait.
  */
 export const MAX_PIPELINED = 16
-/** Requests, over all connections, that wait for the answer to the previous request on their connection. */
+/** Maximum number of requests, over all connections, that wait for the answer to the previous request on their connection. */
 const MAX_PIPELINED_IN_ALL = 4_096
 
 /**
@@ -148,7 +148,7 @@ function watch(server: Server, { connectionLimits, backpressure }: Guards, handl
     httpRefused.add({ reason: 'connect' })
     void refuseConnection(connectionOf(connections, socket), socket, new ServiceError('not_found'))
   })
-  // Node would answer both kinds of `Expect` itself. Do not ask for a body that is refused for its length.
+  // Node would answer both kinds of `Expect` itself. Send no 100 Continue if the declared length is over the limit.
   server.on('checkContinue', (request, response) => {
     if (!(Number(request.headers['content-length']) > LIMITS.requestBytes)) response.writeContinue()
     server.emit('request', request, response)

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest'
 import { createShares } from './shares.ts'
 
 test.each([
-  ['who asks for more than the average', { a: 10, b: 1, c: 1 }, ['a']],
-  ['several', { a: 9, b: 9, c: 1, d: 1 }, ['a', 'b']],
-  ['nobody, where all ask for the same', { a: 5, b: 5 }, []],
-  ['nobody, where one is alone', { a: 500 }, []],
+  ['a client that asks for more than the others', { a: 10, b: 1, c: 1 }, ['a']],
+  ['several clients', { a: 9, b: 9, c: 1, d: 1 }, ['a', 'b']],
+  ['no client, if all ask for the same', { a: 5, b: 5 }, []],
+  ['no client, if there is only one', { a: 500 }, []],
 ])('above the average: %s', (_name, amounts, above) => {
   const shares = createShares(() => 0)
   for (const [client, amount] of Object.entries(amounts)) {
@@ -14,7 +14,7 @@ test.each([
   expect([...Object.keys(amounts), 'unknown'].filter((client) => shares.isAboveAverage(client))).toEqual(above)
 })
 
-test('the requests of a client count half after a second, and in the end no longer', () => {
+test('the requests of a client count half after a second, and after some seconds they are forgotten', () => {
   let nowMs = 0
   const shares = createShares(() => nowMs)
   shares.add('a', 8_192)

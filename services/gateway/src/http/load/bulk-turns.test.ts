@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createBulkTurns, MAX_SIGNED, MAX_UNSIGNED, MAX_WAITING } from './bulk-turns.ts'
 
-/** Bulk reads that end when they are told to, in the order in which they began. */
+/** Bulk reads that the test ends, in the order in which they began. */
 function createReads() {
   const turns = createBulkTurns()
   const begun: string[] = []

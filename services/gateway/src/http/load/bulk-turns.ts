@@ -39,24 +39,24 @@ interface Waiting {
   readonly refuse: (reason: Overloaded) => void
 }
 
-/** Reads of one operation that one process has under way. At 10 ms each they delay another request by less than 0.1 s. */
+/** Maximum number of signed reads of one operation at a time. At 10 ms each they delay another request by less than 0.1 s. */
 export const MAX_SIGNED = 8
-/** Unsigned ones have a lane of their own, so that they cannot delay those of registered agents. */
+/** Maximum number of unsigned reads. They have a lane of their own, so that they cannot delay reads of registered agents. */
 export const MAX_UNSIGNED = 3
 
 /**
- * Large bodies that are verified and parsed at once. A body of 96 KiB takes up to 6 ms, so without turns 300 of them would delay
- * every other request by two seconds. Small bodies do not wait for large ones. What counts as large: body.ts.
+ * Maximum number of large bodies that are verified and parsed at once. A body of 96 KiB takes up to 6 ms, so without turns 300
+ * of them would delay every other request by two seconds. Small bodies do not wait for large ones. body.ts defines "large".
  */
 const MAX_LARGE_BODIES = 2
 export const LARGE_BODIES: Most = { signed: MAX_LARGE_BODIES, unsigned: 1 }
 
-/** Made once, as in load.ts. */
+/** Created once, for the reasons given in load.ts. */
 const TOO_MANY = new Overloaded('too many pages, streams or large bodies wait for their turn')
-/** Those that wait, of all clients and operations. Each holds a request slot, of which other requests need the rest. */
+/** Maximum number of waiting reads, over all clients and operations. Each holds a request slot, and other requests need slots too. */
 export const MAX_WAITING = 192
 
-/** @param most of one operation at a time: those of registered agents, and those of all others. */
+/** @param most how many reads of one operation run at a time: those of registered agents, and all others. */
 export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX_UNSIGNED }): BulkTurns {
   const lanes = new Map<string, Lane>()
   let waiting = 0
@@ -94,7 +94,7 @@ export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX
     return promise
   }
 
-  /** Refuses the last read of the client that has most of them, or the newcomer itself. */
+  /** Refuses the newest read of the client with most waiting reads. @throws Overloaded if no client has more than the newcomer. */
   function makeRoom(ofNewcomer: number): void {
     let longest: Waiting[] = []
     for (const lane of lanes.values()) {
@@ -105,7 +105,7 @@ export function createBulkTurns(most: Most = { signed: MAX_SIGNED, unsigned: MAX
     waiting -= 1
   }
 
-  /** Gives the place of a read that has ended to the next client. */
+  /** After a read has ended, starts the next client's read in its place. */
   function passOn(lane: Lane): void {
     for (const [client, reads] of lane.waiting) {
       const next = reads.shift()

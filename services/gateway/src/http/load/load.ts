@@ -4,8 +4,8 @@ import type { Logger } from '@svc/telemetry/logger.ts'
 import { createTurn, type Turn } from './turn.ts'
 
 /**
- * This process is overloaded: `unavailable`, before the request has cost anything or had any effect. Overload produces many of
- * these, so they are counted and not logged one by one.
+ * Refuses a request with `unavailable` because this process is overloaded, before the request has cost anything or had any
+ * effect. There may be thousands of these, so they are counted and not logged one by one.
  */
 export class Overloaded extends ServiceError {
   constructor(what: string) {
@@ -20,10 +20,10 @@ const REFUSALS = {
   address: new Overloaded('too many requests of one forwarded address are under way'),
   turn: new Overloaded('requests come faster than they are read'),
   memory: new Overloaded('the bodies of requests take too much memory'),
-  slow: new Overloaded('it arrived too slowly while others waited'),
+  slow: new Overloaded('the body arrived too slowly while others waited'),
 }
 
-/** A document is one of the files that describe the service: large, and the same for everybody. */
+/** A document is a file that describes the service: large, and the same for every caller. */
 type Kind = 'read' | 'write' | 'document' | 'probe'
 
 /** How a request counts. Pass the same object to `begin` and `end`, so that every slot is released. */

@@ -3,9 +3,9 @@ import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { httpClosed, httpUnsent } from '../../metrics.ts'
 
-/** Bytes of answers that have not left. With 64 MiB of request bodies, this is less than half of the 512 MiB in the manifests. */
+/** Maximum bytes of unsent answers. With 64 MiB of request bodies, this is less than half of the 512 MiB in the manifests. */
 const MAX_UNSENT_BYTES: number = 64 * 1024 * 1024
-/** Memory of an answer besides its text: request, response, headers. */
+/** Memory that an answer takes besides its text: request, response, headers. */
 const ANSWER_BYTES = 2 * 1024
 /**
  * Share of the request slots that answers may hold while they have not left. Reads may use three quarters of the slots (load.ts).

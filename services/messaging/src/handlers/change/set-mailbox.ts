@@ -7,8 +7,8 @@ type Request = RequestOf<typeof setMailboxCall>
 type Result = ReplyOf<typeof setMailboxCall>
 
 /**
- * Takes an agent's inbox policy and revocation from identity. After the answer, no message is accepted that was decided on
- * older settings.
+ * Applies the inbox policy and the revocation of an agent that identity sends. After the answer, no message is accepted whose
+ * decision was based on older settings.
  */
 export async function setMailbox(
   { database }: Pick<Deps, 'database'>,

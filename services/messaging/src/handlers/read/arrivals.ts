@@ -12,7 +12,7 @@ import { listArrivals as listRows, readArrivals as readRows } from '../../store/
 /** Compact JSON never contains a tab. */
 const SEPARATOR = '\t'
 
-/** Lists the inbox entries of these logs, each from behind a position. */
+/** Lists the inbox entries of these logs after a position in each. */
 export async function listArrivals(
   { database }: Pick<Deps, 'database'>,
   { logs }: RequestOf<typeof listArrivalsCall>,

@@ -21,7 +21,7 @@ interface EventPage {
 }
 
 /**
- * Reads the events behind a cursor, for every call that lists events. The event of a post is shown if the agent may read the
+ * Reads the events after a cursor, for every call that lists events. The event of a post is shown if the agent may read the
  * board now, even if it left a public board or was banned from it (spec 9.5).
  */
 export async function readEventPage(
@@ -36,7 +36,7 @@ export async function readEventPage(
     allow: (boardIds) => boards.listReadable(agentId, boardIds, context),
   })
   const page = takePage(rows, limit, (row, message) => eventText(row.position, row.kind, message))
-  // A full page has examined nothing behind its last event. A cursor from past the end of the log stays as it is.
+  // A full page has examined nothing after its last event. A cursor past the end of the log stays unchanged.
   const last = page.more ? page.rows.at(-1) : more ? seenTo : undefined
   return {
     cursors: page.rows.map(({ position }) => position),

@@ -49,12 +49,12 @@ export async function exportMessages(
 }
 
 /**
- * Reads the rows behind the cursor until they include everything accepted before the call, or fill a page.
+ * Reads the rows after the cursor until they include everything accepted before the call, or fill a page.
  *
- * No page reaches past the horizon, the oldest transaction under way. So a message that was accepted just now can be out of
- * reach. If the oldest transaction is not an append, one look at the locks moves the horizon past it. If it is an append, it
- * ends in a moment and this function waits for it. If it does not end in time, the page ends before it, and the page's cursor
- * says that there is more.
+ * No page reaches past the horizon, the oldest transaction in progress. So a message that was accepted just now may be past it.
+ * If the oldest transaction is not an append, one query of the locks moves the horizon past it. If it is an append, it
+ * usually ends within milliseconds, and this function waits for it. If it does not end in time, the page ends before it, and
+ * the page's cursor says that there is more.
  */
 async function untilComplete(
   database: Deps['database'],

@@ -6,7 +6,7 @@ import { listLate as listLateLogs, listRevoked, nowMs } from '../../store/read/l
 
 /** A commit is usually published within some milliseconds. Past this time its publisher may have died. */
 const LATE_SECONDS = 0.5
-/** A revocation is visible at most this long after the time that its row has: a statement may take 4 s, and then commits. */
+/** A revocation becomes visible at most this long after the time in its row: its statement may run for 4 s, and then commits. */
 const OVERLAP_MS = 10_000
 
 /** Lists logs whose latest entries may not have been published, and agents that were revoked since a time. */
@@ -14,7 +14,7 @@ export async function listLate(
   { database }: Pick<Deps, 'database'>,
   { revoked_since_ms: sinceMs }: RequestOf<typeof listLateCall>,
 ): Promise<ReplyOf<typeof listLateCall>> {
-  // Read the clock first: a revocation that the next statement does not see yet is younger than this, less the overlap.
+  // Read the clock first. A revocation that the next statement does not see yet has a later time than `beganMs - OVERLAP_MS`.
   const beganMs = await database.run(nowMs)
   const revoked = sinceMs === null ? [] : await database.run((sql) => listRevoked(sql, sinceMs, LATE_MAX.revoked + 1))
   const late = await database.run((sql) =>

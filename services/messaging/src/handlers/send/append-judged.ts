@@ -6,7 +6,7 @@ import type { Appended } from '../../store/send/append.ts'
 import type { Preflight } from '../../store/send/preflight.ts'
 import { judge, lookUp, type SendRequest } from './judge.ts'
 
-/** The attempt left nothing behind: it took too long, or another attempt at the message gave it up. */
+/** The attempt had no effect, because it took too long, or another attempt at the message fenced it. */
 export class Fenced extends ServiceError {
   override name = 'Fenced'
   constructor() {
@@ -16,18 +16,18 @@ export class Fenced extends ServiceError {
 
 interface JudgedMessage {
   readonly request: SendRequest
-  /** What it was judged by. */
+  /** The facts that it was judged by. */
   readonly known: Preflight
   readonly reservation: Reservation
   readonly traceparent: string
 }
 
-/** The most attempts to append a message while the recipient keeps changing its settings. */
+/** Maximum number of attempts to append a message while the recipient keeps changing its settings. */
 const MAX_DECISIONS = 5
 
 /**
- * Appends a message. If what it was judged by has changed since, it is looked up and judged again. Its time is not: the message
- * was in time when it was judged first.
+ * Appends a message. If the facts that it was judged by have changed since, looks them up and judges the message again. Does
+ * not check its time again, because it was in time when it was first judged.
  */
 export async function appendJudged(
   deps: SendDeps,
@@ -37,7 +37,7 @@ export async function appendJudged(
   let known = first
   for (let decision = 1; decision <= MAX_DECISIONS; decision += 1) {
     const verdict = judge(request, known, undefined)
-    // The append before may have been stale because another attempt at this message was accepted.
+    // The previous append may have been stale because another attempt at this message was accepted.
     if (verdict.kind === 'repeat') return { outcome: 'duplicate', lane: verdict.lane }
     const { recipient, lane } = verdict
     const { outcome, lane: laneNow } = await deps.append({

@@ -14,7 +14,7 @@ export type Verdict =
   | { readonly kind: 'repeat'; readonly lane: Lane }
   | { readonly kind: 'new'; readonly recipient: string; readonly lane: 'inbox' | 'requests' }
 
-/** Reads what a DM is judged by. */
+/** Reads the facts that a DM is judged by. */
 export function lookUp({ preflight }: SendDeps, { signer, recipient, facts }: SendRequest): Promise<Preflight> {
   return preflight({
     id: facts.id,

@@ -12,15 +12,15 @@ import type { SendDeps } from '../../deps.ts'
 import type { Preflight } from '../../store/send/preflight.ts'
 import type { SendRequest } from './judge.ts'
 
-/** What an attempt at a message has to begin with. */
+/** The things that an attempt at a message starts with. */
 export interface Attempt {
   /** The gateway's reservation. The attempt uses it or gives it back. */
   readonly reserved?: Reserved | undefined
-  /** What is remembered of the pair. Only with a reservation. */
+  /** The remembered standing of the pair. Only set together with a reservation. */
   readonly remembered?: Preflight | undefined
 }
 
-/** An attempt that has nothing: it looks everything up, and reserves the cost itself. */
+/** An attempt that starts with nothing: it looks everything up, and reserves the cost itself. */
 export const PLAIN: Attempt = {}
 
 export function firstAttempt(deps: SendDeps, request: SendRequest): Attempt {
@@ -31,7 +31,7 @@ export function firstAttempt(deps: SendDeps, request: SendRequest): Attempt {
   return { reserved: { operation, deadlineMs, settled, shared }, remembered: recall(deps, request) }
 }
 
-/** Whether an attempt was refused by what was remembered, so that the answer may be out of date. */
+/** Whether an attempt was refused on a remembered standing, so that the refusal may be out of date. */
 export function isRefusedByMemory({ remembered }: Attempt, error: unknown): boolean {
   return remembered !== undefined && isDefinite(error)
 }

@@ -71,7 +71,7 @@ export interface AuditedMessage {
   recent: boolean
   /** For a post: how many agents have an event of it. */
   subscribers: number
-  /** Its entries are where its row says; a hidden post has no entry in its board's log. */
+  /** Its entries are at the positions that its row names; a hidden post has no entry in its board's log. */
   entered: boolean
 }
 
@@ -101,7 +101,7 @@ export async function findAudited(tx: Tx, ids: readonly string[]): Promise<Audit
     join messaging.messages m on m.place = f.place`
 }
 
-/** Those of the messages that were ever accepted, as `<id>:<digest>`. They may have been purged. */
+/** Finds the messages that were ever accepted, as `<id>:<digest>`, including purged ones. */
 export async function findAccepted(tx: Tx, messages: readonly { id: string; digest: string }[]): Promise<Set<string>> {
   const rows = await tx<{ key: string }[]>`
     select q.id || ':' || q.digest as key

@@ -17,7 +17,7 @@ interface Row {
   message_id: string | null
 }
 
-/** Lists at most `limit` inbox entries behind a position, for each log. */
+/** Lists at most `limit` inbox entries after a position, for each log. */
 export async function listArrivals(
   sql: Sql,
   logs: readonly { agent_id: string; after: number }[],

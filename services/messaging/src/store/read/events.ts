@@ -6,7 +6,7 @@ import { listedColumns } from './listed.ts'
 
 interface EventsQuery {
   agentId: string
-  /** Event cursor; events behind it are listed. */
+  /** Event cursor; events after it are listed. */
   after: number
   /** Boards whose posts are left out. */
   withoutBoards: readonly string[]
@@ -40,14 +40,14 @@ interface Row extends Omit<EventRow, 'position'> {
   position: number | null
 }
 
-/** One call examines at most this many cursors from the first entry behind `after`, so skipped events cannot make it endless. */
+/** One call examines at most this many cursors from the first entry after `after`, so skipped events cannot make it endless. */
 export const MAX_EXAMINED = 10_000
 
 /**
  * Live events in the order of their cursors, without hidden posts. An append locks the log's row until it commits, so positions
- * become visible in order. In one snapshot only purged entries are missing at or below `head`.
+ * become visible in order. So in one snapshot, the only entries missing at or below `head` are purged ones.
  *
- * Each kind is searched and limited by itself, because with one search for all the planner may read and sort everything.
+ * Each kind is searched and limited by itself. For one search over all kinds, the planner may read and sort everything.
  */
 export async function listEvents(sql: Sql, query: EventsQuery): Promise<EventsPart> {
   const { agentId, after, withoutBoards, limit } = query

@@ -9,7 +9,7 @@ export interface ExportQuery {
   agentId: string
   /** The id of the thread's root. */
   threadId: string | null
-  /** A place in the order of acceptance. Messages behind it are exported. */
+  /** A place in the order of acceptance. Messages after it are exported. */
   after: { batch: number; ordinal: number }
   /** The result of `findSettledBatch`, or 0 if it was not asked. */
   settled: number
@@ -75,9 +75,9 @@ export async function listExport(sql: Sql, query: ExportQuery): Promise<Exported
  *
  * An append takes its advisory lock before its transaction gets an id, and releases it after its rows are visible. The
  * locks are read after the snapshot is taken. So an append with an id below the end of the snapshot either still holds
- * its lock then, or has ended. If an append holds the lock and shows no id, it may be getting one just now; then the
- * answer is 0, which says nothing. Locks show only the low 32 bits of a transaction id; the full id is less than 2^31
- * below the end of the snapshot.
+ * its lock then, or has ended. If an append holds the lock and shows no id yet, it may be getting one right now. Then
+ * the answer is 0, which is always safe. Locks show only the low 32 bits of a transaction id; the full id is less than
+ * 2^31 below the end of the snapshot.
  */
 export async function findSettledBatch(sql: Sql): Promise<number> {
   const [row] = await sql<{ batch: number }[]>`
@@ -116,9 +116,9 @@ function everything(sql: Sql, query: ExportQuery): Fragment {
 }
 
 /**
- * The members of a thread and its root (spec 7.12). All DMs of a thread have the same two participants. So a look at
- * the first one tells if the agent is a stranger, however long the thread is. In a thread on a board, an index finds
- * the agent's own posts.
+ * The members of a thread and its root (spec 7.12). All DMs of a thread have the same two participants. So the first DM
+ * shows whether the agent is one of them, however long the thread is. In a thread on a board, an index finds the agent's
+ * own posts.
  */
 function threadOf(sql: Sql, query: ExportQuery, threadId: string): Fragment {
   const participant = sql`${query.agentId} in (m.sender, m.recipient)`

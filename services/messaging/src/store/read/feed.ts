@@ -9,7 +9,7 @@ interface FeedQuery {
   boardId: string
   /** The id of the thread's root. */
   threadId: string | null
-  /** A position in the board's log. Posts behind it are listed. */
+  /** A position in the board's log. Posts after it are listed. */
   after: number
   /** At most this many rows. */
   limit: number

@@ -11,7 +11,7 @@ interface InboxQuery {
   unacked: boolean
   /** The id of the thread's root. */
   threadId: string | null
-  /** Event cursor; messages behind it are listed. */
+  /** Event cursor; messages after it are listed. */
   after: number
   /** At most this many rows. */
   limit: number

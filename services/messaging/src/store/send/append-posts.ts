@@ -55,8 +55,8 @@ interface Row {
 }
 
 /**
- * A post has up to 101 entries, because a board has at most 100 records (spec 8.7). At this size the entries fit one batch of
- * JetStream, and their locks are held for milliseconds.
+ * Maximum number of posts in one append. A post has up to 101 entries, because a board has at most 100 records (spec 8.7). So
+ * the entries of an append fit one batch of JetStream, and their locks are held for milliseconds.
  */
 const MAX_ITEMS = 8
 

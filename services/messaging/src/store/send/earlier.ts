@@ -1,8 +1,8 @@
-/** What a statement about new messages `q` (id, digest, sender) asks of earlier messages with their ids. */
+/** The part of a statement about new messages `q` (id, digest, sender) that looks up earlier messages with the same ids. */
 import type { Sql } from '@svc/postgres/database.ts'
 import type { Fragment } from 'postgres'
 
-/** Whether the earlier message is the same, and its lane; null if the id was never taken. A purged one is told by its check. */
+/** Whether the earlier message is identical, and its lane; null if the id was never taken. A purged one is compared by its check. */
 export function earlierColumns(sql: Sql): Fragment {
   return sql`
     coalesce(m.digest = decode(q.digest, 'hex') and m.sender = q.sender, x."check" = messaging.id_check(

@@ -32,7 +32,7 @@ async function fenceMessages(sql: Sql, items: Reservation[]): Promise<(boolean |
   return rows.map((row) => row.committed ?? undefined)
 }
 
-/** A reservation older than this can no longer be committed, with or without a fence: its deadline passed long ago. */
+/** How long fences are kept. An older reservation cannot be committed even without a fence, because its deadline has passed. */
 const KEPT_SECONDS = 24 * 60 * 60
 
 export async function purgeMessageFences(sql: Sql, limit: number): Promise<number> {

@@ -3,7 +3,7 @@ import { retryOnTakenId } from './retry-on-taken-id.ts'
 
 const taken = Object.assign(new Error('taken'), { code: '23505' })
 
-/** Appends what it is given, unless `fails` says otherwise. */
+/** Appends its items, unless `fails` returns an error. */
 function appending(fails: (items: readonly string[]) => Error | undefined) {
   const asked: string[] = []
   const append = async (items: readonly string[]): Promise<string[]> => {

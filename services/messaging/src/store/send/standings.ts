@@ -9,7 +9,7 @@ interface KnownStanding {
 
 /**
  * A cache of the standings of pairs whose messages go straight to the inbox. An entry may be stale, but the append checks it
- * against the log under the log's lock. So a stale entry costs a second look and never lets a message in.
+ * against the log under the log's lock. So a stale entry costs another lookup, but never lets a message in.
  */
 export interface Standings {
   recall(sender: string, recipient: string): KnownStanding | undefined
